@@ -3,11 +3,11 @@ internal import Digest
 package import Store
 package import Web
 
-/// Finds what is held of bundles as they have to be. It belongs to one thread, as its reader does.
+/// Finds the stored response of a bundle that matches its digests. It belongs to the thread of its reader.
 ///
-/// Digests that the store knows are believed, unless its bytes are to be proved: the SHA-256 of a body is its
-/// key, and its MD5 is kept once computed. Bytes of imported responses are always proved, and only used if no other
-/// response has the bundle. A body that is damaged, or whose bytes are gone, does not count.
+/// Digests in the store are trusted unless `provesBytes` is set: the SHA-256 of a body is its key, and its
+/// MD5 is stored once it has been computed. The bytes of imported responses are always hashed, and imported
+/// responses are only used if no other response matches. A body that is damaged or missing never matches.
 package final class BundleShelf {
     private let reader: StoreReader
     private let provesBytes: Bool
@@ -15,7 +15,7 @@ package final class BundleShelf {
 
     private static let mostRedirects = 20
 
-    /// - Parameter provesBytes: bodies are read and hashed, whatever is known of them.
+    /// - Parameter provesBytes: Whether bodies are read and hashed even if the store has their digests.
     package init(
         _ reader: StoreReader, _ folder: StoreFolder, provesBytes: Bool = false
     ) throws(StoreError) {
@@ -24,8 +24,8 @@ package final class BundleShelf {
         damage = try DamageMarks(folder)
     }
 
-    /// What the address answered as the bundle has to be: what is shown or, where that is not so, the newest
-    /// of any snapshot. A redirect, where it leads to such a body.
+    /// Returns a stored response of the URL that matches the bundle: the live one or, if that does not match,
+    /// the newest of any snapshot. Returns a redirect if its target matches.
     package func response(for url: WebURL, as bundle: Bundle) throws(StoreError) -> StoredResponse? {
         try response(for: url, as: bundle, redirects: 0)
     }
@@ -45,7 +45,7 @@ package final class BundleShelf {
         return nil
     }
 
-    /// With the MD5 of its body, where that had to be computed.
+    /// Returns the response if it matches, with the MD5 of its body if that was computed; else nil.
     private func fitting(
         _ response: StoredResponse, _ url: WebURL, _ bundle: Bundle, _ redirects: Int
     ) throws(StoreError) -> StoredResponse? {
@@ -84,10 +84,10 @@ package final class BundleShelf {
         return bundle.finding(on: measured).verdict == .verified
     }
 
-    /// Whether it is as it came: nobody found it damaged and, where bytes are to be proved, it is not so now. What is
-    /// gets marked.
+    /// Whether the body is undamaged: no check has found damage and, if its bytes are to be proved, they
+    /// match its digest now. Marks a body whose bytes do not match as damaged.
     ///
-    /// - Parameter provesBytes: the bytes are read in any case.
+    /// - Parameter isAsked: Whether the bytes are read even if the shelf does not prove bytes in general.
     package func isSound(_ body: StoredBody, provesBytes isAsked: Bool = false) throws(StoreError) -> Bool {
         guard try !isDamaged(body) else { return false }
         guard provesBytes || isAsked else { return true }
@@ -104,8 +104,8 @@ package final class BundleShelf {
 }
 
 extension Requirements {
-    /// The reason why a body may not be stored for a URL; nil if it may. `content` is nil if the response has no
-    /// complete body or failed.
+    /// The reason why a body may not be stored for a URL; nil if it may. `content` is nil if the response has
+    /// no complete body or failed.
     package func refusal(of content: BodyContent?, at url: WebURL) throws(StoreError) -> String? {
         // The mirror serves http and https URLs as one.
         let twin = WebURL(
@@ -121,8 +121,8 @@ extension Requirements {
 }
 
 extension BodyContent {
-    /// The size, the digests that the bundle names, the SHA-256 under which the store keeps it, and the MD5
-    /// by which manifests ask for it; in constant memory.
+    /// Measures the size, the digests that the bundle requires, the SHA-256 that is the body's key in the
+    /// store, and the MD5 that manifests use. Runs in constant memory.
     package func measurement(for bundle: Bundle) throws(StoreError) -> Measurement {
         let meter = BundleMeter(bundle, and: [.sha256, .md5])
         try eachPiece { meter.update($0) }

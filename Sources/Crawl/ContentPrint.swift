@@ -1,22 +1,23 @@
 internal import Glibc
 internal import Web
 
-/// What is remembered of a body to know it again.
+/// A fingerprint of a body, to recognise the same or similar content.
 struct ContentPrint: Sendable, Hashable {
-    /// Equal for equal contents.
+    /// A digest that is equal for equal contents.
     let digest: UInt64
-    /// Nil when nobody looked at the words.
+    /// Nil if the words were not examined.
     let words: SimHash?
     let byteCount: Int
-    /// What it says beside its links, without all that has a figure in it: the same for pages that say
-    /// nothing of their own. Nil when nobody looked at the words.
+    /// A hash of the words outside links that contain no digit. It is the same for pages that have no content
+    /// of their own. Nil if the words were not examined.
     let skeleton: UInt64?
 
+    /// The maximum number of bytes that are examined.
     static let longestText = 1 << 20
-    /// What has fewer words is known by its bytes: many pages are empty but for a script.
+    /// With fewer words, the digest is that of the bytes: many pages are empty apart from a script.
     private static let leastWords = 16
 
-    /// A body of which no more than a digest is known.
+    /// Creates a fingerprint from a digest alone.
     init(digest: UInt64, byteCount: Int) {
         self.digest = digest
         self.byteCount = byteCount
@@ -24,8 +25,8 @@ struct ContentPrint: Sendable, Hashable {
         skeleton = nil
     }
 
-    /// The words of a page: what stands between its tags, links left out thereby, and neither scripts nor
-    /// styles. The digest is one of the words in their order.
+    /// Creates a fingerprint of a page from the words between its tags, without scripts and styles. The
+    /// digest is that of the words in their order.
     init(text body: Span<UInt8>) {
         var reader = WordReader()
         body.withUnsafeBufferPointer {
@@ -42,7 +43,12 @@ struct ContentPrint: Sendable, Hashable {
         }
     }
 
-    /// The same content but for a few words: a name, a date, the URL that was asked for.
+    /// Whether the contents are the same apart from a few words, such as a name, a date, or the requested
+    /// URL.
+    ///
+    /// - Parameters:
+    ///   - differingBits: The maximum distance of the word fingerprints in bits.
+    ///   - differingSize: The maximum difference in size, as a fraction of the larger one.
     func isAlike(_ other: ContentPrint, differingBits: Int, differingSize: Double) -> Bool {
         if digest == other.digest { return true }
         guard let words, let others = other.words, words.distance(to: others) <= differingBits else {
@@ -93,7 +99,7 @@ private struct WordReader {
 
     private static func isLetter(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || byte >= 0x80 }
 
-    /// Behind the tag, and behind the whole element where that is no text.
+    /// The position after the tag, or after the content of a script or style element.
     private static func endOfTag(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int {
         let end = find(UInt8(ascii: ">"), bytes, from: start).map { $0 + 1 } ?? bytes.count
         let tag = UnsafeBufferPointer(rebasing: bytes[..<end])
@@ -130,7 +136,8 @@ private struct WordReader {
     }
 }
 
-/// The digests of contents that were seen, in bounded memory: newer ones take the place of older ones.
+/// The digests of contents that were seen, in bounded memory. A newer digest replaces an older one in the
+/// same slot.
 struct SeenContents: Sendable {
     private var digests: [UInt64] = []
 
@@ -141,10 +148,10 @@ struct SeenContents: Sendable {
         return !digests.isEmpty && digests[Int(truncatingIfNeeded: digest % UInt64(Self.count))] == digest
     }
 
-    /// Whether it was there before.
+    /// Adds a digest. Returns whether it was present before.
     mutating func insert(_ digest: UInt64) -> Bool {
         if digests.isEmpty { digests = [UInt64](repeating: 0, count: Self.count) }
-        // Zero stands for an empty place.
+        // Zero marks an empty slot.
         let digest = max(1, digest)
         let index = Int(truncatingIfNeeded: digest % UInt64(Self.count))
         defer { digests[index] = digest }
@@ -152,15 +159,15 @@ struct SeenContents: Sendable {
     }
 }
 
-/// A fingerprint of words that differs in few bits when few of the words differ.
+/// A fingerprint of a text's words. Texts that differ in few words have fingerprints that differ in few bits.
 struct SimHash: Sendable, Hashable {
     let bits: UInt64
 
-    /// How many bits differ, of 64. Texts that have nothing in common differ in about 32.
+    /// The number of differing bits, out of 64. Unrelated texts differ in about 32.
     func distance(to other: SimHash) -> Int { (bits ^ other.bits).nonzeroBitCount }
 
-    /// Counts for each bit in how many hashes it is set. It counts in bytes, eight bits at once, and carries
-    /// over in time.
+    /// Counts for each bit in how many hashes it is set. It adds eight bits at once in byte counters, and
+    /// carries these over before they overflow.
     struct Counter {
         private var small = SIMD8<UInt64>()
         private var inSmall = 0
@@ -169,7 +176,7 @@ struct SimHash: Sendable, Hashable {
 
         mutating func add(_ hash: UInt64) {
             for byte in 0..<8 {
-                // Each bit of the byte comes to stand in a byte of its own.
+                // Spread the eight bits of the byte over eight bytes.
                 let spread =
                     (hash >> UInt64(byte * 8) & 0xFF) &* 0x0101_0101_0101_0101 & 0x8040_2010_0804_0201
                 small[byte] &+= (spread &+ 0x7F7F_7F7F_7F7F_7F7F) >> 7 & 0x0101_0101_0101_0101
@@ -194,10 +201,10 @@ struct SimHash: Sendable, Hashable {
     }
 }
 
-/// Spreads numbers over all 64 bits, the same way in every run, where Swift's `Hasher` has a seed of its own
-/// in each.
+/// Mixes numbers over all 64 bits, with the same result in every run. Swift's `Hasher` has a different seed
+/// in each process.
 enum Mixing {
-    /// A permutation in which every bit of the number moves half of the bits.
+    /// A permutation in which each bit of the number affects about half of the result's bits.
     static func mix(_ number: UInt64) -> UInt64 {
         var value = number &+ 0x9E37_79B9_7F4A_7C15
         value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9

@@ -5,6 +5,8 @@ internal import Store
 package import Web
 
 extension Crawl {
+    /// Processes the result of a request: stores the response, sends it to a scan thread, or reports its
+    /// failure.
     func fetched(_ result: FetchResult) throws(CrawlError) {
         report.add(result)
         reportAnswer(result)
@@ -26,7 +28,7 @@ extension Crawl {
         switch result.outcome {
         case .response(let response):
             if response.status == 412, held != nil {
-                // A server that does not understand the conditions is asked without them.
+                // The server does not understand the conditions, so the request is repeated without them.
                 response.body.discard()
                 return try fetch(
                     result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
@@ -37,7 +39,7 @@ extension Crawl {
                 try answered(result, response)
             }
         case .failure(let failure) where failure.kind == .machine:
-            // A full disk or no memory: going on would only lose more.
+            // The disk is full or memory has run out: to continue would only lose more.
             throw .fetch(failure)
         case .failure(let failure) where failure.kind == .endless:
             try apply(.endless(result.number, failure))
@@ -54,8 +56,11 @@ extension Crawl {
         }
     }
 
-    /// Asks on at once where the last answer did not say how it stands with what was to be resumed: a part
-    /// that is shorter than asked leads to the next, and a 304 that nothing was asked for it by says nothing.
+    /// Sends the next request at once if a partial body cannot be completed from this result. Returns whether
+    /// it did.
+    ///
+    /// This is the case if the server sent a shorter range than requested, or a 304 to a request without the
+    /// conditions that allow one.
     private func goesOn(_ result: FetchResult, _ held: Recall.Copy?) throws(CrawlError) -> Bool {
         let before = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
@@ -74,26 +79,29 @@ extension Crawl {
         return true
     }
 
-    /// Smaller parts count as attempts.
+    /// The minimum size in bytes of a part that counts as progress. A shorter one counts as a failed attempt,
+    /// so that a crawl gives up on a server that sends a few bytes at a time.
     private static let leastPart = 16 * 1024
 
-    /// What an earlier snapshot has stays when it cannot be had anew, and so does what it leads to.
+    /// Keeps the stored response of an earlier snapshot for a URL that failed, and follows its links. Does
+    /// nothing for a URL that succeeded, is gone (404, 410), or will be retried.
     func fallBack(_ number: UInt32, to held: StoredResponse) throws(CrawlError) {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
             keptFromBefore.insert(number)
-            // What did not answer is from nowhere: what is held is from where it was had then.
+            // A failed request has no network zone, so the zone of the stored response applies to its links.
             try apply(.connected(number, from: held.flags.zone))
             try follow(number, held, mayLeaveOut: false)
         case .waiting:
-            // It is tried again, and asked by the same conditions.
+            // The retry sends the same conditions.
             break
         default:
             break
         }
     }
 
-    /// What is there of a body is gone on with by the next attempt, be it of this run or of a later one.
+    /// Keeps the partial body of a failed request, which the next attempt of this run or a later one resumes.
+    /// Discards it if the response makes a retry useless.
     func keepPartial(of result: FetchResult) throws(CrawlError) {
         guard let partial = result.partial else { return }
         if case .response(let response) = result.outcome, !Failure.status(response.status).mayPass {
@@ -107,7 +115,8 @@ extension Crawl {
         }
     }
 
-    /// What is held is what the server has.
+    /// Adds the stored response to this snapshot after a 304, with updated headers. Repeats the request
+    /// without conditions if the 304 refers to another version.
     private func confirmed(
         _ result: FetchResult, _ response: FetchedResponse, _ copy: Recall.Copy
     ) throws(CrawlError) {
@@ -117,12 +126,12 @@ extension Crawl {
             let fields = recall?.confirmed(
                 copy, by: response.fields, now: Self.httpNow())
         else {
-            // It speaks of another version than the one that is held.
+            // The 304 refers to a version that is not the stored one.
             return try fetch(
                 result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
         }
         heldBefore[result.number] = nil
-        // The links are those of the stored body: its zone limits them, too.
+        // The links are those of the stored body, so its zone limits them as well.
         let zone = min(held.flags.zone, frontier.zone(of: result.number))
         try apply(.connected(result.number, from: zone))
         try apply(.succeeded(result.number, after: result.exchange?.timings.latency))
@@ -138,6 +147,8 @@ extension Crawl {
         }
     }
 
+    /// Processes a response that is not a 304: scans a success, holds a redirect until the frontier decides,
+    /// and reports other statuses as failures. A 404 or 410 is stored as a tombstone.
     private func answered(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
         let number = result.number
         let latency = result.exchange?.timings.latency
@@ -177,6 +188,7 @@ extension Crawl {
         if failure.isGone { try keep(head(number, url, response, of: result)) }
     }
 
+    /// Queues a body for a scan thread. `result` is the request that loaded it; nil for a stored body.
     func scan(
         _ number: UInt32, _ url: WebURL, _ source: ScanJob.Source, of result: FetchResult? = nil
     ) throws(CrawlError) {
@@ -208,6 +220,7 @@ extension Crawl {
         pool.add(job)
     }
 
+    /// Processes the result of a scan thread.
     func scanned(_ result: ScanResult) throws(CrawlError) {
         scanning -= 1
         scanningByteCount -= result.byteCount
@@ -231,13 +244,13 @@ extension Crawl {
         }
     }
 
-    /// Whether an earlier snapshot has what may have been a login this time.
+    /// Whether an earlier snapshot has a response for a URL where this run may have received a login page.
     private func isHeldFromBefore(_ number: UInt32) throws(CrawlError) -> Bool {
         guard frontier.opensBySession(number), let recall else { return false }
         return try storing { () throws(StoreError) in try recall.holds(frontier.url(number)) }
     }
 
-    /// A response that needs no body: a redirect, or a tombstone.
+    /// Makes a response without a body: a redirect or a tombstone.
     func head(
         _ number: UInt32, _ url: WebURL, _ response: FetchedResponse, of result: FetchResult
     ) -> NewResponse {
@@ -268,7 +281,8 @@ extension FetchedBody {
     }
 }
 extension Crawl {
-    /// What the host says to a page that came before is not kept: it tells whether the session goes on.
+    /// Reports to the frontier whether a page that loaded before now asks for a login, which means that the
+    /// session has ended. The response is not stored.
     func witnessFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
         var asksForLogin: Bool?
         if let (response, text) = try looked(at: result, Self.maxWitnessBytes) {
@@ -284,13 +298,13 @@ extension Crawl {
     static let maxWitnessBytes = 256 * 1024
 }
 
-/// An answer that leads elsewhere.
+/// A response that redirects.
 package struct Redirect {
-    /// Nil when it does not say where.
+    /// The target without its fragment; nil if the `Location` header is missing or invalid.
     package let url: WebURL?
 
-    /// Nil for a status that is no redirect. 300 and 304 are none: the one offers a choice, the other was not
-    /// asked for.
+    /// Returns nil for other statuses, including 300, which offers a choice, and 304, which confirms a stored
+    /// response.
     package init?(_ status: Int, _ fields: HTTPFields, from url: WebURL) {
         switch status {
         case 301, 302, 303, 307, 308: self.url = fields["Location"].flatMap { WebURL($0, base: url)?.key }

@@ -6,8 +6,10 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Answers that lead to no entry: those that are about a host, and those that somebody else got.
+/// Responses that belong to no entry: robots.txt, probes for error pages, and documents that the caller had
+/// fetched before.
 extension Crawl {
+    /// Stores a document that was fetched before the crawl began. It is not scanned.
     func keep(_ document: CrawlPlan.Document) throws(CrawlError) {
         try storing { () throws(StoreError) in
             let body = try NewBody(
@@ -22,8 +24,8 @@ extension Crawl {
         }
     }
 
-    /// What could not be had as it is required, or as somebody who is known, while something of it is held:
-    /// that stays.
+    /// Notes which failed URLs keep a response of an earlier snapshot. Considers URLs with a required digest
+    /// and failures that concern the session, but not URLs that are gone (404, 410).
     func findKept() throws(CrawlError) {
         guard !required.isEmpty || plan.hasSession else { return }
         for (number, failure) in frontier.failures where !failure.isGone {
@@ -31,7 +33,8 @@ extension Crawl {
         }
     }
 
-    /// What robots.txt says is kept like everything else, so that it can be explained later.
+    /// Reports a robots.txt to the frontier. It is stored like other responses, so that its rules can be
+    /// explained later.
     func robotsFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
         result.partial?.discard()
         switch result.outcome {
@@ -64,7 +67,7 @@ extension Crawl {
                 zone: result.zone, body,
                 storedBy: isStored ? result.number : nil)
             if isStored {
-                // As any file that nobody looks into for links.
+                // The scan thread stores the body. Links that it finds are ignored.
                 var job = ScanJob(
                     number: result.number, url: result.url, role: .guide, referrer: nil,
                     source: .fetched(response),
@@ -89,7 +92,8 @@ extension Crawl {
         try keep(head)
     }
 
-    /// What the host says about what it cannot have is remembered, and not kept.
+    /// Reports to the frontier how a host responds to a URL that cannot exist. The response is not stored,
+    /// but other workers receive it.
     func probeFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
         let name = Self.probeName(result.url)
         guard let (response, text) = try looked(at: result, ContentPrint.longestText) else {
@@ -105,8 +109,8 @@ extension Crawl {
         try apply(.probed(host: host, answer))
     }
 
-    /// What is asked for to learn something of its host: the answer with the beginning of its body, of which
-    /// nothing is kept. Nil when none came.
+    /// Returns a response with at most `byteCount` bytes of its body, and discards the rest. Returns nil if
+    /// the request failed, and throws if this machine was the cause.
     func looked(
         at result: FetchResult, _ byteCount: Int
     ) throws(CrawlError) -> (response: FetchedResponse, text: [UInt8])? {
@@ -121,22 +125,25 @@ extension Crawl {
     }
 }
 
-/// What a request is for: the number that the fetch loop gives back with its answer.
+/// The purpose of a request, encoded in the number that the fetch loop returns with its result. The upper
+/// three bits are the kind, the other 29 the host or the page request. Numbers of entries are used as they
+/// are.
 enum Errand: Equatable {
-    /// An entry of the frontier.
+    /// A URL of the frontier, by its number.
     case entry(UInt32)
-    /// Of a host: its robots.txt.
+    /// The robots.txt of a host, by the number of the host.
     case robots(Int)
-    /// What it cannot have.
+    /// A URL that cannot exist on a host, which shows what its error page looks like.
     case probe(Int)
-    /// A page of it once more.
+    /// A page of a host that has loaded before, which shows whether the session goes on.
     case witness(Int)
-    /// What a page sent that a browser shows.
+    /// A request of a page in the browser that belongs to no entry, such as a POST; a key of
+    /// `Rendering.sent`.
     case sent(Int)
 
     private static let hostBits: UInt32 = 29
 
-    /// The most bytes of the body that say something; nil for all of them.
+    /// The number of bytes of the body after which the transfer is cut; nil for the limit of all transfers.
     var maxBytes: Int? {
         switch self {
         case .robots: RobotsGate.maxBytes
@@ -168,7 +175,7 @@ enum Errand: Equatable {
     }
 }
 
-/// What those are given who watch. Nothing of it is computed when nobody does.
+/// Progress and the results of requests, for the closures of the plan. Nothing is computed without a closure.
 extension Crawl {
     static let progressInterval: Duration = .milliseconds(100)
 

@@ -3,25 +3,34 @@ internal import Store
 internal import System
 internal import Web
 
-/// What a worker keeps beside its frontier: what it knows of the others.
+/// The state of one worker of a shared snapshot, beside its frontier: the figures of the other workers, and
+/// the reports that it has sent to them. It belongs to the crawl's thread.
+///
+/// A worker is *quiet* while it has nothing to do. Each quiet period has a number, so that the courier can
+/// tell whether everything from before this period has been committed.
 struct WorkDesk {
     let courier: WorkCourier
     private let shared: ServerFrontier.Shared
+    /// The latest figures about all workers.
     var standing = ServerFrontier.Standing()
-    /// Hosts that somebody else had before.
+    /// Origins of leased hosts that another worker had before.
     private var left: Set<String> = []
-    /// Hosts that another one gets, as soon as nothing of them is under way.
+    /// Origins of hosts that this worker gives away. They are released once they have no running requests,
+    /// scans or unstored responses.
     var leaving: Set<String> = []
-    /// Until then those that left are not seen where they are now.
+    /// The earliest time for giving away more hosts. The figures in `standing` lag behind, and do not show
+    /// the last ones at their new worker yet.
     var nextLoan: Duration = .zero
-    /// The number of the time in which there is nothing to do; nil while there is.
+    /// The number of the current quiet period; nil while there is something to do.
     private(set) var quiet: Int?
     private var quiets = 0
-    /// How much came, as far as others were told of it.
+    /// The number of received bytes that other workers know of.
     var toldBytes = 0
     var lastPost: Duration = .zero
+    /// Whether `standing` has changed since hosts were last considered for giving away.
     var isStandingNews = false
-    /// What hosts said of themselves and is being read, to be stored, by the number of who asked.
+    /// Responses about hosts, such as robots.txt, that are being scanned and are not stored yet, by the
+    /// number of their request.
     var unstoredAnswers: [UInt32: ServerFrontier.Answer] = [:]
 
     init(_ courier: WorkCourier, _ shared: ServerFrontier.Shared) {
@@ -31,14 +40,15 @@ struct WorkDesk {
 
     var countsPages: Bool { shared.maxPages != nil }
 
-    /// Whether the larder may hold something of it.
+    /// Whether the store can have a response from the origin: it was not empty when the snapshot began, or
+    /// another worker had the host before.
     func recalls(_ origin: String) -> Bool { !shared.wasEmpty || left.contains(origin) }
 
     mutating func take(_ hosts: [ServerFrontier.Host]) {
         for host in hosts where host.wasLeft { left.insert(host.origin) }
     }
 
-    /// True when it has just become quiet.
+    /// Begins a quiet period. Returns false if one has begun already.
     mutating func becomeQuiet() -> Bool {
         guard quiet == nil else { return false }
         quiets += 1
@@ -48,62 +58,65 @@ struct WorkDesk {
 
     mutating func endQuiet() { quiet = nil }
 
-    /// How many pages a worker asks for at a time: few where few are left.
+    /// How many pages a worker requests from the shared page limit at a time: fewer as the limit approaches.
     var pagesAtOnce: Int { min(1000, max(1, (standing.pagesLeft ?? 0) / (2 * standing.workers))) }
 
-    /// Nobody may ask for a page any more.
+    /// Whether the page limit is used up: no pages are left, and no other worker has any to give back.
     var arePagesOver: Bool { standing.pagesLeft.map { $0 <= 0 } ?? false && standing.shares == 0 }
 }
 
-/// Who asks which hosts. Each host takes so long, however many others are asked beside it, so that none waits for
-/// others to be done; and nobody has more than his share while another could have it: who is done first would have to
-/// go through what others stored.
+/// The distribution of hosts to workers. A host takes the same time however many others are fetched beside
+/// it, so that no host should wait until others are done. No worker has more than its share while another
+/// could take some, because a worker that takes over a host late has to go through everything that was stored
+/// of it.
 extension ServerFrontier.Standing {
     private static let mostHosts = Frontier.mostRunning
     private static let mostHostsAtOnce = 8
-    /// With so many requests under way a worker has enough.
+    /// A worker with this many running requests is busy enough.
     private static let enoughRunning = Frontier.mostRunning * 3 / 4
 
-    /// The hosts that each worker would have, those that nobody has yet among them.
+    /// The number of hosts per worker if all hosts, including the free ones, were distributed evenly.
     private var fairShare: Int { max(1, (hosts + freeHosts + workers - 1) / workers) }
 
-    /// Whether another has so few that it is worth giving it some.
+    /// Whether the worker with the fewest hosts is so far below its share that it should be given some.
     private var isUneven: Bool { workers > 1 && fewestHosts * 4 < fairShare * 3 }
 
-    /// Whether a worker that has something to do at so many hosts should have more.
+    /// Whether a worker with this number of active hosts and running requests should have more hosts.
     func isHungry(active: Int, running: Int) -> Bool {
         active == 0 || active < fairShare && running < Self.enoughRunning
     }
 
-    /// How many free hosts a worker takes: its share, and whoever has fewest one that has come since.
+    /// The number of free hosts that a worker takes: up to its share, and one more if no other worker has
+    /// fewer hosts.
     func wantedHosts(active: Int, running: Int) -> Int {
         guard active < Self.mostHosts || running < Self.enoughRunning else { return 0 }
         guard workers > 1 else { return Self.mostHostsAtOnce }
         return min(Self.mostHostsAtOnce, max(fairShare - active, active <= fewestHosts ? 1 : 0))
     }
 
-    /// How many of its hosts a worker leaves to others: what it asks as fast as the hosts allow it keeps, unless
-    /// somebody has nothing.
+    /// The number of hosts that a worker gives away. As long as its hosts, and not its own capacity, limit
+    /// its speed, it gives hosts only to workers without any.
     func hostsToLend(active: Int, running: Int) -> Int {
         guard workless > 0 || running >= Self.enoughRunning && (hungry > 0 || isUneven) else { return 0 }
         return max(0, active - fairShare)
     }
 }
 
-/// One of several workers.
+/// The crawl as one of several workers of a shared snapshot.
 extension Crawl {
     private static let postInterval = Duration.milliseconds(50)
     private static let loanInterval = Duration.seconds(2)
 
-    /// What a worker did, and how that ended.
+    /// The result of one worker.
     struct Work {
         var report: CrawlReport
-        /// Nil when it was interrupted, or failed.
+        /// Nil if the worker was interrupted or failed.
         var ending: WorkCourier.Ending?
         var failure: CrawlError?
     }
 
-    /// Works until the snapshot is over, or this one is to end it. Blocks.
+    /// Works until the snapshot is over, this worker is the one to finish it, or the run is interrupted.
+    /// Blocks.
     consuming func work(_ courier: WorkCourier) -> Work {
         interruption.wakes(loop.waker)
         let waker = loop.waker
@@ -144,7 +157,7 @@ extension Crawl {
             failure = failure ?? .fetch(error)
         }
         report.elapsed = now
-        // What was written last may have been refused before it was heard why.
+        // The last writes may have been refused, because another worker has taken the lease.
         return Work(
             report: report, ending: failure == nil || ending != .finishes ? ending : nil, failure: failure)
     }
@@ -160,7 +173,7 @@ extension Crawl {
                 try apply(.settled)
                 continue
             }
-            // Whoever is waited for is waited for as long as anybody has something to do.
+            // A silent host keeps its chance for as long as any worker has something to do.
             if !isQuiet, scanning == 0, frontier.isOutOfPatience(now: now),
                 desk?.standing.hosts ?? 0 <= frontier.activeHostCount
             {
@@ -201,7 +214,8 @@ extension Crawl {
         }
     }
 
-    /// Others who could ask more get hosts of which much is left, and those that are ready to go go.
+    /// Chooses hosts for workers that need some, and releases chosen hosts of which nothing is in progress
+    /// any more.
     private func lend(_ courier: WorkCourier) throws(CrawlError) {
         guard let desk else { return }
         if desk.isStandingNews, desk.leaving.isEmpty, now >= desk.nextLoan {
@@ -228,8 +242,8 @@ extension Crawl {
         }
     }
 
-    /// What came of what was asked for. Whoever hears of it asks no more, and so what is stored of it has to
-    /// be committed before.
+    /// Reports the outcomes of URLs to the other workers, which then do not request them again. The report
+    /// therefore waits until the stored responses have been committed.
     private func tellOutcomes(_ courier: WorkCourier) throws(CrawlError) {
         let outcomes = frontier.takeOutcomes().compactMap { number -> ServerFrontier.Outcome? in
             guard let outcome = frontier.outcome(of: number), let text = outcome.text else { return nil }
@@ -243,7 +257,8 @@ extension Crawl {
         try storing { () throws(StoreError) in try writes.onceCommitted { courier.note(outcomes) } }
     }
 
-    /// Hands over what others have to know, once in a while.
+    /// Sends what the other workers need to know to the courier, at most once per `postInterval` unless the
+    /// worker becomes quiet or ends.
     private func post(_ courier: WorkCourier, isQuiet: Bool, isEnding: Bool = false) throws(CrawlError) {
         guard let desk else { return }
         let isStarved = frontier.isStarved && !isEnding
@@ -292,9 +307,10 @@ extension Crawl {
     }
 }
 
-/// What workers found out already.
+/// Outcomes and responses that are already known from other workers.
 extension Crawl {
-    /// Whether nobody is asked, since somebody was or nothing more is asked for.
+    /// Whether the outcome of the URL is known without a request, or a limit forbids the request. If so,
+    /// reports it to the frontier.
     func isKnown(_ number: UInt32, _ url: WebURL, _ answer: Recall.Answer?) throws(CrawlError) -> Bool {
         if case .done? = answer { return false }
         let isPage = frontier.role(of: number) == .page
@@ -311,16 +327,19 @@ extension Crawl {
             return false
         }
         try apply(.known(number, outcome))
-        // Whoever found it out has counted it.
+        // The worker that found the outcome has counted the URL.
         if desk != nil { try apply(.counted(number)) }
         if case .validate(let held, _)? = answer { try fallBack(number, to: held.response) }
         return true
     }
 
+    /// The name under which workers share the response to a host's probe.
     static func probeName(_ url: WebURL) -> String { "probe " + url.origin }
 
-    /// - Parameter number: of who asked, where the answer is going to be stored: as long as it is not, nobody
-    ///   is told. Whoever knows it stores nothing.
+    /// Shares a response about a host with the other workers.
+    ///
+    /// - Parameter number: The number of the request if the response will be stored; it is shared only then,
+    ///   because workers that receive it do not store it.
     func noteAnswer(
         to name: String, of url: WebURL, _ response: FetchedResponse, location: String?, zone: NetworkZone,
         _ body: [UInt8], storedBy number: UInt32? = nil
@@ -331,8 +350,9 @@ extension Crawl {
         if let number { desk?.unstoredAnswers[number] = answer } else { try tell(answer) }
     }
 
+    /// Shares the failure of a request about a host with the other workers.
     func noteAnswer(to name: String, of url: WebURL, failure: FetchFailure) throws(CrawlError) {
-        // Another machine may know the name.
+        // Another machine may be able to resolve the name.
         guard failure.kind != .unknownHost else { return }
         try tell(
             ServerFrontier.Answer(
@@ -340,17 +360,18 @@ extension Crawl {
                 failure: Frontier.KnownOutcome.failed(.fetch(failure)).text, body: []))
     }
 
-    /// What a host said of itself has been handed over to be written.
+    /// Shares the response about a host whose body has now been handed to the writer.
     func answerStored(_ number: UInt32) throws(CrawlError) {
         if let answer = desk?.unstoredAnswers.removeValue(forKey: number) { try tell(answer) }
     }
 
-    /// Once what is stored of it is committed.
+    /// Sends the answer to the courier once everything that belongs to it has been committed.
     private func tell(_ answer: ServerFrontier.Answer) throws(CrawlError) {
         guard let courier = desk?.courier else { return }
         try storing { () throws(StoreError) in try writes.onceCommitted { courier.note(answer) } }
     }
 
+    /// Reports a robots.txt response that another worker received.
     func robotsKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {
         if let failure = known.failure {
             guard case .failed(.fetch(let reason))? = Frontier.KnownOutcome(text: failure) else {
@@ -366,6 +387,7 @@ extension Crawl {
                     from: Frontier.Arrival.Facts.zone(Int64(known.reach)))))
     }
 
+    /// Reports the response to a probe that another worker received.
     func probeKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {
         guard known.failure == nil else { return try apply(.probed(host: host, nil)) }
         try apply(
@@ -378,7 +400,7 @@ extension Crawl {
 }
 
 extension Frontier.Arrival {
-    /// Nil for what is no URL.
+    /// Returns nil if the text is not a valid URL.
     init?(_ found: ServerFrontier.Found) {
         guard let url = WebURL(found.href) else { return nil }
         self.init(
@@ -387,7 +409,8 @@ extension Frontier.Arrival {
 }
 
 extension CrawlReport {
-    /// What it asked for, by host and, under names that no host has, in all.
+    /// The figures of this worker: one tally per host, and two for the totals, under the names "" and " ",
+    /// which no host has.
     var workTallies: [ServerFrontier.Tally] {
         tallies.values.map {
             ServerFrontier.Tally(
@@ -401,7 +424,7 @@ extension CrawlReport {
         ]
     }
 
-    /// What all workers asked for.
+    /// Adds the tallies of all workers.
     mutating func add(_ all: [ServerFrontier.Tally]) {
         for tally in all {
             switch tally.name {

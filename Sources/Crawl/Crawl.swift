@@ -6,8 +6,12 @@ internal import Synchronization
 package import System
 internal import Web
 
-/// Drives one prefetch: asks for what the frontier says, and tells it what happened, on the thread that calls
-/// `run`, which is libcurl's too.
+/// One run of a site: sends the requests that the frontier asks for, reports their results to it, and stores
+/// the responses.
+///
+/// The frontier decides; this class is its driver. Everything here belongs to the thread that calls `run` or
+/// `work`, which also runs the libcurl loop. Scans and writes have threads of their own; the results of scans
+/// arrive in an inbox that wakes the loop.
 package final class Crawl {
     let plan: CrawlPlan
     let interruption: Interruption
@@ -19,53 +23,59 @@ package final class Crawl {
     var report: CrawlReport
     /// Nil when the store has nothing that could be recalled.
     let recall: Recall?
-    /// What is held of the URLs whose servers are being asked whether it still holds.
+    /// The stored copies that are being validated with a conditional request, by the frontier's number of the
+    /// URL.
     var validating: [UInt32: Recall.Copy] = [:]
-    /// What is held of what may come anew.
+    /// Stored responses of URLs that are being refetched, by number. `ReplacementGuard` compares the new
+    /// response with them.
     var heldBefore: [UInt32: StoredResponse] = [:]
-    /// How much was there of what is being resumed.
+    /// The size in bytes of the partial body with which each resumed request began, by number.
     var resumed: [UInt32: Int] = [:]
-    /// What bodies have to be; of what redirects, at its target too.
+    /// The digests that bodies must have. If a URL with a required digest redirects, its target gets the same
+    /// requirement.
     var required: Requirements
     /// `Snapshot.id` of the snapshot that this run makes.
     private let snapshotID: Int64
     /// The failed URLs for which an earlier snapshot has a response.
     var keptFromBefore: Set<UInt32> = []
-    /// Nil where every response replaces the stored one.
+    /// Nil if every new response replaces the stored one.
     let replacements: ReplacementGuard?
-    /// URLs whose new responses were not believed, or not for long.
+    /// URLs whose new responses were rejected, some of them only after they had been stored.
     var rejectedReasons: [UInt32: ReplacementCheck.Reason] = [:]
     var partials: PartialShelf
-    /// What is stored of redirects as soon as the frontier says so.
+    /// Redirects that wait until the frontier decides whether they are stored (`keep`) or not (`discard`).
     var redirects: [UInt32: NewResponse] = [:]
     var scanning = 0
     var scanningByteCount = 0
-    /// Entries that are being read: they are done, and not stored yet.
+    /// Entries that are being scanned. The frontier counts them as done, but they are not stored yet.
     var beingScanned: Set<UInt32> = []
-    /// How scripts of pages ask for what they are, or were, the first to ask for.
+    /// Header fields that the script of a page adds to its request for an entry, by the number of the entry.
+    /// The page is the first one to request it, in this run or when the response was stored.
     var scriptFields: [UInt32: HTTPFields] = [:]
     /// Nil when no page is rendered.
     var rendering: Rendering?
-    /// What this one is among those who share the snapshot; nil when it has the snapshot alone.
+    /// This worker's view of a snapshot that is shared with other workers; nil for a snapshot of its own.
     var desk: WorkDesk?
-    /// What workers found out.
+    /// Outcomes that other workers found.
     var memory = SnapshotMemory()
     private let part: Part
     var lastProgress: Duration = .zero
-    /// When servers were last listened to.
+    /// When the fetch loop last returned.
     private var lastTurn: Duration = .zero
     var meter: ProgressMeter
 
-    /// Bodies that wait for a scan may fill so much memory before no further ones are asked for.
+    /// Pauses fetching above this many bytes of bodies that wait for a scan.
     private static let mostScanningBytes = 2 * 1024 * 1024
+    /// Pauses fetching above this many bodies that wait for a scan.
     private static let mostScanning = 64
 
     /// The part of a snapshot that a run works on.
     enum Part {
         case all
-        /// The hosts that it leases.
+        /// The hosts that this worker leases.
         case share(ServerFrontier.Shared, WorkCourier)
-        /// What workers have left: to count what there is, ask for what is lacking, and publish.
+        /// The end of a shared snapshot: counts what the workers stored, fetches what is missing, and
+        /// publishes.
         case rest(ServerFrontier.Shared, worker: Int64, SnapshotMemory, [ServerFrontier.Found])
 
         var isShared: Bool {
@@ -76,7 +86,7 @@ package final class Crawl {
         }
     }
 
-    /// Opens the store, holds the site, and starts the threads. A snapshot that was interrupted is gone on with.
+    /// Opens the store, begins the site's snapshot or continues an interrupted one, and starts the threads.
     package convenience init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {
         try self.init(plan, .all, interruption)
     }
@@ -100,7 +110,8 @@ package final class Crawl {
             options.isShared = true
             options.limits.pages = nil
             options.limits.time = shared.millisecondsLeft.map { .milliseconds(max(1, $0)) }
-        // The workers kept to them. Where one was lost there may be pages left, of which the memory knows.
+        // The workers applied the limits already. If a worker was lost, pages may be left; `memory` has their
+        // limit.
         case .rest(_, _, let memory, _):
             options.limits = CrawlLimits()
             self.memory = memory
@@ -159,7 +170,7 @@ package final class Crawl {
         }
     }
 
-    /// Runs to the end. Blocks.
+    /// Runs the crawl to its end and returns its report. Blocks.
     package consuming func run() throws(CrawlError) -> CrawlReport {
         interruption.wakes(loop.waker)
         defer { interruption.forgets(loop.waker) }
@@ -207,7 +218,7 @@ package final class Crawl {
             limit: memory.limit ?? memory.pagesReached)
         report.traps = report.traps.isEmpty ? memory.traps : report.traps
         report.rendering.count(frontier.rendering)
-        // There was nothing to ask for: what is held is what is wanted.
+        // Without assets there is nothing to fetch, so the snapshot is complete.
         if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }
         if plan.publishesNewsAlone, report.requests == 0 { report.isPublished = false }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
@@ -217,7 +228,7 @@ package final class Crawl {
             }
             try end(hasFailed: failure != nil)
         } catch {
-            // The first error is the one that tells.
+            // The first error explains the others.
             failure = failure ?? .store(error)
         }
         if let failure { throw failure }
@@ -230,18 +241,20 @@ package final class Crawl {
         return report
     }
 
-    /// A snapshot that would be published has to pass the gate, once all of it is stored.
+    /// Ends the snapshot. A snapshot that would go live is rejected if it has too few pages, if it is a login
+    /// page in place of the site, or if the gate rejects it. The last two are checked once everything is
+    /// stored.
     private func end(hasFailed: Bool) throws(StoreError) {
         let now = Self.secondsSinceEpoch()
         var ending = hasFailed ? SnapshotEnding.keepOpen : report.ending(now: now)
         if ending.isPublishing, let fewest = plan.fewestPages, report.limit == nil {
-            // What failed is shown as it was before: it is not lost.
+            // Failed pages keep their earlier response, so they are not lost.
             let failed = report.missing.count {
                 !$0.isAsset && !$0.failure.isGone && $0.failure != .softNotFound
             }
             let held = report.pages + failed
             if held < fewest {
-                // What answers is perhaps not the site.
+                // The responses may not come from the site at all.
                 ending = .reject(now: now)
                 report.hasShrunk = true
                 report.isRejected = true
@@ -252,7 +265,8 @@ package final class Crawl {
             return try writes.finish(ending)
         }
         let (snapshot, refused, plan) = (snapshotID, report.refused, plan)
-        // A gated run adds nothing to what is served, so that this one ends here.
+        // If there is a gate, a run with a time or byte limit must not add to the live snapshot
+        // (`publishSoFar`).
         let passing = plan.gate == nil ? ending : .publish(now: now)
         let found = Mutex<(isRejected: Bool, wall: SiteWall?)>((false, nil))
         try writes.finish { () throws(StoreError) in
@@ -290,7 +304,8 @@ package final class Crawl {
         }
     }
 
-    /// Starts what may start. What is held already is done at once: of that there may be much.
+    /// Starts all tasks that are due. Stored responses that can be reused are processed at once, without a
+    /// request. There may be many of these, so the loop checks for interruption and reports progress.
     func startDue() throws(CrawlError) {
         while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
             if let recall, recall.looksAhead {
@@ -314,20 +329,20 @@ package final class Crawl {
         return mayRecall(url) ? url.href : nil
     }
 
-    /// Whether the larder may hold something of it.
+    /// Whether the store can have a response for the URL.
     private func mayRecall(_ url: WebURL) -> Bool { desk.map { $0.recalls(url.origin) } ?? true }
 
     func turn(atMost longest: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
         try storing { () throws(StoreError) in try recall?.rest() }
         do throws(FetchFailure) {
-            // With the scans backed up nothing may start, whatever is due; their results end the wait.
+            // With too many scans queued nothing may start, whatever is due. Results of scans wake the loop.
             let due = mayScanMore ? frontier.nextDue : nil
             let wait = min(longest, due.map { max(.zero, $0 - now) } ?? .seconds(60))
             let most = plan.progress == nil ? wait : min(wait, Self.progressInterval)
             defer { lastTurn = now }
             let results = try loop.turn(waitingAtMost: most)
             let away = now - lastTurn - most
-            // Frontiers look at nothing but what happened: nothing is to be done about that.
+            // A delay of this process does not count as silence of the hosts. The event has no actions.
             if away > Self.longestAbsence { frontier.apply(.wasAway(away), now: now) }
             return results
         } catch {
@@ -335,7 +350,7 @@ package final class Crawl {
         }
     }
 
-    /// Longer than that a store was in the way, or the machine had other things to do.
+    /// A longer delay between two turns means that the store blocked or the machine was busy.
     private static let longestAbsence = Duration.milliseconds(500)
 
     var mayScanMore: Bool {
@@ -358,7 +373,7 @@ package final class Crawl {
 }
 
 extension Crawl {
-    /// Tells the frontier what happened, and does what it says.
+    /// Reports an event to the frontier, and carries out the actions that it returns.
     func apply(_ event: Frontier.Event) throws(CrawlError) {
         try carryOut(frontier.apply(event, now: now))
     }
@@ -381,7 +396,7 @@ extension Crawl {
         }
     }
 
-    /// What an earlier snapshot has of it stays.
+    /// Notes that an earlier snapshot has a response for the URL, which stays in place.
     func noteIfKept(_ number: UInt32) throws(CrawlError) {
         guard let recall else { return }
         if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
@@ -405,7 +420,7 @@ extension Crawl {
         }
     }
 
-    /// Fetches what is due, unless it is held and need not be.
+    /// Fetches an entry, unless its stored response can be used without a request.
     private func start(_ number: UInt32) throws(CrawlError) {
         let url = frontier.url(number)
         if let rule = plan.rules.storageBan(for: url, nil) {
@@ -432,8 +447,8 @@ extension Crawl {
             repeatFields(of: held.response, number)
             noteHeld(held.response, number)
             validating[number] = held
-            // What is there of a newer version is gone on with: its own conditions tell whether it still
-            // fits.
+            // A partial body of a newer version is resumed instead. The range request has conditions of its
+            // own, which show whether the rest still fits.
             if let part = partials.take(url.href) {
                 try fetch(
                     number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
@@ -442,15 +457,15 @@ extension Crawl {
             }
         case .done(let held)?:
             try recalled(number, url, held, isOfThisSnapshot: true)
-        // It is known.
+        // `isKnown` has handled it.
         case .gone?: break
         case .reuse(let held)?:
             try recalled(number, url, held, isOfThisSnapshot: false)
         }
     }
 
-    /// It is asked for with what a page's script said of it, where no page says it now. What the user says is
-    /// the user's to say.
+    /// Repeats the header fields that a page's script added to the request for the stored response, if no
+    /// page of this run has set its own. Fields that the user sets for this host are left to the user.
     private func repeatFields(of held: StoredResponse?, _ number: UInt32) {
         guard let held, !held.variant.isEmpty, scriptFields[number] == nil else { return }
         let own = plan.fetch.hostFields.fields(for: frontier.url(number))
@@ -458,7 +473,7 @@ extension Crawl {
         if !fields.isEmpty { scriptFields[number] = HTTPFields(fields) }
     }
 
-    /// What is required of an address is required of what it leads to.
+    /// Applies the required digest of a URL to the target of its redirect.
     func passOn(_ url: WebURL, to target: WebURL?) {
         if let target, let bundle = required[url], required[target] == nil {
             required.require(bundle, at: target)
@@ -476,27 +491,28 @@ extension Crawl {
                 request.fields.append(field.name, field.value)
             }
         }
-        // Servers of apps give the app to who wants a page, and 404 to others; others have the same in JSON.
+        // Servers of single-page apps send the app to clients that accept HTML, and 404 to others; some
+        // servers send JSON to these.
         if frontier.role(of: number) == .page, !request.fields.contains("Accept"),
             !plan.fetch.hostFields.fields(for: url).contains("Accept")
         {
             request.fields.append("Accept", Self.acceptOfPages)
         }
         request.cookies = rendering?.cookies[number] ?? []
-        // To where it is redirected too.
+        // The redirect target is requested by CORS, too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
         if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
-        // What is asked for by conditions is held whole.
+        // A conditional request has the whole body in the store, so there is nothing to resume.
         request.resume =
             resume ?? (validating[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
         if let part = request.resume { resumed[number] = part.byteCount }
         loop.start(request)
     }
 
-    /// As browsers say it.
+    /// The value that browsers send.
     private static let acceptOfPages = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-    /// For what is no entry.
+    /// Sends a request that belongs to no entry.
     func ask(_ errand: Errand, _ url: WebURL, _ nearestZone: NetworkZone) {
         var request = FetchRequest(
             number: errand.number, url: url, nearestZone: max(plan.allowedZone, nearestZone))
@@ -504,8 +520,8 @@ extension Crawl {
         loop.start(request)
     }
 
-    /// Goes on from what is held without asking for it. What this snapshot does not have yet it has from then
-    /// on, but for what is not to be kept, and for a redirect that leads nowhere.
+    /// Uses a stored response in place of a request. A response of an earlier snapshot is added to this one,
+    /// unless the page must not be stored (noindex) or it is a redirect that the frontier discards.
     private func recalled(
         _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisSnapshot: Bool
     ) throws(CrawlError) {
@@ -524,8 +540,11 @@ extension Crawl {
         }
     }
 
-    /// The links of what is held, out of their lists: its body is looked into only where there are none.
-    /// False when it is not to be kept.
+    /// Reports the links of a stored response to the frontier, from its stored list of links. The body is
+    /// scanned only if there is no list, or if the list is not sufficient.
+    ///
+    /// - Parameter mayLeaveOut: Whether a page that says noindex may be left out of the snapshot.
+    /// - Returns: Whether the response belongs in this snapshot. False for a page that is left out.
     @discardableResult
     func follow(
         _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true, isOfThisSnapshot: Bool = false
@@ -537,7 +556,8 @@ extension Crawl {
         try apply(
             .held(number, format: held.body?.format, isSoftNotFound: held.flags.contains(.isSoftNotFound)))
         if frontier.role(of: number) == .page { try remember(number) }
-        // Lists do not say which of a sitemap's links is another sitemap, nor which link is marked.
+        // The lists do not say which links of a sitemap are sitemaps, nor which links are marked with
+        // nofollow.
         guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .links else {
             try scan(number, frontier.url(number), .held(held))
             return !isLeftOut
@@ -547,7 +567,7 @@ extension Crawl {
             try recall.links(of: held, isNofollow: isNofollow, leavesAssets: isLeftOut)
         }
         if let links {
-            // The stored list does not say whether it was cut.
+            // The stored list does not say whether it was truncated.
             let pageCount = links.known.count { $0.role == .page } + links.new.count { $0.role == .page }
             if pageCount >= plan.maxLinksPerDocument { report.overlong.append(frontier.url(number).href) }
             try apply(
@@ -560,7 +580,8 @@ extension Crawl {
         return !isLeftOut
     }
 
-    /// For this snapshot, what an earlier one has; `flags` are those of the request that confirmed it.
+    /// Makes a response of this snapshot from a stored one of an earlier snapshot. `flags` are those of the
+    /// request that confirmed it.
     func response(
         _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
     ) -> NewResponse {

@@ -3,7 +3,7 @@ package import Fetch
 package import Store
 package import Web
 
-/// What a crawl is to do.
+/// The instructions for one run of a site: what to fetch, how, and with which limits.
 package struct CrawlPlan: Sendable {
     package var site: String
     package var start: [WebURL]
@@ -11,87 +11,95 @@ package struct CrawlPlan: Sendable {
     package var startZone: NetworkZone
     /// The network zones of URLs that a manifest names: the assets, and the start URLs if it names those.
     package var named: Named
-    /// Lists of pages that the user names.
+    /// Sitemaps that the user names.
     package var sitemaps: [WebURL] = []
-    /// What the site needs, whether a page says so or not.
+    /// Assets that are fetched even if no page links to them.
     package var assets: [WebURL] = []
-    /// The number of pages by which the last snapshot may have ended, where this one may have more.
+    /// The page limit of the earlier runs, if this run has a higher one or none. A live snapshot that has
+    /// this many pages is continued.
     package var beyond: Int?
-    /// What was looked for in the larder and not held.
+    /// Recorded misses, which this run tries to fetch.
     package var missed: [Missed] = []
-    /// The site is its assets, with what they need; the start URLs only say where it is.
+    /// Whether the site consists of its assets and what they need. Pages are not fetched, and the start URLs
+    /// only identify the site.
     package var startsAtAssets = false
-    /// What assets and pages link to is fetched as well.
+    /// Whether the links of assets and pages are followed.
     package var followsLinks = true
-    /// What bodies have to be. What is held so is not asked for, whatever the policy, and what does not match
-    /// is not kept.
+    /// The digests that bodies must have. A stored body that matches is used without a request under every
+    /// policy; a received body that does not match is not stored.
     package var required = Requirements()
-    /// What is kept with the snapshot without being asked for: it was had before the crawl began.
+    /// Responses that were fetched before the crawl began, such as the manifest. They are stored in the
+    /// snapshot.
     package var documents: [Document] = []
-    /// A snapshot with fewer pages is not published; nil where any number will do.
+    /// A snapshot with fewer pages is rejected; nil for no minimum.
     package var fewestPages: Int?
-    /// The site was fetched by somebody who is known: a login that comes in the place of what is held is not the site.
+    /// Whether the stored responses of the start URLs were fetched with credentials. If so, a login page in
+    /// place of a stored page is not accepted as the site.
     package var wasOfSession = false
-    /// A snapshot that has a login in place of the site is not published.
+    /// Whether a snapshot that has a login page or a captive portal in place of the site is rejected.
     package var refusesWalls = false
-    /// Stored responses are kept where the new ones look like those of a captive portal or a broken server.
+    /// Whether stored responses are kept if the new ones look like those of a captive portal or a broken
+    /// server.
     package var checksReplacements = true
-    /// Stored responses that were fetched with credentials are kept, since this run does not have the credentials.
+    /// Whether stored responses that were fetched with credentials are kept, because this run does not have
+    /// the credentials.
     package var keepsPrivate = false
-    /// Asked whether a complete snapshot, all of which is stored, may be published; with what came and was not
-    /// as it is required, by URL.
+    /// Decides whether a complete and fully stored snapshot may go live. `refused` contains the responses
+    /// that did not match their digests: the reasons by URL.
     package var gate: (@Sendable (_ snapshot: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
-    /// What the store keeps of how the site is prefetched.
+    /// The settings of the site that the store keeps.
     package var sitePlan = SitePlan()
     package var limits = CrawlLimits()
-    /// How long hosts that have never answered are waited for when all else is done; nil for as long as it
-    /// takes.
+    /// The maximum time to wait for hosts that have never responded once everything else is done; nil for no
+    /// maximum.
     package var patience: Duration? = .seconds(10)
-    /// Nil renders no page.
+    /// Nil if no page is rendered.
     package var rendering: RenderPlan?
     /// The most links of each role that are followed from one document. A document with more is listed in
     /// `CrawlReport.overlong`.
     package var maxLinksPerDocument = Self.defaultMaxLinks
     package var scanThreads = 2
-    /// The snapshot is shared with other workers, if there are any.
+    /// Whether other workers may fetch the same snapshot.
     package var isShared = false
-    /// The name by which robots.txt speaks to us; nil asks for none.
+    /// The name of the crawler in robots.txt; nil to ignore robots.txt and not request it.
     package var productToken: String?
-    /// Origins whose robots.txt the run before could not have.
+    /// Origins whose robots.txt the previous run could not load. It is requested once, and pages do not wait
+    /// for retries.
     package var doubted: Set<String> = []
     /// The zone that every request may connect to, whatever response names its URL. The option of the user of
     /// this machine that allows private addresses makes it nearer.
     package var allowedZone = NetworkZone.publicNetwork
-    /// What becomes of what is held of the site already.
+    /// The cache policy for stored responses.
     package var policy = CachePolicy.revalidate
     package var rules = CacheRules()
-    /// Asked before a body is stored, on a thread that scans: gives what is stored in its place, nil for
-    /// nothing.
+    /// Called on a scan thread before a body is stored. Returns the response to store in its place, or nil to
+    /// store none.
     package var willStore: WillStore?
-    /// Where nobody was asked for anything, what is served stays the snapshot that it is.
+    /// Whether the live snapshot stays if the run makes no request.
     package var publishesNewsAlone = false
-    /// Told of the figures about ten times a second, on the crawl's thread.
+    /// Called with the progress about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (PrefetchProgress) -> Void)?
-    /// Told of every answer, on the crawl's thread.
+    /// Called for each result of a request, on the crawl's thread.
     package var fetched: (@Sendable (PrefetchedURL) -> Void)?
 
-    /// By their protocol, sitemaps list up to 50,000 URLs; a document with millions of links would take
+    /// The sitemap protocol allows up to 50,000 URLs per file. A document with millions of links would take
     /// gigabytes of memory.
     package static let defaultMaxLinks = 100_000
 
+    /// A recorded miss: a request that the store could not answer.
     package struct Missed: Sendable {
         package var url: WebURL
-        /// Whether a person went there.
+        /// Whether the request was a navigation.
         package var isPage: Bool
         /// The nearest network zone that the requester was allowed to connect to.
         package var nearestZone: NetworkZone
-        /// The origin of the page that asked by CORS.
+        /// The origin of the page that sent a CORS request; nil for other requests.
         package var origin: String?
 
-        /// Nil for what is no URL. The name of a mirror does not tell http from https: where the site starts
-        /// does.
+        /// Returns nil if the miss has no valid URL. A mirror's host name does not distinguish http from
+        /// https, so an https URL becomes http if all start URLs on its host are http.
         package init?(_ miss: Miss, start: [WebURL] = []) {
             guard var url = WebURL(miss.href) else { return nil }
             if url.scheme == "https", case let own = start.filter({ $0.host == url.host }), !own.isEmpty,
@@ -146,18 +154,18 @@ package struct CrawlPlan: Sendable {
         fetch = FetchOptions(userAgent: userAgent, spoolFolder: folder.incoming)
     }
 
-    /// Around bundles there are no pages.
+    /// The scope of the site. A site of bundles has no pages, so its depth is 0.
     var scope: ScopeOptions {
         var scope = sitePlan.scope
         if startsAtAssets { scope.depth = 0 }
         return scope
     }
 
-    /// Requests to one host at once.
+    /// The maximum number of concurrent requests to a host.
     package var connectionsPerHost: Int { sitePlan.connectionsPerHost ?? 16 }
 
-    /// A snapshot has a jar of its own while it runs: some servers hand out a cookie, and lead back to where
-    /// they look for it.
+    /// The fetch options of the run. Without a cookie jar of the user, the run has a temporary one: some
+    /// servers set a cookie and redirect until they receive it.
     var fetchOfSnapshot: FetchOptions {
         var options = fetch
         options.connectionsPerHost = connectionsPerHost
@@ -169,7 +177,7 @@ package struct CrawlPlan: Sendable {
         return options
     }
 
-    /// The snapshot to write to, with what the store keeps of how the site is prefetched.
+    /// Begins the snapshot, or continues an unfinished one, and stores the settings of the site in it.
     func begin(by writer: StoreWriter) throws(StoreError) -> OpenSnapshot {
         let snapshot = try writer.begin(
             site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: beyond,
@@ -178,6 +186,7 @@ package struct CrawlPlan: Sendable {
         return snapshot
     }
 
+    /// Whether the user has a session with a server, in this run or when the site was stored.
     var hasSession: Bool { fetch.hasSession || wasOfSession }
 
     /// The nearest network zone that a request for a start URL may connect to.
@@ -260,8 +269,8 @@ public struct CrawlLimits: Sendable, Equatable {
         }
     }
 
-    /// Why nothing further may start; nil while something may. The number of pages is no such reason: what
-    /// the pages need that are there is still fetched, so that they are whole.
+    /// Why no further request may start; nil while one may. The limit of pages does not count here: assets of
+    /// the pages before the limit are still fetched, so that these pages are complete.
     package func reasonToStop(_ usage: Usage) -> Reached? {
         if let time, usage.elapsed >= time { return .time(time) }
         if let byteCount, usage.byteCount >= byteCount { return .byteCount(byteCount) }

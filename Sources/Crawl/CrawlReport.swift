@@ -73,7 +73,8 @@ public struct CrawlReport: Sendable, Equatable {
     public struct Host: Sendable, Equatable {
         public let name: String
         public package(set) var requests = 0
-        /// The number of requests without a response, or with one that reports a fault of the server (5xx, 429).
+        /// The number of requests without a response, or with one that reports a fault of the server (5xx,
+        /// 429).
         public package(set) var failures = 0
         public package(set) var byteCount = 0
         /// `HTTP/1.1` or `HTTP/2`; nil if it never answered.
@@ -88,8 +89,8 @@ public struct CrawlReport: Sendable, Equatable {
         public let login: String
     }
 
-    /// Stored responses that stay in place because the new ones look like those of a captive portal or a broken
-    /// server.
+    /// Stored responses that stay in place because the new ones look like those of a captive portal or a
+    /// broken server.
     public struct KeptStored: Sendable, Equatable {
         /// Why the new responses were rejected: `identical`, `empty`, `gone`.
         public let reason: String

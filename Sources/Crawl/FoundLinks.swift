@@ -2,29 +2,29 @@ internal import Markup
 internal import Synchronization
 internal import Web
 
-/// A link as the frontier wants it: resolved, without its fragment, once for each document.
+/// A link as the frontier takes it: resolved, without its fragment, and only once per document.
 struct FoundLink: Sendable, Equatable {
     enum Target: Sendable, Equatable {
-        /// To be remembered by this key, unless that is 0.
+        /// A URL. The frontier stores its number in the `LinkMemory` under this key, unless the key is 0.
         case url(WebURL, remember: UInt64)
-        /// The frontier's number, as it was remembered.
+        /// The frontier's number of the URL, from the `LinkMemory`.
         case number(UInt32)
     }
 
     let target: Target
     let role: Frontier.Role
-    /// The page leads on there by itself.
+    /// The page redirects there by itself, such as with `<meta http-equiv=refresh>`.
     var isRefresh = false
-    /// It may be no link at all: a string in a script that looks like one.
+    /// A string in a script that looks like a link, and may not be one.
     var isGuess = false
-    /// It is a link to a page that is not to be followed from here.
+    /// A link to a page that must not be followed from this document.
     var isNofollow = false
-    /// It is asked for by CORS.
+    /// The browser would request it by CORS.
     var isCORS = false
 }
 
 extension FoundLink {
-    /// Nil for what is remembered as a number.
+    /// The URL; nil for a target that is only a number.
     var url: WebURL? { if case .url(let url, _) = target { url } else { nil } }
 
     init(
@@ -38,14 +38,14 @@ extension FoundLink {
     }
 }
 
-/// Where references led on pages before, as the frontier's numbers. Most links of a page stand in its neighbours
-/// as well: they are neither resolved nor looked up again.
+/// The frontier's numbers of links that were resolved before, by base and reference. Most links of a page are
+/// also on similar pages, and need not be resolved and looked up again.
 ///
-/// Those who scan read it, and the frontier alone writes. Two keys that belong in one place drive each other
-/// out, which costs time and nothing else.
+/// Scan threads read it, and only the frontier writes to it. It is a hash table without locks: two keys with
+/// the same slot replace each other, which only costs time.
 final class LinkMemory: Sendable {
-    /// A number, and its key with the number's bits in it: whoever reads both while they change finds that they
-    /// do not belong together.
+    /// A number, and its key XOR the number. A thread that reads them while they are being changed finds that
+    /// they do not match.
     private struct Slot: ~Copyable {
         let check = Atomic<UInt64>(0)
         let number = Atomic<UInt64>(0)
@@ -76,12 +76,12 @@ final class LinkMemory: Sendable {
         slots[place].number.store(UInt64(number), ordering: .relaxed)
     }
 
-    /// What the references of a document are relative to, as far as it decides where they lead.
+    /// The base of the references in a document, as far as it decides their targets.
     struct Base {
         private let origin: UInt64
         private let folder: UInt64
 
-        /// Nil where nothing is remembered.
+        /// Returns nil if targets are not remembered for this base.
         init?(_ url: WebURL, _ encoding: TextEncoding) {
             guard url.isHTTP else { return nil }
             var hasher = Hasher()
@@ -93,7 +93,8 @@ final class LinkMemory: Sendable {
             folder = UInt64(truncatingIfNeeded: ofFolder.finalize())
         }
 
-        /// 0 for what is not remembered: it depends on more of the base than the folder.
+        /// The key of a reference. 0 if it is not remembered, because its target depends on more than the
+        /// folder of the base.
         func key(_ reference: Span<UInt8>, hash: UInt64) -> UInt64 {
             guard !reference.isEmpty else { return 0 }
             switch reference[0] {
@@ -105,7 +106,7 @@ final class LinkMemory: Sendable {
     }
 }
 
-/// Hashes by which texts are told apart: nobody outside knows the seed, and so nobody makes two that agree.
+/// Hashes that distinguish texts. The seed is random, so that a website cannot construct a collision.
 enum SeededHash {
     private static let seed = (UInt64.random(in: 0...UInt64.max), UInt64.random(in: 0...UInt64.max) | 1)
 
@@ -128,10 +129,10 @@ enum SeededHash {
     }
 }
 
-/// Hashes of which each is taken once.
+/// A set of hashes.
 private struct HashSet {
     private static let least = 1 << 10
-    /// 0 where none is. A power of two, never more than half full.
+    /// The hashes; 0 for an empty slot. The count is a power of two, and at most half of the slots are used.
     private var slots = [UInt64](repeating: 0, count: least)
     private var count = 0
 
@@ -145,7 +146,7 @@ private struct HashSet {
         return false
     }
 
-    /// Whether it was not there.
+    /// Returns whether the hash is new.
     mutating func insert(_ hash: UInt64) -> Bool {
         let hash = max(hash, 1)
         var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
@@ -159,7 +160,8 @@ private struct HashSet {
         return true
     }
 
-    /// What a large document took goes with it.
+    /// Removes all hashes, and halves the table if few of its slots were used, so that the memory for a large
+    /// document is released.
     mutating func removeAll() {
         if slots.count > Self.least, count * 16 < slots.count {
             slots = [UInt64](repeating: 0, count: slots.count / 2)
@@ -177,8 +179,8 @@ private struct HashSet {
     }
 }
 
-/// The references of one document, each kept once and without its fragment, until its base is known. Its
-/// memory is used again for the next one.
+/// The references of one document, without fragments and duplicates, until the base of the document is known.
+/// The memory is reused for the next document.
 struct ReferenceList {
     private struct Reference {
         let range: Range<Int>
@@ -188,7 +190,7 @@ struct ReferenceList {
         let hash: UInt64
     }
 
-    /// Those by which links to one document are told apart.
+    /// The flags by which references with the same text are distinguished.
     private static let telling: LinkFlags = [.ignoresBase, .isGuess, .isNofollow]
 
     private var bytes: [UInt8] = []
@@ -196,7 +198,7 @@ struct ReferenceList {
     private var seen = HashSet()
     /// How many references of each role there are, by the role's raw value.
     private var counts = [0, 0, 0]
-    /// The document has more links than are followed.
+    /// Whether the document has more links than are followed.
     private(set) var isCut = false
     /// The most references of each role that are taken from one document.
     private let maxLinks: Int
@@ -219,8 +221,7 @@ struct ReferenceList {
         if occurrence.kind.isCORS(occurrence.flags) { flags.insert(.isCORS) }
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
-            // Wherever the first number sign stands, what follows is the fragment. Many links lead into one
-            // document.
+            // Everything after the first number sign is the fragment. Many links differ only in it.
             let reference = UnsafeBufferPointer(
                 rebasing: reference.prefix(
                     upTo: reference.firstIndex(of: UInt8(ascii: "#")) ?? reference.count))
@@ -241,10 +242,10 @@ struct ReferenceList {
         }
     }
 
-    /// What the references lead to, without fragments. References that are no URL lead nowhere, as in a
-    /// browser.
+    /// Returns the targets of the references, without fragments. References that are not valid URLs are left
+    /// out, as in a browser.
     ///
-    /// - Parameter memory: where they led before.
+    /// - Parameter memory: The targets of earlier documents; nil to resolve all references.
     func resolve(
         against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .ignore),
         _ directives: PageDirectives = [], memory: LinkMemory? = nil
@@ -298,10 +299,10 @@ struct ReferenceList {
 }
 
 extension Frontier.Role {
-    /// Nil for what is never fetched.
+    /// Returns nil for links that are never fetched.
     init?(_ kind: LinkKind) {
         switch kind.role {
-        // A document inside another one is part of the picture.
+        // A frame is part of the page that contains it.
         case .page: self = kind == .frame ? .asset : .page
         case .asset: self = .asset
         case .other: return nil
@@ -310,7 +311,7 @@ extension Frontier.Role {
 }
 
 extension WebURL {
-    /// Carries its content or its action in itself: there is nothing to fetch.
+    /// Whether the URL contains its content or action, so that there is nothing to fetch.
     fileprivate var isInert: Bool {
         switch scheme {
         case "data", "javascript", "mailto", "tel", "sms", "about", "blob", "urn": true

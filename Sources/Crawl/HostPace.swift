@@ -1,48 +1,53 @@
 internal import Fetch
 
-/// How many requests one host gets at once, and when.
+/// The number of parallel requests to one host, and the time of the next one.
 ///
-/// It starts gently, doubles with each round of answers while nothing objects and the latency holds, and
-/// halves when the host refuses or fails. Where it had to give way it comes back step by step, more slowly
-/// each time, so that a host is not asked again and again for more than it wants to give. A host that does
-/// not answer at all is asked once in a while.
+/// The limit starts low and doubles with each round of responses while the host does not object and latency
+/// does not rise. It is halved when the host refuses or fails. After such a reduction it grows in steps of
+/// one, more slowly after each further reduction, so that a host is not repeatedly sent more than it accepts.
+/// A host that does not respond at all is paused, for longer each time.
 ///
-/// A round is as many answers as run at once. What was asked before the last change for the worse says
-/// nothing about what holds since, and counts for nothing.
+/// A round is as many responses as `limit`. Responses to requests that were sent before the last reduction
+/// say nothing about the current limit, and are ignored.
+///
+/// `started` begins a request. Each request is ended by exactly one of `answered`, `recalled`, `ended` and
+/// `objected`.
 struct HostPace: Sendable, Equatable {
     private(set) var limit: Int
     private(set) var runningCount = 0
     private(set) var highest: Int
-    /// Below it the limit doubles, from there on it takes steps.
+    /// Below the threshold the limit doubles; from there on it grows in steps of one.
     private var threshold: Int
     private var latency = Latency()
-    /// Answers of this round.
+    /// The number of responses in this round.
     private var answers = 0
-    /// Rounds without an objection since the last change, and how many of them allow a step.
+    /// The number of rounds without an objection since the last change, and the number that allow a step.
     private var cleanRounds = 0
     private var patience = 1
-    /// Objections to what was asked after the last one was heeded, without an answer between.
+    /// The number of objections in a row that count against the host. Those to requests sent before the last
+    /// reduction are ignored.
     private(set) var objectionsInARow = 0
     private var lastCut: Duration?
     private var lastStart: Duration?
     private var startBefore: Duration?
     private var pausedUntil: Duration?
-    /// Between two starts, as robots.txt asks for; zero for none.
+    /// The minimum time between two starts, from robots.txt; zero for none.
     private var distance: Duration = .zero
 
-    /// No host is waited for longer than this, whatever its Retry-After says.
+    /// The maximum pause after a response with Retry-After.
     static let longestPause: Duration = .seconds(300)
     private static let firstPause: Duration = .milliseconds(250)
     private static let longestOwnPause: Duration = .seconds(30)
-    /// A host that fails once in a while is not paused for that; one that fails again at half the pace is.
+    /// The number of objections in a row that cause no pause, because a host may fail once in a while.
     private static let objectionsWithoutPause = 2
     private static let objectionsUntilHopeless = 14
-    /// Whoever asks for a longer pause than it gets counts as so many that fail.
+    /// The number of objections for which a Retry-After above `longestPause` counts.
     private static let objectionsOfLongWait = 4
-    /// Latency is no reason to ask for less than this at once.
+    /// The minimum to which high latency reduces the limit.
     private static let leastForLatency = 2
     private static let mostPatience = 64
-    /// On one connection that takes many, where each round trip of fewer would be for nothing.
+    /// The limit after a host turns out to accept parallel requests on one connection. With fewer, round
+    /// trips would be lost.
     private static let firstStreams = 32
 
     init(initial: Int = 4, highest: Int) {
@@ -51,10 +56,10 @@ struct HostPace: Sendable, Equatable {
         threshold = self.highest
     }
 
-    /// It has objected for about three minutes, and answered nothing.
+    /// Whether the host has only objected for about three minutes.
     var isHopeless: Bool { objectionsInARow >= Self.objectionsUntilHopeless }
 
-    /// How many may start now.
+    /// The number of requests that may start now.
     func mayStart(now: Duration) -> Int {
         guard runningCount < limit else { return 0 }
         if let pausedUntil, now < pausedUntil { return 0 }
@@ -63,7 +68,7 @@ struct HostPace: Sendable, Equatable {
         return runningCount == 0 ? 1 : 0
     }
 
-    /// When the next may start, which may be past already; nil when an answer has to come first.
+    /// The earliest time for the next request, possibly in the past; nil if a response has to come first.
     var nextStart: Duration? {
         guard runningCount < limit, distance == .zero || runningCount == 0 else { return nil }
         let spaced = distance > .zero ? lastStart.map { $0 + distance } : nil
@@ -76,8 +81,10 @@ struct HostPace: Sendable, Equatable {
         lastStart = now
     }
 
-    /// The host answered, be it that there is no such thing. `latency` is the time from the start to the
-    /// answer's first byte; nil when nobody measured it.
+    /// Notes a response of the host, which may be an error such as 404.
+    ///
+    /// - Parameter latency: the time from the request to the first byte of the response; nil if it was not
+    ///   measured.
     mutating func answered(after latency: Duration?, now: Duration) {
         runningCount -= 1
         guard isOfThisRound(latency, now: now) else { return }
@@ -89,29 +96,31 @@ struct HostPace: Sendable, Equatable {
         endRound(now: now)
     }
 
-    /// Another source answered in place of the host, which says nothing of its pace; and need not be left alone for
-    /// that.
+    /// Notes that the response was taken from elsewhere, so that no request was sent and no pause is needed.
     mutating func recalled() {
         runningCount -= 1
         lastStart = startBefore
     }
 
-    /// It ended without a word of the host.
+    /// Notes that a request ended without a response that says anything about the host's pace.
     mutating func ended() {
         runningCount -= 1
     }
 
-    /// The host refused (429, 503), failed, or could not be reached; `retryAfter` is what its answer asks
-    /// for. One that does not count is the fault of an URL: less is asked for at once, and nothing is held
-    /// back.
+    /// Notes that the host refused a request (429, 503), failed, or could not be reached.
+    ///
+    /// - Parameters:
+    ///   - retryAfter: the time from the Retry-After header.
+    ///   - counts: whether the host, and not the URL, is the cause. If not, the limit is halved without a
+    ///     pause.
     mutating func objected(
         after latency: Duration?, retryAfter: Duration? = nil, counts: Bool = true, now: Duration
     ) {
         runningCount -= 1
         if let retryAfter { pause(until: now + min(retryAfter, Self.longestPause)) }
         guard isOfThisRound(latency, now: now) else { return }
-        // Only the first one of a row tells how much was too much: a host that is gone says nothing about
-        // that.
+        // Only the first objection in a row shows which limit was too high. The others may mean that the host
+        // is down.
         if objectionsInARow == 0 {
             threshold = max(1, limit * 3 / 4)
             patience = min(patience * 2, Self.mostPatience)
@@ -126,13 +135,13 @@ struct HostPace: Sendable, Equatable {
         }
     }
 
-    /// A distance between starts means one request at a time.
+    /// Sets the minimum time between starts. If it is not zero, requests are sent one at a time.
     mutating func keep(distance: Duration) {
         self.distance = max(.zero, distance)
     }
 
-    /// The host turned out to bear more at once than was known: it speaks HTTP/2, or answers one behind the other. One that has objected to
-    /// nothing is asked for more right away.
+    /// Raises the highest limit, because the host accepts parallel requests on one connection. If it has
+    /// never objected, the limit rises at once.
     mutating func widen(to highest: Int) {
         guard highest > self.highest else { return }
         if threshold == self.highest { threshold = highest }
@@ -140,7 +149,7 @@ struct HostPace: Sendable, Equatable {
         if lastCut == nil { limit = max(limit, min(highest, Self.firstStreams)) }
     }
 
-    /// It bears no more than that after all.
+    /// Lowers the highest limit.
     mutating func narrow(to highest: Int) {
         guard highest < self.highest else { return }
         self.highest = highest
@@ -148,7 +157,7 @@ struct HostPace: Sendable, Equatable {
         threshold = min(threshold, highest)
     }
 
-    /// What was asked before the last cut was asked at another pace.
+    /// Whether the request was sent after the last reduction.
     private func isOfThisRound(_ latency: Duration?, now: Duration) -> Bool {
         guard let lastCut, let latency else { return true }
         return now - latency >= lastCut
@@ -161,8 +170,8 @@ struct HostPace: Sendable, Equatable {
             patience = min(patience * 2, Self.mostPatience)
             cut(to: threshold, now: now)
         case .high:
-            // So little cannot be what makes it slow: it is slow, and that is what to compare with from now
-            // on.
+            // So few requests are not the cause of the latency. The host is slow, and later latencies are
+            // compared with this one.
             latency.accept()
             threshold = highest
             patience = 1
@@ -200,18 +209,19 @@ struct HostPace: Sendable, Equatable {
     }
 }
 
-/// Whose fault it is when a host objects: that of the URL, of its folder, or of the host.
+/// Decides whether an objection is caused by the URL, its folder or the host.
 ///
-/// A fault is taken for the host's when a folder of which something was answered before shows it, or when the
-/// host has answered nothing yet; each URL counts once.
+/// An objection counts against the host if its status is 429, if a response has come from the same folder
+/// before, or if the host has not responded at all. Each URL counts once, except if no connection was
+/// possible.
 struct HostFaults: Sendable {
-    /// Folders of which something was answered.
+    /// Folders from which there was a response.
     private var healthy: Set<UInt64> = []
-    /// Whether the host has answered anything.
+    /// Whether the host has responded.
     var hasAnswers: Bool { !healthy.isEmpty }
-    /// Folders that have objected since the last answer.
+    /// Folders with objections since the last response.
     private(set) var suspects: Set<UInt64> = []
-    /// URLs that have, ever.
+    /// URLs that have objected at least once.
     private var objectors: Set<UInt32> = []
 
     private static let mostHealthy = 4096
@@ -221,37 +231,38 @@ struct HostFaults: Sendable {
         if !suspects.isEmpty { suspects.removeAll() }
     }
 
-    /// Whether it counts against the host.
+    /// Notes an objection, and returns whether it counts against the host.
     mutating func objected(_ number: UInt32, _ folder: UInt64, _ failure: Failure) -> Bool {
         suspects.insert(folder)
         let isFirst = objectors.insert(number).inserted
-        // Nobody was reached: of that no URL is to blame.
+        // Without a connection, the URL cannot be the cause.
         if failure.isOfConnection { return true }
         return isFirst && (failure == .status(429) || healthy.isEmpty || healthy.contains(folder))
     }
 }
 
-/// How fast a host answers lately, beside the best that it did.
+/// The recent latency of a host, compared with its best.
 struct Latency: Sendable, Equatable {
+    /// A comparison of the recent latency with the best one.
     enum Judgement {
         case low, raised, high
     }
 
-    /// A mean in which the latest answers count most; nil before the first one.
+    /// A moving average of the latency; nil before the first response.
     private(set) var recent: Duration?
-    /// The lowest that the mean has been.
+    /// The lowest value of the average.
     private(set) var best: Duration?
     private var answers = 0
 
-    /// Faster is never slow: on the machine itself latencies are all noise.
+    /// The latency up to which a host is never slow. On the same machine, differences are only noise.
     static let negligible: Duration = .milliseconds(50)
     private static let answersToTell = 16
-    /// The mean is over about so many answers.
+    /// The approximate number of responses in the average.
     private static let memory = 32
-    /// One answer that takes for ever is no trend: it counts as so many times the mean at most.
+    /// The maximum multiple of the average for which one response counts, so that an outlier is not a trend.
     private static let outlier = 4
 
-    /// Twice the best is high, half as much again is raised.
+    /// High if it is more than twice the best, raised if it is more than 1.5 times the best.
     var judgement: Judgement {
         guard let recent, let best, answers >= Self.answersToTell, recent > Self.negligible else {
             return .low
@@ -269,26 +280,27 @@ struct Latency: Sendable, Equatable {
         if answers >= Self.answersToTell { best = min(best ?? next, next) }
     }
 
-    /// The pace changed: what was measured before does not tell about it.
+    /// Forgets the recent latency, because it was measured at another limit.
     mutating func forgetRecent() {
         recent = nil
         answers = 0
     }
 
-    /// The best is from now on what is.
+    /// Makes the recent latency the best.
     mutating func accept() {
         best = recent
     }
 }
 
-/// When something that failed is asked for again: a little later each time, not all at the same moment, and
-/// not for ever.
+/// The rules for retries: with growing delays, spread in time, and a limited number of times.
 struct RetryPlan: Sendable, Equatable {
+    /// The decision after a failed attempt.
     enum Decision: Sendable, Equatable {
         case again(after: Duration)
         case giveUp(Reason)
     }
 
+    /// The reason why there is no further attempt.
     enum Reason: Sendable, Equatable, CustomStringConvertible {
         /// The same request would fail in the same way.
         case lasting
@@ -306,17 +318,21 @@ struct RetryPlan: Sendable, Equatable {
         }
     }
 
-    /// The first one included.
+    /// The maximum number of attempts, including the first one.
     var attempts = 4
-    /// A name that cannot be found is looked up so many times: mostly there is no such name, sometimes the
-    /// resolver is not well.
+    /// The maximum number of attempts if the host name is not found. Usually it does not exist, but the
+    /// resolver may have failed.
     var attemptsToFindHost = 2
     var firstDelay: Duration = .milliseconds(500)
     var longestDelay: Duration = .seconds(60)
 
-    /// What to do after the attempt with this number, counted from 1. `jitter` from 0 up to 1 spreads the
-    /// delays: between half of what doubles each time and the whole of it, and up to an eighth more than the
-    /// Retry-After that outweighs it.
+    /// Returns what to do after a failed attempt.
+    ///
+    /// - Parameters:
+    ///   - attempt: the number of the attempt, counted from 1.
+    ///   - retryAfter: the time from the Retry-After header, which replaces the delay.
+    ///   - jitter: a number from 0 up to 1 that spreads the delays: between half of the delay and all of it,
+    ///     or up to an eighth more than Retry-After.
     func decision(
         afterAttempt attempt: Int, of failure: Failure, retryAfter: Duration? = nil, jitter: Double
     ) -> Decision {
@@ -330,7 +346,7 @@ struct RetryPlan: Sendable, Equatable {
         return .again(after: retryAfter + retryAfter / 8 * jitter)
     }
 
-    /// 1 for what will not pass.
+    /// The maximum number of attempts; 1 if a retry would not help.
     private func mostAttempts(_ failure: Failure) -> Int {
         switch failure {
         case .status(408), .status(425), .status(429): attempts
@@ -344,8 +360,7 @@ struct RetryPlan: Sendable, Equatable {
         }
     }
 
-    /// A number from 0 up to 1 that differs from entry to entry and from attempt to attempt, and is the same
-    /// in every run.
+    /// A number from 0 up to 1 that depends on the entry and the attempt, and is the same in every run.
     static func jitter(of number: UInt32, attempt: Int) -> Double {
         Double(Mixing.mix(UInt64(number) << 8 | UInt64(attempt & 0xFF)) >> 11) / Double(1 << 53)
     }

@@ -2,17 +2,17 @@ internal import Fetch
 internal import Store
 internal import Web
 
-/// What workers found out about a snapshot, so that neither the next one who has a host nor the one who ends the snapshot
-/// asks again. It belongs to the crawl's thread.
+/// The outcomes that workers of a shared snapshot found, so that a worker that takes over a host, or finishes
+/// the snapshot, does not repeat their requests. It belongs to the crawl's thread.
 struct SnapshotMemory {
     private var outcomes: [String: Frontier.KnownOutcome] = [:]
-    /// In the order in which they came; each is given once.
+    /// Responses about hosts by their names, in the order of their arrival. Each is returned once.
     private var answers: [String: [ServerFrontier.Answer]] = [:]
-    /// Nothing that is not held is asked for any more.
+    /// The limit after which nothing more is requested; stored responses are still used.
     var limit: CrawlLimits.Reached?
-    /// No page that is not held is, but for so many; nil without a limit.
+    /// The page limit, with the number of pages that may still be requested; nil without a limit.
     private var pages: (left: Int, limit: Int)?
-    /// The limit of pages, where it kept one out.
+    /// The page limit, if it has excluded a page.
     private(set) var pagesReached: CrawlLimits.Reached?
 
     init() {}
@@ -26,7 +26,8 @@ struct SnapshotMemory {
 
     mutating func limit(pagesLeft: Int, of limit: Int) { pages = (pagesLeft, limit) }
 
-    /// A page is asked for, which counts; gives the limit where none may be any more.
+    /// Counts a page that is about to be requested. Returns the limit if it has been reached, so that the
+    /// page must not be requested.
     mutating func takePage() -> CrawlLimits.Reached? {
         guard let (left, limit) = pages else { return nil }
         pages?.left = max(0, left - 1)
@@ -36,13 +37,14 @@ struct SnapshotMemory {
 
     func outcome(of url: WebURL) -> Frontier.KnownOutcome? { outcomes[url.href] }
 
-    /// Places without an end, in the order of what they have in common.
+    /// The reasons why URLs were skipped as endless, one per URL pattern, in the order of the patterns.
     var traps: [TrapReason] {
         var traps: [String: TrapReason] = [:]
         for case .skipped(.trap(let reason)) in outcomes.values { traps[reason.pattern] = reason }
         return traps.sorted { $0.key < $1.key }.map(\.value)
     }
 
+    /// Returns the next response under this name, and forgets it.
     mutating func takeAnswer(to href: String) -> ServerFrontier.Answer? {
         guard let first = answers[href]?.first else { return nil }
         answers[href]?.removeFirst()
@@ -51,8 +53,8 @@ struct SnapshotMemory {
 }
 
 extension Frontier.KnownOutcome {
-    /// Somebody was asked, and nothing of the answer is stored: where the server says that there is nothing,
-    /// that is.
+    /// Whether a request was sent of whose response nothing is stored. False for 404 and 410, which are
+    /// stored as tombstones.
     var wasAskedInVain: Bool {
         switch self {
         case .failed(let failure): !failure.isGone
@@ -61,7 +63,7 @@ extension Frontier.KnownOutcome {
         }
     }
 
-    /// As the database keeps it: a word, and what belongs to it, behind tabs.
+    /// Parses the text in the database: a word, and its details after tabs.
     init?(text: String) {
         let parts = text.utf8.split(separator: 0x09, maxSplits: 1, omittingEmptySubsequences: false)
         let rest = parts.count > 1 ? String(parts[1]) ?? "" : ""
@@ -118,13 +120,13 @@ extension Frontier.KnownOutcome {
         }
     }
 
-    /// Nil for what everybody finds out alone.
+    /// The text for the database; nil for outcomes that each worker has to find by itself.
     var text: String? {
         switch self {
         case .failed(let failure):
             switch failure {
             case .status(let status): "status\t\(status)"
-            // Another machine may know names that this one does not.
+            // Another machine may be able to resolve the name.
             case .fetch(let failure) where failure.kind == .unknownHost: nil
             case .outwaited(let failure) where failure.kind == .unknownHost: nil
             case .fetch(let failure): "fetch\t\(failure.kind.rawValue)\t\(failure.detail)"

@@ -1,13 +1,13 @@
 package import Web
 
-/// What is made of what pages ask of crawlers.
+/// How the crawl treats the directives of pages for crawlers.
 ///
-/// - `nofollow` of a page, in its head or its `X-Robots-Tag`, is said to whoever follows links by machine,
-///   and is kept as robots.txt is. `rel=nofollow`, `ugc` and `sponsored` of single links only say that a page
-///   does not stand for where they lead, so that they count where that is asked for.
-/// - `noindex` is said to search engines. A larder is none, so that it counts where it is asked for: then a
-///   page is read for its links and not kept. A start is always kept: a person named it.
-/// - What a page needs is never affected.
+/// - `nofollow` for a whole page, in its head or in `X-Robots-Tag`, is meant for programs that follow links,
+///   and is obeyed by default. `rel=nofollow`, `ugc` and `sponsored` on single links only say that the page
+///   does not endorse their targets, so they count only if the user asks for it.
+/// - `noindex` is meant for search engines, so it counts only if the user asks for it. The page is then
+///   scanned for links but not stored. Start pages are always stored, because the user named them.
+/// - Assets of pages are not affected.
 package struct PageManners: Sendable, Equatable {
     package var nofollow = NofollowPolicy.pages
     package var noindex = RobotsPolicy.ignore
@@ -17,7 +17,7 @@ package struct PageManners: Sendable, Equatable {
         self.noindex = noindex
     }
 
-    /// Whether a link to a page is left alone.
+    /// Whether a link to a page is not followed.
     func leaves(linkMarked isMarked: Bool, on page: PageDirectives) -> Bool {
         switch nofollow {
         case .ignore: false
@@ -27,7 +27,7 @@ package struct PageManners: Sendable, Equatable {
     }
 }
 
-/// What a page asks of crawlers for itself, in a field of its response or an element of its head.
+/// The directives of a page for crawlers, from its response headers or its head.
 package struct PageDirectives: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
@@ -36,8 +36,8 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
     package static let noindex = PageDirectives(rawValue: 1)
     package static let nofollow = PageDirectives(rawValue: 2)
 
-    /// The content of `<meta name=robots>`, or of one named like the agent: words with commas or spaces
-    /// between.
+    /// Parses the content of `<meta name=robots>`, or of one with the crawler's name: words that are
+    /// separated by commas or spaces.
     package init(metaContent: Span<UInt8>) {
         self = []
         metaContent.withUnsafeBufferPointer { bytes in
@@ -47,14 +47,14 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
         }
     }
 
-    /// What an answer says, in its fields and in its head.
+    /// Combines the directives of the response headers and of the page's head.
     init(_ fields: HTTPFields, metaContent: String?, productToken: String) {
         self = fields["X-Robots-Tag"] == nil ? [] : PageDirectives(fields, productToken: productToken)
         if let metaContent { formUnion(PageDirectives(metaContent: metaContent.utf8.span)) }
     }
 
-    /// The `X-Robots-Tag` fields, as far as they speak to all or to the agent with this product token:
-    /// `X-Robots-Tag: noindex, otherbot: nofollow` forbids to follow to `otherbot` alone.
+    /// Parses the `X-Robots-Tag` fields for all crawlers and for the one with this product token.
+    /// `X-Robots-Tag: noindex, otherbot: nofollow` forbids only `otherbot` to follow links.
     package init(_ fields: HTTPFields, productToken: String) {
         self = []
         let token = Array(productToken.utf8.map(\.lowercasedASCII))
@@ -72,15 +72,16 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
         }
     }
 
+    /// The maximum number of bytes of a field or meta element that are parsed.
     private static let longestText = 8192
 
-    /// Directives with a value of their own, which are no names of agents.
+    /// Directives that have a value after a colon, so that they are not taken for names of crawlers.
     private static let valued: Set<String> = [
         "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview",
     ]
 
-    /// The agent in lower case that an element begins with, and what is said to it; nil when it speaks to
-    /// nobody new.
+    /// Returns the crawler's name in lower case with which an element begins, and the rest of the element;
+    /// nil if the element begins without a name.
     private static func address(
         of element: Substring.UTF8View.SubSequence
     ) -> (agent: [UInt8], directives: Substring.UTF8View.SubSequence)? {

@@ -3,12 +3,12 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What a browser saw of a page and later snapshots want to know, kept beside the page: what a crawl finds in its
-/// order when the page is shown, an update knows from the beginning, and is to ask for as the page did.
+/// Notes about a rendered page that later snapshots need, stored beside the page. An update applies them when
+/// it finds the page unchanged.
 struct PageMemory: Sendable, Equatable {
-    /// It sent something, whose answer may be another each time.
+    /// Whether the page sent requests (such as POST), whose responses may differ each time.
     var hasSent = false
-    /// Cookies that its scripts set, as lines of Netscape's file.
+    /// The cookies that scripts of the page set, as lines of a Netscape cookie file.
     var cookies: [String] = []
 
     private static let sentField = "Larder-Sent"
@@ -27,7 +27,8 @@ struct PageMemory: Sendable, Equatable {
         return sent + cookies.map { HTTPFields.Field(name: Self.cookieField, value: $0) }
     }
 
-    /// They go along until their snapshot ends, for as long as one of their scripts would set them anew.
+    /// Keeps cookies as session cookies. They last as long as the run, since the script would set them again
+    /// each time.
     mutating func keep(cookies lines: [String]) {
         cookies = lines.prefix(Self.mostCookies).map { line in
             var columns = line.split(separator: "\t", omittingEmptySubsequences: false)
@@ -38,12 +39,12 @@ struct PageMemory: Sendable, Equatable {
 }
 
 extension Crawl {
-    /// What a person reads and sees on the page, to be compared with when it is shown offline, and what the
-    /// next snapshot has to know of it.
+    /// Stores the text and the screenshot of a rendered page, with which an offline check compares the page,
+    /// and the notes for the next snapshot.
     func keep(_ rendered: RenderedPage, hasSent: Bool, of page: UInt32) throws(CrawlError) {
         var memory = PageMemory()
         memory.hasSent = hasSent
-        // Of somebody who is known they may say who that is.
+        // Cookies of a logged-in user may identify the user.
         if !plan.fetch.hasSession { memory.keep(cookies: rendered.cookies) }
         let isWhole = rendered.ending == .complete
         if let text = isWhole ? rendered.text : nil {
@@ -72,24 +73,26 @@ extension Crawl {
             }
             new.number = page
             new.request = key
-            // A browser shows a page as the user who is signed in sees it.
+            // A browser shows the page as the logged-in user sees it.
             if plan.fetch.hasSession { new.flags.insert(.isPrivate) }
             new.type = fields.contentType?.essence
             try writes.addWithoutWaiting(new)
         }
     }
 
+    /// Notes the stored response of a URL that is being refetched, if it has a body and is not a sitemap.
     func noteHeld(_ held: StoredResponse?, _ number: UInt32) {
         if let held, held.body != nil, frontier.role(of: number) != .guide { heldBefore[number] = held }
     }
 
-    /// A server that confirms nothing sent once more what is held: what was seen of that holds still.
+    /// Adds the links that an earlier rendering found, if a server sent the same bytes again without
+    /// confirming them (304).
     func recallWhatWasShown(_ result: inout ScanResult) throws(CrawlError) {
         guard let held = result.same, !result.isLeftOut, let recall,
             frontier.role(of: result.number) == .page
         else { return }
         try remember(result.number)
-        // Lists do not say which link is marked.
+        // The lists do not say which links are marked with nofollow.
         guard plan.sitePlan.manners.nofollow != .links else { return }
         let isNofollow = result.isNofollow
         let links = try storing { () throws(StoreError) in
@@ -102,7 +105,7 @@ extension Crawl {
             } + links.new
     }
 
-    /// A page is as an earlier snapshot has it: what that saw of it holds still.
+    /// Applies the notes of an earlier rendering to a page that has not changed since.
     func remember(_ number: UInt32) throws(CrawlError) {
         guard let recall, !plan.sitePlan.rendered.isEmpty || !plan.sitePlan.lookedAt.isEmpty else { return }
         let url = frontier.url(number)

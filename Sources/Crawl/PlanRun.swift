@@ -5,11 +5,11 @@ internal import Store
 package import System
 package import Web
 
-/// Loads a sample of a site's pages and estimates the rest. Stores nothing, and fetches only robots.txt, the sampled
-/// pages, and the sizes of some of their assets.
+/// Loads a sample of a site's pages and estimates the rest. Stores nothing, and fetches only robots.txt, the
+/// sampled pages, and the sizes of some of their assets.
 ///
-/// The frontier of a prefetch decides which URLs belong to the site and may be requested. It returns all of them at
-/// once, and the sample chooses among the pages.
+/// The frontier of a prefetch decides which URLs belong to the site and may be requested. It returns all of
+/// them at once, and the sample chooses among the pages.
 package struct PlanRun: ~Copyable {
     private let plan: CrawlPlan
     private let loop: FetchLoop
@@ -24,7 +24,8 @@ package struct PlanRun: ~Copyable {
     private static let mostRedirects = 10
     /// The number of assets per page whose sizes are requested.
     private static let measuredAssets = 8
-    /// The maximum number of hosts whose robots.txt is loaded. Pages of further hosts count, but are not sampled.
+    /// The maximum number of hosts whose robots.txt is loaded. Pages of further hosts count, but are not
+    /// sampled.
     private static let mostRobots = 32
 
     private var report: PlanReport
@@ -164,8 +165,8 @@ package struct PlanRun: ~Copyable {
         sample.fetched(page)
     }
 
-    /// Whether a prefetch would request the URL as a page. A page that it takes for a trap counts, since it shows the
-    /// trap.
+    /// Whether a prefetch would request the URL as a page. A page that it takes for a trap counts, since it
+    /// shows the trap.
     private func isOfSite(_ number: UInt32) -> Bool {
         guard frontier.role(of: number) == .page else { return false }
         switch frontier.state(number) {

@@ -1,20 +1,22 @@
 package import Web
 
-/// Some pages of a site, from which the rest is estimated: first a few of each pattern of URLs, then others
-/// as chance has it, every second one of those that list others by their names. It ends when pages have led
-/// to nothing new for a while.
+/// A sample of a site's pages, from which the size of the site is estimated.
+///
+/// It contains a few pages of each URL pattern first, then pages chosen at random, alternating between pages
+/// that list others (by their names) and the rest. The sample ends when pages have linked to nothing new for
+/// a while, or at the maximum number of pages.
 package struct PlanSample: Sendable {
-    /// What was seen of a page.
+    /// A sampled page.
     package struct Page: Sendable {
         package var url: WebURL
         package var byteCount: Int
         package var latency: Duration
-        /// What it needs that no page before it needed.
+        /// The number of assets that no page before it needed.
         package var newAssets: Int
         package var newAssetByteCount: Int
-        /// Pages in scope that no page before it linked to.
+        /// Pages in scope that no page before it links to.
         package var newPages: [WebURL]
-        /// All pages in scope that it links to, each once.
+        /// All pages in scope that it links to, without duplicates.
         package var links: [WebURL]
 
         package init(
@@ -34,69 +36,73 @@ package struct PlanSample: Sendable {
 
     /// Why a page was chosen.
     enum Choice: Sendable {
+        /// One of the first pages of its pattern.
         case pattern
-        /// By chance, of those that list others, and of all others.
+        /// A random choice from the pages that list others, or from the rest.
         case list, chance
     }
 
+    /// The maximum number of sampled pages.
     package let mostPages: Int
+    /// The maximum number of pages that are chosen because of their pattern, per pattern.
     package let mostOfPattern: Int
     package private(set) var pages: [Page] = []
-    /// To how many pages each page that may lead on led that was new, and why it was chosen.
+    /// For each sampled page whose links belong to the site: why it was chosen, and to how many new pages it
+    /// links.
     private(set) var news: [(choice: Choice, count: Int)] = []
-    /// How many pages of the sample link to each.
+    /// How many pages of the sample link to each page.
     private(set) var linkers: [WebURL: Int] = [:]
     private let seed: UInt64
     private var candidates: [Candidate] = []
-    /// Up to where they were looked through for patterns.
+    /// The number of candidates that were examined for new patterns.
     private var head = 0
     private var choice = Choice.pattern
-    /// Whether what was chosen may lead on.
+    /// Whether the links of the page that was chosen last belong to the site.
     private var leadsOn = true
-    /// How many pages have led to nothing new since the last that did.
+    /// The number of pages without new links since the last one with new links.
     private var quietCount = 0
-    /// How many of each shape were sampled.
+    /// The number of sampled pages by shape.
     private var sampled: [UInt64: Int] = [:]
-    /// Of each folder, since many sites have a name of its own for each page.
+    /// The number of sampled pages by folder, because on many sites each page has a name of its own.
     private var sampledOfFolder: [String: Int] = [:]
 
+    /// A page that was offered to the sample.
     private struct Candidate {
         let url: WebURL
-        /// Of those that wait the one with the lowest number is next.
+        /// A pseudo-random number. The candidate with the lowest one is next.
         let turn: UInt64
         let isList: Bool
-        /// It is no page at the limit of the depth.
+        /// Whether its links belong to the site. False for pages at the depth limit.
         let leadsOn: Bool
         var isTaken = false
     }
 
-    /// Of the pages, how many are chosen by their patterns.
+    /// The share of `mostPages` that is chosen by patterns.
     private static let patternShare = 0.4
-    /// It is enough when so many pages led to nothing new, and fewer where nothing but the first page ever
-    /// did.
+    /// The sample ends after this many pages without new links, or after the smaller number if only the first
+    /// page had new links.
     private static let enough = 24
     private static let enoughBehindFirst = 12
 
-    /// - Parameter seed: other pages are chosen by another one.
+    /// - Parameter seed: Determines the random choice.
     package init(mostPages: Int = 120, mostOfPattern: Int = 6, seed: UInt64 = 0) {
         self.mostPages = mostPages
         self.mostOfPattern = mostOfPattern
         self.seed = seed
     }
 
-    /// The sample is large enough.
+    /// Whether the sample has the maximum number of pages.
     package var isFull: Bool { pages.count >= mostPages }
 
-    /// A page of the site, which is offered once.
+    /// Adds a page of the site to the candidates. The caller offers each page once.
     ///
-    /// - Parameter leadsOn: pages that it links to are of the site too; not those behind a page at the limit
-    ///   of the depth.
+    /// - Parameter leadsOn: Whether the pages that it links to belong to the site. False at the depth limit.
     package mutating func offer(_ url: WebURL, leadsOn: Bool = true) {
         let turn = Mixing.mix(Mixing.mix(url.href.utf8) ^ seed)
         candidates.append(Candidate(url: url, turn: turn, isList: Self.listsOthers(url), leadsOn: leadsOn))
     }
 
-    /// What is to be looked at next; nil when that is enough.
+    /// Returns the next page to fetch; nil when the sample is complete.
     package mutating func next() -> WebURL? {
         guard !isFull else { return nil }
         while head < candidates.count, Double(pages.count) < Double(mostPages) * Self.patternShare {
@@ -111,14 +117,14 @@ package struct PlanSample: Sendable {
         return place.flatMap { take($0, candidates[$0].isList ? .list : .chance) }
     }
 
-    /// Of those that may lead on, how many wait that list others, and how many others do.
+    /// The number of waiting candidates whose links belong to the site: those that list others, and the rest.
     var waiting: (lists: Int, others: Int) {
         let waiting = candidates.filter { !$0.isTaken && $0.leadsOn }
         let lists = waiting.count(where: \.isList)
         return (lists, waiting.count - lists)
     }
 
-    /// Nothing but the first page led to anything new.
+    /// Whether only the first page had new links.
     var isKnownByFirst: Bool { news.dropFirst().allSatisfy { $0.count == 0 } }
 
     private var isSettled: Bool {
@@ -148,6 +154,7 @@ package struct PlanSample: Sendable {
             && sampledOfFolder[PatternName(shape).text(folders: .max), default: 0] < mostOfPattern
     }
 
+    /// Adds a fetched page to the sample.
     package mutating func fetched(_ page: Page) {
         let shape = URLShape(page.url)
         sampled[shape.key, default: 0] += 1
@@ -164,7 +171,7 @@ package struct PlanSample: Sendable {
         "index", "contents", "toc", "sitemap", "menu", "list", "overview", "summary", "archive", "catalog",
     ]
 
-    /// A folder, or a page whose name says that it lists others.
+    /// Whether a page probably lists others: it is a folder, or its name says so.
     static func listsOthers(_ url: WebURL) -> Bool {
         let path = url.path.lowercased()
         guard let last = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last,
@@ -176,11 +183,11 @@ package struct PlanSample: Sendable {
 }
 
 extension PlanSample {
-    /// How the whole site would be fetched.
+    /// The way in which the whole site would be fetched.
     package struct Manner: Sendable {
-        /// Requests to one host at once.
+        /// The number of concurrent requests to a host.
         package var connections: Int
-        /// What robots.txt asks for; zero for nothing.
+        /// The delay between requests that robots.txt asks for; zero for none.
         package var distance: Duration
 
         package init(connections: Int, distance: Duration = .zero) {
@@ -189,7 +196,7 @@ extension PlanSample {
         }
     }
 
-    /// The estimate by what was fetched so far. `traps` are told along.
+    /// Estimates the whole site from the pages fetched so far. `traps` are passed on to the estimate.
     package func estimate(_ manner: Manner, traps: [TrapReason] = []) -> PlanEstimate {
         let tally = PatternTally(pages)
         let counts = tally.bounds(undiscovered(tally))
@@ -210,11 +217,11 @@ extension PlanSample {
             traps: traps, isSampleTooSmall: !tally.hasEndlessRow && isTooSmall)
     }
 
-    /// How many standard errors a mean of a few sizes may be off.
+    /// The half width of the interval around a mean size, in standard errors.
     private static let errorsInDoubt = 3.0
 
-    /// By the mean of the sizes and how much it may be off; with hardly a size known, by half of it and twice
-    /// of it.
+    /// The size of this many pages, from the mean of the known sizes and its standard error. With fewer than
+    /// three sizes, the bounds are half and twice the mean.
     private func byteCount(of count: PlanEstimate.Bounds, sizes: [Int]) -> PlanEstimate.Bounds {
         let known = sizes.isEmpty ? pages.map(\.byteCount) : sizes
         guard !known.isEmpty else { return PlanEstimate.Bounds(low: 0, high: count.high == 0 ? 0 : nil) }
@@ -234,8 +241,8 @@ extension PlanSample {
             high: count.high.map { sampled + Int(high * Double(max(0, $0 - sizes.count))) })
     }
 
-    /// What the pages need: what the sample needed, and for each further page as much as its second half
-    /// needed on average.
+    /// The number or size of the assets: what the sample needed, and for each further page the average of the
+    /// second half of the sample.
     private func further(_ count: PlanEstimate.Bounds, _ amount: KeyPath<Page, Int>) -> PlanEstimate.Bounds {
         let known = pages.reduce(0) { $0 + $1[keyPath: amount] }
         let late = pages.suffix(max(1, pages.count / 2))
@@ -244,7 +251,8 @@ extension PlanSample {
             low: known, high: count.high.map { known + Int(each * Double(max(0, $0 - pages.count))) })
     }
 
-    /// At best all connections are busy, at worst a quarter of them.
+    /// The duration of this many requests. The lower bound assumes that all connections are busy, the upper
+    /// one that a quarter of them are.
     private func seconds(
         _ requests: PlanEstimate.Bounds, pages count: PlanEstimate.Bounds, _ manner: Manner
     ) -> PlanEstimate.Bounds {
@@ -260,13 +268,13 @@ extension PlanSample {
 }
 
 extension PlanSample {
-    /// How many pages there may be that nobody has discovered: more in one site of ten. Nil where they have
-    /// no end.
+    /// The maximum number of pages that no sampled page links to, which is exceeded on one site in ten. Nil
+    /// if there is no bound.
     ///
-    /// Two bounds hold, and the lower one counts. What waits leads to as much as what was chosen by chance
-    /// did, as far as its spread lets that be told. And of pages to which few link, as many are unseen as
-    /// those suggest that were seen once and twice (Chao's estimator, for a sample without replacement). The
-    /// factors are those with which the interval held in 68 of 70 plans of nine real manuals.
+    /// The result is the lower of two bounds. First, waiting candidates link to as many new pages as the
+    /// random choices did, plus an allowance for their variance. Second, the number of pages to which one or
+    /// two sampled pages link suggests how many have no such link (Chao's estimator for samples without
+    /// replacement). With these factors, the interval was right for 68 of 70 plans of nine real manuals.
     func undiscovered(_ tally: PatternTally) -> Int? {
         let waiting = waiting
         if tally.hasEndlessRow || isTooSmall { return nil }
@@ -276,9 +284,9 @@ extension PlanSample {
         return Int(min(rate * Self.rateFactor, rarelyLinked * Self.rarityFactor).rounded(.up))
     }
 
-    /// Of the lists that it knows it has seen the smaller part, and they still bring much: one of the others
-    /// may lead to more pages than all that are known, as one of 600 modules leads to half of a manual of
-    /// 30,000 pages.
+    /// Whether the sample is too small for an upper bound: most of the known lists were not sampled, and
+    /// lists still have many new links. One of them may link to more pages than all known ones: in a manual
+    /// of 30,000 pages, one of 600 modules links to half of them.
     var isTooSmall: Bool {
         let lists = waiting.lists
         return lists > Self.fewLists && lists > news.count(where: { $0.choice == .list })
@@ -289,13 +297,13 @@ extension PlanSample {
     private static let muchNews = 1.5
     private static let rateFactor = 1.3
     private static let rarityFactor = 4.0
-    /// Standard errors.
+    /// The allowance for the variance, in standard errors.
     private static let doubt = 1.5
-    /// What a page may lead to where none of its like was looked at.
+    /// The number of new links that is assumed if no page of the kind was sampled.
     private static let unknownNews = 3.0
 
-    /// To how many new pages one leads at most, on average. The first that were chosen lead to everything
-    /// that is in a site's navigation, and the later ones no more.
+    /// The upper bound of the average number of new links of a page. Uses only the second half of a larger
+    /// sample, because the first pages link to everything in the navigation of the site.
     private func highestNews(_ choice: Choice) -> Double {
         var counts = news.filter { $0.choice == choice }.map { Double($0.count) }
         guard !counts.isEmpty else { return Self.unknownNews }
@@ -349,7 +357,8 @@ public struct PlanEstimate: Sendable, Equatable {
     /// The estimated duration of a prefetch, in seconds.
     public let seconds: Bounds
     package let traps: [TrapReason]
-    /// Whether the sample is too small for an upper bound: too many pages that list other pages were not sampled.
+    /// Whether the sample is too small for an upper bound: too many pages that list other pages were not
+    /// sampled.
     public let isSampleTooSmall: Bool
 }
 
@@ -363,7 +372,7 @@ extension PlanEstimate.Bounds: JSONObject {
     package var members: JSONMembers { ["low": low, "high": high] }
 }
 
-/// The known pages of a sample by pattern, and how many further ones they may lead to.
+/// The known pages of a sample by pattern.
 struct PatternTally {
     struct Row {
         let pattern: String
@@ -374,7 +383,8 @@ struct PatternTally {
 
         var sampled: Int { sizes.count }
 
-        /// A list whose pages name the next one alone: as fast as it was followed, it grew.
+        /// Whether the pattern seems to have no end: each page links to the next one only, so that the number
+        /// of known pages grows as fast as they are fetched.
         var isEndless: Bool {
             sampled >= 6 && continues.suffix(6).allSatisfy { $0 } && known - sampled <= sampled
         }
@@ -382,7 +392,7 @@ struct PatternTally {
 
     private(set) var rows: [Row] = []
 
-    /// More patterns are more than anybody reads.
+    /// The maximum number of patterns. With more, the patterns get fewer folders.
     private static let mostRows = 24
     private static let deepest = 6
 
@@ -427,9 +437,10 @@ struct PatternTally {
 
     var hasEndlessRow: Bool { rows.contains(where: \.isEndless) }
 
-    /// At least what is known. Of what nobody has discovered each pattern gets its share.
+    /// The number of pages of each pattern. The lower bounds are the known pages; undiscovered pages are
+    /// distributed in proportion.
     ///
-    /// - Parameter undiscovered: nil where that has no end.
+    /// - Parameter undiscovered: Nil if there is no upper bound.
     func bounds(_ undiscovered: Int?) -> [PlanEstimate.Bounds] {
         let known = rows.reduce(0) { $0 + $1.known }
         guard let undiscovered, known > 0 else {
@@ -441,18 +452,18 @@ struct PatternTally {
             rest -= share
             return PlanEstimate.Bounds(low: row.known, high: row.known + share)
         }
-        // What rounding left over.
+        // The remainder from rounding goes to the largest pattern.
         let largest = rows.indices.max { rows[$0].known < rows[$1].known }
         if let largest { bounds[largest].high = bounds[largest].high.map { $0 + rest } }
         return bounds
     }
 }
 
-/// The name of a group of pages: the shape of their URLs without what each of them has for itself.
+/// The name of a group of pages: the shape of their URLs without the part that is different for each page.
 struct PatternName: Sendable {
     private let host: String
     private let folders: [Substring]
-    /// The last name, as `*` or `*.html` where it is a word.
+    /// The last part of the path, as `*` or `*.html` if it is a word, with the query.
     private let file: String
 
     init(_ shape: URLShape) {
@@ -473,7 +484,7 @@ struct PatternName: Sendable {
         return "*" + name[dot...]
     }
 
-    /// With so many folders by their names; what lies deeper is `**`.
+    /// The name with this many folders. Deeper ones are replaced with `**`.
     func text(folders count: Int) -> String {
         var text = host
         for folder in folders.prefix(count) { text += "/" + folder }

@@ -33,7 +33,8 @@ public struct PrefetchProgress: Sendable, Equatable {
     public let hostCount: Int
     /// The work that has to be done first.
     public let waiting: Waiting
-    /// The estimated remaining time; nil while it is unknown, for example while more URLs are found than fetched.
+    /// The estimated remaining time; nil while it is unknown, for example while more URLs are found than
+    /// fetched.
     public let remaining: Duration?
 
     /// A phase of a prefetch.
@@ -174,6 +175,7 @@ struct CrawlProgress: Sendable, Equatable {
     var hosts: [Host] = []
     var hostCount = 0
 
+    /// A host with running or queued requests.
     struct Host: Sendable, Equatable {
         var name: String
         var running = 0
@@ -253,8 +255,8 @@ struct ProgressMeter: Sendable {
         return max(0, Double(to - from) / seconds)
     }
 
-    /// The estimated remaining time, measured from the sample with the most open work; nil while the open work does
-    /// not decrease.
+    /// The estimated remaining time, measured from the sample with the most open work; nil while the open
+    /// work does not decrease.
     private func remaining(_ now: Sample) -> Duration? {
         guard now.left > 0, let peak = samples.max(by: { $0.left <= $1.left }), peak.left > now.left,
             now.elapsed - peak.elapsed >= Self.leastSpan

@@ -5,23 +5,25 @@ internal import Markup
 package import Store
 internal import Web
 
-/// What the store has of what a crawl comes to, and whether its server has to be asked. It belongs to the
-/// crawl's thread.
+/// Looks up what the store has for a URL, and decides by the cache policy whether a request is necessary. It
+/// belongs to the crawl's thread.
 final class Recall {
+    /// A decision about a URL that is due.
     enum Answer {
-        /// Nothing of use is held, or nothing that a server could be asked about.
+        /// Fetch it. The store has no usable response, or the policy requires a new one; a usable one is
+        /// `inPlaceOf`.
         case load(adding: HTTPFields, inPlaceOf: StoredResponse? = nil)
-        /// This snapshot has it already: an earlier run of it was interrupted.
+        /// Do nothing: an interrupted run of this snapshot stored the response.
         case done(StoredResponse)
-        /// Another worker of this snapshot was told so.
+        /// Do nothing: another worker of this snapshot received this status.
         case gone(status: Int)
-        /// Good enough as it is, by the policy.
+        /// Use the stored response, which the policy allows without a request.
         case reuse(StoredResponse)
-        /// The server is asked whether it still holds.
+        /// Send a conditional request with these fields.
         case validate(Copy, with: HTTPFields)
     }
 
-    /// What is held, and as the policy sees it.
+    /// A stored response, with its cache entry for the policy.
     struct Copy {
         let response: StoredResponse
         let entry: CacheEntry
@@ -33,33 +35,33 @@ final class Recall {
     private let snapshot: OpenSnapshot
     private let isShared: Bool
     private let isServed: Bool
-    /// Another snapshot is served until this one is complete.
+    /// Whether another snapshot is live until this one is complete.
     private let isUpdate: Bool
     private let policy: CachePolicy
     private let rules: CacheRules
-    /// What each number of the store's URLs is to the frontier; by the store's number.
+    /// The frontier's numbers of URLs, by their row numbers in the store.
     private var numbers: [UInt32?] = []
-    /// The store's numbers of the links that were given last as new.
+    /// The row numbers of the links that `links(of:)` last returned as new, in their order.
     private var unnumbered: [Int] = []
-    /// What was looked for ahead.
+    /// Responses that were looked up in advance.
     private var ahead = Ahead()
 
-    /// What was asked for at once, of what is come to next.
+    /// The results of one query for several URLs that are due.
     private struct Ahead {
         var hrefs: Set<String> = []
         var walked: [String: WalkedResponse] = [:]
-        /// Of links that have no number yet.
+        /// The URLs of links to which the frontier has not assigned a number yet, by row number.
         var addresses: [Int64: String] = [:]
     }
 
     private static let profile = CacheProfile.private
 
-    /// What an update that was interrupted got longer ago than that is asked about once more.
+    /// After this many seconds, an interrupted update validates its own responses again.
     private static let secondsOfOwn: Int64 = 15 * 60
 
-    /// Nil when there is nothing to recall: it is the first snapshot, and nobody has begun it.
+    /// Returns nil if the store is empty and no other worker writes to the snapshot.
     ///
-    /// - Parameter isShared: others write to the snapshot.
+    /// - Parameter isShared: Whether other workers write to the snapshot.
     init?(
         _ folder: StoreFolder, snapshot: OpenSnapshot, policy: CachePolicy, rules: CacheRules,
         isShared: Bool = false
@@ -68,7 +70,7 @@ final class Recall {
         if !isShared, try !reader.holdsAnything() { return nil }
         try reader.keepMoreInMemory()
         self.reader = reader
-        // Who loads everything again does not believe what is held without a look.
+        // A policy that reloads everything does not rely on stored bodies without reading them.
         let provesBytes = policy == .reload || policy == .reloadEndToEnd
         shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
         hasWholePacks = try reader.hasWholePacks()
@@ -82,10 +84,10 @@ final class Recall {
         self.rules = rules
     }
 
-    /// Whether it is worth a question for several at once: each takes a way to a PostgreSQL and back.
+    /// Whether to look up several URLs at once. With PostgreSQL, each query is a network round trip.
     var looksAhead: Bool { isServed && snapshot.isContinued }
 
-    /// What this snapshot has of what is come to next is looked for at once.
+    /// Looks up what this snapshot has for the next URLs, in one query.
     func lookAhead(_ hrefs: [String]) throws(StoreError) {
         ahead = Ahead()
         guard !hrefs.isEmpty else { return }
@@ -99,7 +101,7 @@ final class Recall {
     }
 
     private func own(_ href: String) throws(StoreError) -> StoredResponse? {
-        // Once: by the next time it may have been stored.
+        // Only once, because the URL may have been stored by the next time.
         if ahead.hrefs.remove(href) != nil { return ahead.walked[href]?.response }
         return try reader.response(for: href, ofSnapshot: snapshot.id)
     }
@@ -114,13 +116,14 @@ final class Recall {
         return try reader.addresses(of: numbers)
     }
 
-    /// What is to be done about an URL that is due.
+    /// Decides what to do about a URL that is due.
     ///
     /// - Parameters:
-    ///   - bundle: what it has to be.
-    ///   - origin: of the document that asks for it by CORS; nil where a request names none.
-    ///   - isCORS: whether that is known. Lists of links do not tell: what was asked for by an origin is so
-    ///     again, by the same if the answer varies by it.
+    ///   - bundle: The bundle that the body must match, if any.
+    ///   - origin: The origin of the document that requests the URL by CORS; nil if the request has none.
+    ///   - isCORS: Whether this is known to be a CORS request. Stored lists of links do not contain this. A
+    ///     response to a CORS request is therefore requested by CORS again, with the same origin if it varies
+    ///     by it.
     func answer(
         for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
         now: HTTPDate
@@ -141,7 +144,7 @@ final class Recall {
             } else if isShared {
                 return .gone(status: mine.status)
             }
-            // Else what was gone is asked for again: it may be there by now.
+            // A tombstone of an earlier attempt does not count: the URL may exist by now.
         }
         var asking = isCORS ? origin() : nil
         let held =
@@ -156,7 +159,7 @@ final class Recall {
         var usable = held.flatMap { held in
             held.status < 400 && (held.body != nil || held.isRedirect) && !held.isImported ? held : nil
         }
-        // Asked whether it still holds, a server would have damage confirmed.
+        // A conditional request would only confirm a body whose stored bytes are damaged or missing.
         if let body = usable?.body {
             if try shelf.isDamaged(body) { usable = nil } else if try isGone(body) { usable = nil }
         }
@@ -166,10 +169,10 @@ final class Recall {
         case .serve, .serveAndRefresh:
             if let usable { return .reuse(usable) }
         case .validate(let fields):
-            // What is held of a redirect is its target alone, which costs as much as asking.
+            // A stored redirect has no body, so loading it costs no more than validating it.
             if let usable, let entry, !usable.isRedirect {
-                // A confirmation need not repeat what the server says of an origin: the first time it is
-                // loaded.
+                // A 304 need not repeat the CORS headers for an origin. The first request by CORS therefore
+                // loads the response.
                 let isNews = asking != nil && !isAsked
                 return .validate(
                     Copy(response: usable, entry: entry),
@@ -183,11 +186,12 @@ final class Recall {
         return .load(adding: HTTPFields().naming(origin: asking), inPlaceOf: usable)
     }
 
-    /// Others want to be waited for: what comes next is looked up as it is then.
+    /// Ends the reading transaction, which other users of the store may wait for. Later queries see the
+    /// newest state.
     func rest() throws(StoreError) { try reader.letGoOfMoment() }
 
-    /// What an earlier snapshot saw of the page; nil where none showed it. That of an archive is not used: cookies
-    /// that it names would be sent to the origin.
+    /// The notes of an earlier snapshot about the rendered page; nil if it was not rendered. Notes from an
+    /// archive are not used, because their cookies would be sent to the origin.
     func memory(of page: WebURL) throws(StoreError) -> PageMemory? {
         guard let held = try reader.response(for: page.href, request: .shown), !held.isImported else {
             return nil
@@ -195,14 +199,15 @@ final class Recall {
         return PageMemory(HTTPFields(block: held.fields.utf8.span))
     }
 
-    /// A larger one has a file of its own; what is in packs is looked for where one of those is not whole.
+    /// Whether the bytes of the body are missing. Large bodies have files of their own, which are always
+    /// checked; packs are checked only if one of them is incomplete.
     private func isGone(_ body: StoredBody) throws(StoreError) -> Bool {
         guard !hasWholePacks || body.byteCount > Limits.packedBody else { return false }
         return try !reader.isThere(body)
     }
 
-    /// The recorded answer to a request that sends something, where the policy does not have it sent once
-    /// more. Answers from archives are not used.
+    /// Returns the stored response to a request with a body, if the policy allows its use without a new
+    /// request. Responses from archives are not used.
     func recorded(
         _ key: RequestKey, at url: WebURL, now: HTTPDate
     ) throws(StoreError) -> (status: Int, fields: String, body: [UInt8])? {
@@ -230,12 +235,13 @@ final class Recall {
         return held
     }
 
+    /// Whether the store has a response for the URL that is neither an error nor imported.
     func holds(_ url: WebURL) throws(StoreError) -> Bool {
         try reader.response(for: url.href).map { $0.status < 400 && !$0.isImported } ?? false
     }
 
-    /// What a server's answer to our conditions makes of what is held: the fields that it has from now on.
-    /// Nil when the answer is about another version, and the body has to be loaded.
+    /// Returns the header fields of a stored response as updated by a 304 (RFC 9111 4.3.4). Returns nil if
+    /// the 304 refers to another version, so that the body has to be loaded.
     func confirmed(_ held: Copy, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
         let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
         guard !held.response.isImported else { return nil }
@@ -243,21 +249,23 @@ final class Recall {
         return held.entry.fields(updatedBy: answer, in: Self.profile)
     }
 
-    /// What a held body links to, as the frontier takes it.
+    /// The links of a stored body, as the frontier takes them.
     struct Links {
+        /// Links whose URLs have a number in the frontier.
         fileprivate(set) var known: [Frontier.KnownLink] = []
+        /// Links whose URLs the frontier has to number; the caller passes these numbers to `number(_:)`.
         fileprivate(set) var new: [FoundLink] = []
-        /// Why running the body's scripts may bring more than reading them.
+        /// Why a browser may find more in the body than a scan of its scripts.
         fileprivate(set) var renderReasons: RenderReasons = []
     }
 
-    /// What the held body links to; nil when that was never kept, or by a larder that looked for other links:
-    /// then the body has to be looked into. Of the new links the numbers are to be told by `number(_:)`, at
-    /// once.
+    /// Returns the links of a stored body. Returns nil if they are not stored, or were found by a version of
+    /// Larder that looks for other links; the body then has to be scanned. The caller must pass the numbers
+    /// of the new links to `number(_:)` before it calls this again.
     ///
     /// - Parameters:
-    ///   - isNofollow: pages are not followed from there.
-    ///   - leavesAssets: what it needs is not asked for.
+    ///   - isNofollow: Whether links to pages are not followed.
+    ///   - leavesAssets: Whether assets are left out.
     func links(
         of held: StoredResponse, isNofollow: Bool, leavesAssets: Bool
     ) throws(StoreError) -> Links? {
@@ -301,7 +309,7 @@ final class Recall {
         return links
     }
 
-    /// The frontier's numbers of the new links that were given last, in their order.
+    /// Assigns the frontier's numbers to the new links of the last call of `links(of:)`, in their order.
     func number(_ new: [UInt32]) {
         for (place, number) in zip(unnumbered, new) {
             if place >= numbers.count {
@@ -312,13 +320,13 @@ final class Recall {
         unnumbered.removeAll(keepingCapacity: true)
     }
 
-    /// The frontier's number for one of the store's; nil when it has none yet.
+    /// The frontier's number of a row in the store; nil if it has none yet.
     private func number(of number: Int64) -> UInt32? {
         let place = Int(number)
         return place < numbers.count ? numbers[place] : nil
     }
 
-    /// How a link was listed.
+    /// The list of a body's links in which a link is stored.
     enum LinkClass {
         case page, asset, guess
 
@@ -344,7 +352,7 @@ extension ResponseFlags {
 }
 
 extension ResponseFlags {
-    /// In whose name it was asked for.
+    /// The flags that tell whether the request was by CORS or with credentials.
     init(_ result: FetchResult) {
         self = []
         if result.sentFields.contains("Origin") { insert(.askedByOrigin) }
@@ -361,7 +369,7 @@ extension StoredResponse {
 }
 
 extension StoredBody {
-    /// Nil for one of which this larder knows nothing.
+    /// Nil for a format that this version of Larder does not know.
     var format: BodyFormat? { BodyFormat(form: form) }
 }
 

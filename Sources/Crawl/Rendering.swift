@@ -11,8 +11,8 @@ public struct RenderSettings: Sendable, Equatable {
     public var mode = RenderMode.auto
     /// The number of screens by which a page is scrolled, to load lazy images and endless lists.
     public var scroll = 20
-    /// The sizes of the window, such as `1280x900` or `390x844@3`. The page is rendered in the first one, and then
-    /// shown in the others for a moment.
+    /// The sizes of the window, such as `1280x900` or `390x844@3`. The page is rendered in the first one, and
+    /// then shown in the others for a moment.
     public var viewports: [String] = []
     /// Opens details, tabs and menus, and plays the beginning of videos.
     public var isDeep = false
@@ -20,8 +20,8 @@ public struct RenderSettings: Sendable, Equatable {
     public var seesDark = false
     /// Stores a screenshot of each page, with which an offline check compares the page.
     public var takesPictures = false
-    /// A fixed time for scripts, in seconds since 1970, together with fixed random numbers, while pages are rendered
-    /// and when they are served. Nil for the real time. Updates keep it.
+    /// A fixed time for scripts, in seconds since 1970, together with fixed random numbers, while pages are
+    /// rendered and when they are served. Nil for the real time. Updates keep it.
     public var steadySince: Int64?
     /// The maximum time per page.
     public var limit = Duration.seconds(20)
@@ -76,13 +76,13 @@ extension RenderSettings: JSONObject {
     }
 }
 
-/// How many pages are rendered at once, and by whom.
+/// How many pages are rendered at once, and with which renderer.
 package struct RenderPlan: Sendable {
     package var mode: RenderMode
-    /// How many pages are shown at once.
+    /// The maximum number of pages that are rendered at once.
     package var tabs: Int
-    /// Makes whoever shows pages, before the first one is; what those ask for goes through the door. It
-    /// throws why there is none.
+    /// Creates the renderer before the first page is rendered. The requests of pages go through the door.
+    /// Throws the reason if pages cannot be rendered.
     package var renderer: @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
 
     package init(
@@ -102,37 +102,38 @@ package struct RenderFailure: Error, Sendable, CustomStringConvertible {
     package init(_ description: String) { self.description = description }
 }
 
-/// Shows pages in a browser.
+/// Renders pages in a browser.
 package protocol PageRenderer: Sendable {
-    /// What it calls itself: `Chrome/150.0.1`. Nil as long as it has not said.
+    /// The name and version of the browser, such as `Chrome/150.0.1`; nil until it has reported them.
     var version: String? { get }
 
-    /// Shows a page, and tells once, from any thread, what came of it.
+    /// Renders a page, and calls `done` once, on any thread.
     ///
-    /// - Parameter isBrief: pages like it never come to rest.
+    /// - Parameter isBrief: Gives the page less time, because pages with similar URLs hardly ever finish
+    ///   loading.
     func render(
         _ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void)
 
-    /// Returns when nothing of it runs any more; pages that are being shown end.
+    /// Ends the rendering of all pages. Returns when no part of the renderer is running any more.
     func close()
 }
 
-/// What a browser made of a page.
+/// The result of rendering a page.
 package struct RenderedPage: Sendable {
     package var ending: RenderEnding
-    /// What there is to say of a failure.
+    /// Details of a failure.
     package var detail: String?
-    /// Where the document leads, as its scripts left it.
+    /// The links of the document after its scripts have run.
     package var links: [WebURL] = []
-    /// Its words.
+    /// The text that the page shows.
     package var text: String?
-    /// As a PNG.
+    /// A screenshot as a PNG.
     package var picture: [UInt8]?
-    /// Cookies that its scripts set, as lines of Netscape's file.
+    /// The cookies that scripts of the page set, as lines of a Netscape cookie file.
     package var cookies: [String] = []
-    /// What it asked for and was given at once.
+    /// The URLs that the page requested and received without a request to the crawl.
     package var given: [WebURL] = []
-    /// What it did that is no part of showing it, and how often.
+    /// How often the page did something that is not part of loading, by kind.
     package var notices: [String: Int] = [:]
 
     package init(ending: RenderEnding) { self.ending = ending }
@@ -144,17 +145,17 @@ public enum RenderEnding: String, Sendable, CaseIterable {
     case complete
     /// The time was over while it was still loading.
     case outOfTime
-    /// Its scripts did not end.
+    /// The page's scripts did not end.
     case hung
     /// The page crashed.
     case crashed
-    /// It was a download, not a page.
+    /// The response was a download, not a page.
     case download
     /// The browser failed.
     case failed
 }
 
-/// Where what shown pages ask for comes in. Any thread may use it.
+/// Passes the requests and results of rendered pages to the crawl. Any thread may use it.
 package final class RenderDoor: Sendable {
     enum Message: Sendable {
         case asked(page: UInt32, PageRequest, @Sendable (PageAnswer) -> Void)
@@ -162,7 +163,7 @@ package final class RenderDoor: Sendable {
     }
 
     package let folder: StoreFolder
-    /// The snapshot that has what came.
+    /// The snapshot that stores the responses.
     package let snapshot: Int64
     private let messages: Inbox<Message>
 
@@ -172,8 +173,9 @@ package final class RenderDoor: Sendable {
         messages = Inbox(wake: wake)
     }
 
-    /// Asks for what the snapshot does not have yet, for a page that is being shown. There is no answer when the
-    /// crawl ends before it.
+    /// Requests a URL that the snapshot does not have yet for a page that is being rendered.
+    ///
+    /// `answer` is called on any thread. It is not called if the crawl ends while the request is in progress.
     package func ask(
         _ page: UInt32, _ request: PageRequest, answer: @escaping @Sendable (PageAnswer) -> Void
     ) {
@@ -190,56 +192,64 @@ package final class RenderDoor: Sendable {
     }
 }
 
-/// What a crawl knows of the pages that are being shown. It belongs to the crawl's thread.
+/// The crawl's state of the pages that are being rendered. It belongs to the crawl's thread.
 struct Rendering {
     let door: RenderDoor
     let plan: RenderPlan
     var renderer: (any PageRenderer)?
-    /// Pages that are shown, with what they asked for.
+    /// The pages that are being rendered, by number.
     var shown: [UInt32: Shown] = [:]
-    /// Who waits for what.
+    /// The requests of pages that wait for an entry, by the number of the entry.
     var waiting: [UInt32: [@Sendable (PageAnswer) -> Void]] = [:]
-    /// What goes along of what those scripts set.
+    /// Cookies of the page that are sent with the first request for an entry, by the number of the entry.
     var cookies: [UInt32: [PageCookie]] = [:]
-    /// What is no GET, by the number of its errand.
+    /// Requests that belong to no entry, such as POST, by the number of their errand.
     var sent: [Int: Sent] = [:]
     var sentCount = 0
-    /// What was answered, and is in the store or on its way there.
+    /// POST requests whose responses are stored or about to be.
     var kept: Set<SentKey> = []
 
+    /// A page that is being rendered.
     struct Shown {
+        /// The entries that the page requested.
         var asked: Set<UInt32> = []
-        /// To how many others it led on by itself.
+        /// The number of documents that the page requested through the door.
         var documentCount = 0
         var sentCount = 0
     }
 
+    /// A request that belongs to no entry.
     struct Sent {
         let page: UInt32
         let request: PageRequest
-        /// Of everybody who has sent the same meanwhile.
+        /// The closures of all pages that have sent the same request meanwhile.
         var waiting: [@Sendable (PageAnswer) -> Void]
-        /// What came, until it is in the store.
+        /// The response, until it is stored.
         var answer: PageAnswer?
     }
 
-    /// What the store is asked for an answer by.
+    /// The key of the stored response to a POST.
     struct SentKey: Hashable {
         let url: WebURL
         let key: RequestKey
     }
 
-    /// What a page may send.
+    /// The maximum size of a request body. Larger requests are refused.
     static let mostSentBytes = 4 * 1024 * 1024
+    /// The maximum size of a response body that a page receives without the store. Longer ones are truncated.
     static let mostGivenBytes = 16 * 1024 * 1024
-    /// A document of many views asks for each of them.
+    /// The maximum number of requests without an entry per page. A document with many views sends one for
+    /// each of them.
     static let mostSentOfPage = 5_000
+    /// The maximum number of POST requests in `kept`.
     static let mostKept = 65_536
+    /// The maximum number of documents that a page may request. Further ones are refused.
     static let mostDocuments = 3
 }
 
 extension Crawl {
-    /// Shows a page. Without a browser none is ever shown.
+    /// Starts to render a page, and creates the renderer for the first one. If that fails, no page is
+    /// rendered in this run.
     func render(_ number: UInt32) throws(CrawlError) {
         guard var rendering else { return try apply(.rendered(number, .init(isWhole: false))) }
         let renderer: any PageRenderer
@@ -260,7 +270,7 @@ extension Crawl {
         let door = rendering.door
         let isBrief = frontier.rendering.isRestless(number)
         let url = frontier.url(number)
-        // Whoever shows it reads in the store what is held of it.
+        // The renderer reads stored responses, so they have to be committed first.
         try storing { () throws(StoreError) in
             try writes.afterCommit {
                 renderer.render(number, at: url, isBrief: isBrief) { door.tell(number, $0) }
@@ -268,7 +278,7 @@ extension Crawl {
         }
     }
 
-    /// Takes in what shown pages ask for, and what came of them.
+    /// Processes the requests and results of rendered pages.
     func hearPages() throws(CrawlError) {
         guard let door = rendering?.door else { return }
         for message in door.takeAll() {
@@ -293,7 +303,7 @@ extension Crawl {
                     return answer(.refused("the page navigates too often"))
                 }
             }
-            // Of what has to be some body, there is one for all.
+            // A URL with a required digest has the same body for all pages.
             if request.wantsOwnAnswer, required[request.url] == nil { return send(request, of: page, answer) }
             let isCORS = request.fields.contains("Origin")
             try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
@@ -310,7 +320,7 @@ extension Crawl {
         case "POST":
             let key = request.key
             if rendering?.kept.contains(.init(url: request.url.key, key: key)) == true {
-                // Whoever asks has looked there a moment too early.
+                // The page looked in the store just before the response was committed.
                 try storing { () throws(StoreError) in try writes.afterCommit { answer(.held) } }
                 return
             }
@@ -329,7 +339,7 @@ extension Crawl {
         }
     }
 
-    /// Whoever waits for it is answered when it is clear what became of it.
+    /// Answers the requests of pages for an entry, once its outcome is known and its response is committed.
     private func answerPages(about number: UInt32) throws(CrawlError) {
         let answer: PageAnswer
         switch frontier.state(number) {
@@ -354,7 +364,7 @@ extension Crawl {
         }
     }
 
-    /// Whether the same is under way: one answer is kept by what was sent, and given to all who ask.
+    /// Whether the same request is in progress. If so, its response is used for this request, too.
     private func waits(
         for request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
     ) -> Bool {
@@ -374,7 +384,8 @@ extension Crawl {
         return true
     }
 
-    /// A request that is no question is sent as the page sent it, and its answer kept by what was sent.
+    /// Sends a request as the page made it. The response is stored under a key that includes the request
+    /// body.
     private func send(
         _ request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
     ) {
@@ -396,7 +407,8 @@ extension Crawl {
         fetch.cookies = request.cookies
         fetch.body = request.method == "POST" ? request.body : nil
         fetch.referrer = frontier.url(page)
-        // Nobody acts as the user elsewhere: browsers keep cookies from that as well (SameSite=Lax).
+        // A page must not act as the user on other sites. Browsers withhold cookies there as well
+        // (SameSite=Lax).
         fetch.isAnonymous = !frontier.url(page).isOfSite(of: request.url)
         self.rendering = rendering
         loop.start(fetch)
@@ -434,7 +446,7 @@ extension Crawl {
         }
     }
 
-    /// Its answer is on its way into the store, unless something kept it out.
+    /// Notes that the response to a POST is on its way into the store, unless it was rejected.
     func sentScanned(_ result: ScanResult, of errand: Int) {
         guard let sent = rendering?.sent.removeValue(forKey: errand), sent.request.method == "POST",
             result.refusal == nil, result.storageBan == nil,
@@ -462,7 +474,7 @@ extension Crawl {
             isWhole: rendered.ending == .complete,
             waitsFor: waitsFor)
         try apply(.rendered(page, result))
-        // Of one that is shown once more nothing is told yet.
+        // A page that will be rendered once more is reported then.
         if !frontier.rendering.isOwedAnotherLook(page) {
             report.rendering.add(rendered, of: frontier.url(page))
         }
@@ -472,7 +484,7 @@ extension Crawl {
         }
     }
 
-    /// Nobody is shown anything from here on.
+    /// Ends rendering. Pages get no more answers from here on.
     func endRendering() {
         guard let rendering else { return }
         rendering.door.close()
@@ -483,7 +495,7 @@ extension Crawl {
 }
 
 extension PageRequest {
-    /// What its answer is kept by.
+    /// The key under which the store keeps the response to the request.
     fileprivate var key: RequestKey { RequestKey(method: method, body: body.span, type: fields.contentType) }
 }
 
@@ -505,7 +517,8 @@ public struct RenderReport: Sendable, Equatable {
     public package(set) var failure: String?
     /// The results by URL pattern.
     public package(set) var patterns: [Pattern] = []
-    /// The number of stored responses to requests that pages sent (POST), which are found again by the request body.
+    /// The number of stored responses to requests that pages sent (POST), which are found again by the
+    /// request body.
     public package(set) var recorded = 0
     /// The first 100 pages whose rendering did not complete, with the reasons.
     public package(set) var unfinished: [Unfinished] = []
@@ -560,7 +573,7 @@ public struct RenderReport: Sendable, Equatable {
         if book.patterns.contains(where: { $0.renderedCount > 0 }) {
             worthPatterns = book.patterns.filter { $0.isWorthIt || $0.isKnown }.map(\.text).sorted()
         }
-        // Of what was cut off nobody knows which pages are not looked at yet.
+        // If pages were left out, it is not known which patterns have been rendered sufficiently.
         if failure == nil, !book.isCut {
             lookedAtPatterns = book.patterns.lazy.filter(\.isLookedAt).prefix(Self.mostLookedAt).map(\.text)
                 .sorted()
@@ -576,7 +589,7 @@ public struct RenderReport: Sendable, Equatable {
 }
 
 extension RenderReasons {
-    /// For people.
+    /// The reasons in words, for reports.
     var words: [String] {
         let all: [(RenderReasons, String)] = [
             (.hardlyAnyText, "hardly any text"), (.unreadLoader, "a module loader"),

@@ -3,13 +3,15 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// The replacement check of one run. The crawl's thread and the scan workers use it.
+/// The check whether new responses may replace stored ones, for one run. The crawl's thread and the scan
+/// threads use it; the check itself is protected by a mutex.
 final class ReplacementGuard: Sendable {
     private let check: Mutex<ReplacementCheck>
 
     /// - Parameters:
-    ///   - doubts: those of the run before.
-    ///   - keepsPrivate: the run has no credentials of the user.
+    ///   - doubts: The doubts that the previous run left open.
+    ///   - keepsPrivate: Whether stored responses that were fetched with credentials are kept, because this
+    ///     run has none.
     init(doubts: [String], keepsPrivate: Bool) {
         check = Mutex(ReplacementCheck(.run, doubts: doubts, keepsPrivate: keepsPrivate))
     }
@@ -23,7 +25,7 @@ final class ReplacementGuard: Sendable {
         }
     }
 
-    /// The server confirmed the stored response.
+    /// Notes that the server confirmed the stored response.
     func confirm(_ url: WebURL) {
         let now = Crawl.secondsSinceEpoch()
         check.withLock { $0.confirm(url, now: now) }
@@ -42,7 +44,8 @@ final class ReplacementGuard: Sendable {
 }
 
 extension Crawl {
-    /// Judges a response without a body that may replace a stored page: a redirect, or a 404 or 410. Gives why it does not.
+    /// Judges a response without a body that may replace a stored page: a redirect, or a 404 or 410. Returns
+    /// why it must not; nil if it may.
     func refuseReplacement(
         _ number: UInt32, _ url: WebURL, _ response: FetchedHead, over held: StoredResponse?
     ) throws(CrawlError) -> Failure? {
@@ -73,6 +76,7 @@ extension Crawl {
         }
     }
 
+    /// Adds the stored response of an earlier snapshot to this one, in place of the rejected response.
     func restore(_ number: UInt32, _ url: WebURL, isEnding: Bool) throws(CrawlError) {
         redirects[number] = nil
         let held = try storing { () throws(StoreError) in try recall?.stored(url) }

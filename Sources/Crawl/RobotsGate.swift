@@ -1,39 +1,45 @@
 package import Web
 
-/// What the robots.txt of one origin says, and when it has to be asked for (RFC 9309, section 2.3.1).
+/// The robots.txt of one origin: which pages it allows, and when it has to be fetched (RFC 9309, section
+/// 2.3.1).
 ///
-/// Only pages stand before the gate: what a page needs is fetched whatever robots.txt says of it, since a
-/// browser that shows the page would fetch it too, and the page without it is not what was allowed. Nor do
-/// start URLs, which a person named.
+/// Only pages are subject to it. Assets are fetched in any case, because a browser that shows an allowed page
+/// fetches them, too. Start URLs are fetched because the user named them.
 ///
-/// Times are those of the driver's clock. An answer that an earlier run stored is told with the time of then,
-/// which lies before zero.
+/// The rules are at first unknown. A success makes them known, and they stay known while they cannot be
+/// renewed. A failure is retried after each of `delays` while pages wait; after that the origin counts as
+/// unreachable and pages are refused.
+///
+/// Times are those of the driver's clock. A stored response of an earlier run has a time below zero.
 package struct RobotsGate: Sendable {
+    /// The decision about a page.
     package enum Verdict: Sendable, Equatable {
         case allowed
-        /// It is not known yet; `next(now:)` says what to ask for, or it is being asked for.
+        /// The robots.txt has to be fetched first: `next(now:)` returns its URL, unless the request is in
+        /// progress.
         case waits
         case refused(SkipReason)
     }
 
+    /// The state of the rules.
     private enum Rules: Sendable {
         case unknown
-        /// Asked for without success so far, and soon to be asked for again.
+        /// The last request failed, and will soon be repeated.
         case awaited
         case known(RobotsRules)
-        /// Not to be had for now; why.
+        /// The robots.txt cannot be loaded for now: the reason.
         case unreachable(String)
     }
 
-    /// Bytes of a robots.txt that are fetched, stored and parsed; the rest is ignored. RFC 9309, section 2.5,
-    /// requires a crawler to parse at least as many.
+    /// The number of bytes of a robots.txt that are fetched, stored and parsed; the rest is ignored. RFC
+    /// 9309, section 2.5, requires a crawler to parse at least this many.
     package static let maxBytes = 500 * 1024
     package static let mostRedirects = 5
     private static let lifetime: Duration = .seconds(24 * 3600)
-    /// After so long without an answer there is nothing to obey (section 2.3.1.4 proposes 30 days).
+    /// After this time without a response, everything is allowed (section 2.3.1.4 proposes 30 days).
     private static let longestOutage: Duration = .seconds(30 * 24 * 3600)
-    /// Pages wait while it is tried again after these; then they are refused, and it is tried once in a
-    /// while.
+    /// The delays before retries while pages wait. After the last one, pages are refused, and `rareDelay`
+    /// applies.
     private static let delays: [Duration] = [.seconds(2), .seconds(10), .seconds(30)]
     private static let rareDelay: Duration = .seconds(600)
     private static let longestCrawlDelay: Duration = .seconds(60)
@@ -43,13 +49,14 @@ package struct RobotsGate: Sendable {
     private let obeys: Bool
     private var rules = Rules.unknown
     private var isFetching = false
-    /// When it is to be asked for again.
+    /// The time from which the file may be requested again.
     private var due: Duration = .zero
     private var redirects = 0
     private var failures = 0
-    /// Since when it could not be had; nil while it can. To be kept for the next run.
+    /// The time of the first failure since the last success; nil after a success. The driver keeps it for the
+    /// next run.
     package private(set) var unreachableSince: Duration?
-    /// What `Sitemap` records name, each once, resolved against the file's address.
+    /// The URLs in `Sitemap` records, each resolved against the URL of the file.
     package private(set) var sitemaps: [WebURL] = []
     /// The network zone that the known robots.txt came from, the most public one of its redirect chain. It
     /// limits the requests for `sitemaps`.
@@ -58,9 +65,14 @@ package struct RobotsGate: Sendable {
     /// limits the next redirect.
     package private(set) var chainZone = NetworkZone.publicNetwork
 
-    /// `url` is any of the origin. A gate that does not obey lets everything pass; it still hands out what to
-    /// ask for, because the file names sitemaps. One that could not be had a moment ago is asked for once, and not waited
-    /// for.
+    /// Creates the gate of an origin.
+    ///
+    /// - Parameters:
+    ///   - url: Any URL of the origin.
+    ///   - obeys: If false, all pages are allowed. The file is still requested, because it lists sitemaps.
+    ///   - unreachableSince: The value of this property in the previous run.
+    ///   - isDoubted: Whether the file could not be loaded a moment ago. It is then requested once, and pages
+    ///     do not wait for retries.
     package init(
         for url: WebURL, productToken: String, obeys: Bool = true, unreachableSince: Duration? = nil,
         isDoubted: Bool = false
@@ -83,11 +95,11 @@ package struct RobotsGate: Sendable {
         }
     }
 
-    /// Pages were refused, since it could not be had.
+    /// Whether pages are refused because the file could not be loaded.
     package var isUnreachable: Bool { if case .unreachable = rules { true } else { false } }
 
-    /// The robots.txt to ask for now, which counts as being asked for from then on; nil when nothing is to be
-    /// asked for.
+    /// Returns the URL of the robots.txt if it should be requested now, and counts it as being requested from
+    /// then on.
     package mutating func next(now: Duration) -> WebURL? {
         guard !isFetching, now >= due, let address else { return nil }
         isFetching = true
@@ -96,7 +108,8 @@ package struct RobotsGate: Sendable {
         return address
     }
 
-    /// When `next(now:)` will want something, as long as pages wait for it; nil when none do.
+    /// When `next(now:)` will return a URL for which pages wait; nil if pages do not wait, or if the request
+    /// is in progress.
     package var nextFetch: Duration? {
         switch rules {
         case .unknown, .awaited: isFetching ? nil : due
@@ -128,14 +141,14 @@ extension RobotsGate {
             zone = min(zone, chainZone)
             hold(now: now)
         case 300..<400:
-            // Section 2.3.1.2: after five of them the file may count as unavailable.
+            // Section 2.3.1.2: after five redirects, a crawler may treat the file as unavailable.
             if let location, location.isHTTP, redirects < Self.mostRedirects {
                 redirects += 1
                 return location
             }
             know(nil, now: now)
-        // Section 2.3.1.3 lets a crawler pass; but these say that the server has no time, not that it has no
-        // file.
+        // Section 2.3.1.3 allows everything for all 4xx statuses, but with these ones the server only says
+        // that it is busy.
         case 408, 425, 429: fail("the server answered \(status)", now: now)
         case 400..<500: know(nil, now: now)
         default: fail("the server answered \(status)", now: now)
@@ -143,26 +156,27 @@ extension RobotsGate {
         return nil
     }
 
-    /// No answer came, for this reason; one that lasts is not waited for.
+    /// Reports that the request failed. A failure that will last (`mayPass` is false) is not retried while
+    /// pages wait.
     package mutating func failed(_ trouble: String, mayPass: Bool = true, now: Duration) {
         if !mayPass { failures = max(failures, Self.delays.count) }
         fail(trouble, now: now)
     }
 
-    /// It is asked for at once, if it is to be asked for again at all.
+    /// Makes a pending retry due at once.
     package mutating func hurry(now: Duration) {
         if case .awaited = rules { due = min(due, now) }
     }
 
-    /// The distance between requests that the file asks for, and the one that is kept.
+    /// The delay between requests that the file asks for, and the one that is applied.
     package struct CrawlDelay: Sendable, Equatable {
         package var asked: Duration
         package var kept: Duration
-        /// It asks for more than anybody keeps, which the report says.
+        /// Whether the file asks for a longer delay than the maximum.
         package var isCut: Bool { kept < asked }
     }
 
-    /// Nil where none is asked for.
+    /// Nil if the file does not ask for a delay.
     package var crawlDelay: CrawlDelay? {
         guard obeys, case .known(let rules) = rules, let seconds = rules.crawlDelay, seconds > 0 else {
             return nil
@@ -171,7 +185,7 @@ extension RobotsGate {
         return CrawlDelay(asked: asked, kept: min(asked, Self.longestCrawlDelay))
     }
 
-    /// No file means no rule.
+    /// Sets the rules of a file. Without a file, everything is allowed.
     private mutating func know(_ file: RobotsFile?, now: Duration) {
         rules = .known(file?.rules(for: productToken) ?? .allowsAll)
         zone = chainZone
@@ -197,7 +211,7 @@ extension RobotsGate {
         let since = min(unreachableSince ?? now, now)
         unreachableSince = since
         due = now + (failures <= Self.delays.count ? Self.delays[failures - 1] : Self.rareDelay)
-        // What is known holds on while it cannot be renewed (section 2.4).
+        // Section 2.4: known rules stay valid while they cannot be renewed.
         if case .known = rules { return }
         if now - since >= Self.longestOutage {
             rules = .known(.allowsAll)

@@ -5,7 +5,8 @@ internal import Store
 internal import System
 internal import Web
 
-/// Threads that scan. Jobs go in, results wait in an inbox, and `wake` tells the owner that some are there.
+/// A pool of threads that scan responses. Jobs are taken in order, results wait in an inbox, and `wake` is
+/// called on a pool thread when the inbox is no longer empty. All methods may be called on any thread.
 final class ScanPool: Sendable {
     private let jobs = Inbox<ScanJob>()
     private let results: Inbox<ScanResult>
@@ -33,27 +34,30 @@ final class ScanPool: Sendable {
         self.threads = threads
     }
 
+    /// Queues a job.
     func add(_ job: ScanJob) {
         jobs.put(job)
     }
 
+    /// Removes and returns the results so far. Does not block.
     func takeResults() -> [ScanResult] {
         results.takeAll()
     }
 
-    /// Returns when every job is done and every thread has ended.
+    /// Waits until all jobs are done and all threads have ended. No job may be added afterwards.
     func finish() {
         jobs.close()
         for thread in threads { thread.join() }
     }
 }
 
-/// A response whose links are wanted, and which is to be kept.
+/// A response to be scanned for links, and stored.
 struct ScanJob: Sendable {
+    /// The source of the response.
     enum Source: Sendable {
-        /// Fresh from the network.
+        /// A response from the network.
         case fetched(FetchedResponse)
-        /// Stored by an earlier run of this snapshot: nothing to keep, only its links are needed again.
+        /// A response that is already stored, of which only the links are needed.
         case held(StoredResponse)
     }
 
@@ -63,36 +67,37 @@ struct ScanJob: Sendable {
     let referrer: String?
     var referrerNumber: UInt32?
     let source: Source
-    /// Seconds since 1970.
+    /// The time of the response, in seconds since 1970.
     let time: Int64
     var flags: ResponseFlags = []
-    /// Which request it is the answer to.
+    /// The request to which this is the response.
     var request = RequestKey.get
-    /// What the request said that brought it, by which answers may vary.
+    /// The headers of the request, on which the response may depend (`Vary`).
     var sentFields = HTTPFields()
-    /// Of that, the names of what a page's script said.
+    /// The names of those request headers that a script of the page set.
     var scriptFields: [String] = []
-    /// What it has to be.
+    /// The bundle that the body must match.
     var required: Bundle?
-    /// What an earlier snapshot has of it.
+    /// The response that an earlier snapshot has.
     var held: StoredResponse?
-    /// Its content is to be told by its words.
+    /// Whether to compute a fingerprint of the page's text.
     var wantsWords = false
 
-    /// It is a page that need not be kept, should it ask for that.
+    /// Whether the page is left out if it says `noindex`.
     var mayBeLeftOut = false
 
-    /// What becomes of a login that it turns out to be; nil where nobody looks.
+    /// How to decide whether a login page replaces another page; nil to not check.
     var login: LoginWatch?
 
+    /// The meaning of a login page at this URL.
     enum LoginWatch: Sendable {
-        /// A redirect leads there: it stands for the page that was asked for.
+        /// The URL is the target of a redirect: a login page replaces the page that redirected.
         case isRedirectTarget
-        /// It does, unless its address says that it is one.
+        /// A login page replaces the page at this URL, unless the URL looks like that of a login page.
         case mayBeInPlace
     }
 
-    /// What the job holds in memory.
+    /// The size of the body in memory; 0 if it is in a file or in the store.
     var byteCount: Int {
         if case .fetched(let response) = source, case .bytes(let bytes) = response.body {
             bytes.count
@@ -102,60 +107,61 @@ struct ScanJob: Sendable {
     }
 }
 
-/// What a scan found.
+/// The result of a scan.
 struct ScanResult: Sendable {
     let number: UInt32
-    /// What the job held in memory.
+    /// The size of the job's body in memory.
     let byteCount: Int
     var links: [FoundLink] = []
-    /// What it says to loaders of modules, and asks of them.
+    /// The body's statements to module loaders: configurations and names of modules.
     var notes: [LoaderNote] = []
-    /// What its references are relative to; nil for its own address.
+    /// The base URL of the document's links; nil for its own URL.
     var base: WebURL?
-    /// Where it leads is not followed: it says so of all its links.
+    /// Whether the page says `nofollow`.
     var isNofollow = false
-    /// Why running its scripts may bring more than reading them.
+    /// The reasons for which rendering may find more links than the scan.
     var renderReasons: RenderReasons = []
-    /// It is what an earlier run or snapshot has.
+    /// Whether the response was stored by an earlier run or snapshot.
     var isRecalled = false
-    /// It came anew, and is to the byte what an earlier snapshot has.
+    /// The response of an earlier snapshot with the same body, if this one was fetched.
     var same: StoredResponse?
-    /// What an earlier snapshot found of the same bytes, and no scan: what a browser asked for.
+    /// Links that an earlier snapshot found by rendering the same body.
     var told: [FoundLink] = []
-    /// Nil for what nobody looked into.
+    /// The format of the body; nil if it was not scanned.
     var format: BodyFormat?
-    /// To know the content of a page again.
+    /// The fingerprint of the page's text.
     var print: ContentPrint?
-    /// What it asks of crawlers.
+    /// The page's directives to crawlers.
     var directives: PageDirectives = []
-    /// It would be looked into, were it not too large.
+    /// Whether the body was not scanned because it is too large.
     var isTooLarge = false
     /// The document has more links than the crawl follows.
     var isOverlong = false
-    /// It was not kept, since it asks for that: only where it leads counts.
+    /// Whether the page was not stored because it says `noindex`. Its links are followed.
     var isLeftOut = false
-    /// It asks who is there; nil where it does not, or nobody looked.
+    /// The kind of login page that this is; nil if it is not one, or was not checked.
     var login: Login?
-    /// There is a field for a password in it.
+    /// Whether the page has a password field.
     var asksForPassword = false
 
+    /// The kinds of login pages.
     enum Login: Sendable {
-        /// It stands for another page, and was not kept.
+        /// A login page in place of another page, which was not stored.
         case inPlace
-        /// Its address says so.
+        /// A login page at a URL that looks like that of one.
         case byItself
     }
 
-    /// Its title speaks of nothing being there.
+    /// Whether the title says "not found".
     var saysNotFound = false
-    /// The rule by which it is not stored.
+    /// The rule that forbids storing the response.
     var storageBan: String?
-    /// Why the response was not kept.
+    /// The reason for which the response was not stored.
     var refusal: Failure?
-    /// The stored response that stays in its place.
+    /// The stored response that is kept instead.
     var kept: StoredResponse?
-    /// Earlier replacements that turned out to be wrong.
+    /// Earlier replacements that turned out to be wrong and were undone.
     var restored: [ReplacementCheck.Restored] = []
-    /// Why the response could not be kept; the crawl ends with it.
+    /// The error because of which the response could not be stored. It ends the crawl.
     var failure: StoreError?
 }

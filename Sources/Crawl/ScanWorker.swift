@@ -7,12 +7,12 @@ internal import Store
 internal import System
 internal import Web
 
-/// Reads bodies: their digest, their links, the form in which they are kept. It belongs to one thread of the
-/// pool.
+/// Scans and stores responses: checks them against rules and digests, finds their links, and passes them to
+/// the write queue. Each worker belongs to one thread of the pool.
 final class ScanWorker {
     private let scanner = LinkScanner()
     private var references: ReferenceList
-    /// The most links of each role that are followed from one document.
+    /// The maximum number of links of each role that are followed from one document.
     private let maxLinks: Int
     private let folder: StoreFolder
     private let secrets: SecretHasher
@@ -23,9 +23,10 @@ final class ScanWorker {
     private let memory: LinkMemory?
     private let productToken: String
     private let willStore: WillStore?
-    /// The time that documents have from now on, if they are steady.
+    /// The fixed time for the scripts of steady documents (`SteadyTime`), in seconds since 1970; nil if
+    /// documents are not steady.
     private let steadySince: Int64?
-    /// Nil where every response replaces the stored one.
+    /// Nil if every response replaces the stored one.
     private let replacements: ReplacementGuard?
 
     init(
@@ -47,6 +48,7 @@ final class ScanWorker {
         references = ReferenceList(maxLinks: maxLinks)
     }
 
+    /// Scans and stores one response. An error of the store is returned in `ScanResult.failure`.
     func run(_ job: ScanJob) -> ScanResult {
         var result = ScanResult(number: job.number, byteCount: job.byteCount)
         if case .held = job.source { result.isRecalled = true }
@@ -106,7 +108,7 @@ final class ScanWorker {
             (result.same, result.isRecalled) = (held, true)
         }
         response.fields.remove(SteadyTime.fieldName)
-        // A script may be a worker's, which has a time of its own.
+        // Scripts are included because they may run in a worker, which has its own clock.
         if let steadySince, let type = response.fields.contentType, type.isHTML || type.isJavaScript {
             response.fields.set(SteadyTime.fieldName, String(steadySince))
         }
@@ -119,10 +121,11 @@ final class ScanWorker {
         new.flags = job.flags.union(ResponseFlags(result.directives))
         new.type = response.fields.contentType?.essence
         var varying = response.fields
-        // What a page's script said of its request may have made the answer: whoever says nothing of that
-        // kind gets what others got.
+        // If a script of the page set request headers, the response may depend on them. A request without
+        // them must not receive it.
         if !job.scriptFields.isEmpty { varying.append("Vary", job.scriptFields.joined(separator: ", ")) }
-        // What a login brought is nobody else's, and no key tells which login that was.
+        // A response to a script's Authorization header is private to that login, and the key does not
+        // identify the login.
         let isOfLogin = job.scriptFields.contains { $0.lowercased() == "authorization" }
         new.variant =
             isOfLogin
@@ -133,7 +136,7 @@ final class ScanWorker {
         try writes.add(new)
     }
 
-    /// Why the stored response stays in place of this one; nil where it is replaced.
+    /// The reason why the stored response is kept instead of the new one; nil if it is replaced.
     private func rejected(
         _ body: NewBody, _ response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) -> ReplacementCheck.Reason? {
@@ -143,7 +146,7 @@ final class ScanWorker {
         let stored = job.held?.judged
         var bytes: [UInt8] = []
         if body.byteCount <= Limits.packedBody { bytes = try body.content.load() }
-        // The app may edit one version of a body in two ways.
+        // The app may store different edits of the same version, so that validators say nothing.
         let fields = willStore == nil ? response.fields : response.fields.removing(["etag", "last-modified"])
         let new = JudgedResponse(
             job.url, status: response.status, fields: fields,
@@ -160,7 +163,8 @@ final class ScanWorker {
         return verdict.rejected
     }
 
-    /// As the app would have it stored. Gives why it is not.
+    /// Lets the app edit the response. Returns the failure if the app, or the digest of the edited body,
+    /// rejects it.
     private func edit(
         _ response: inout FetchedResponse, _ measured: inout Measurement.Body?, _ job: ScanJob,
         _ willStore: WillStore
@@ -182,7 +186,7 @@ final class ScanWorker {
         return nil
     }
 
-    /// Nil for what is not kept.
+    /// Scans a body and returns it for the store; nil if it must not be stored.
     private func body(
         of response: FetchedResponse, _ job: ScanJob, _ measured: Measurement.Body?,
         into result: inout ScanResult
@@ -215,6 +219,7 @@ final class ScanWorker {
         }
     }
 
+    /// Scans a body in memory and returns it for the store; nil if it must not be stored.
     private func describe(
         _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob,
         _ known: (sha256: Digest, byteCount: Int)?, into result: inout ScanResult
@@ -247,6 +252,7 @@ final class ScanWorker {
         return body
     }
 
+    /// Decides whether the page is a login page, and of which kind.
     private func look(
         for watch: ScanJob.LoginWatch, _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL,
         into result: inout ScanResult
@@ -264,10 +270,11 @@ final class ScanWorker {
         result.login = isNamed && watch == .mayBeInPlace ? .byItself : .inPlace
     }
 
-    /// A page that is a login leads to hardly more than help, terms and other languages.
+    /// The maximum number of links to pages on a login page, which links to little else than help, terms and
+    /// languages.
     private static let fewLinks = 10
 
-    /// What a bundle names by whole addresses is what it loads.
+    /// Adds the absolute URLs in a bundle's script as possible links, because it may load them.
     private func addNamedFiles(_ bytes: [UInt8], _ url: WebURL, to result: inout ScanResult) {
         var known = Set(result.links.compactMap(\.url?.href))
         for address in NamedFiles.addresses(in: bytes.span) {
@@ -278,14 +285,14 @@ final class ScanWorker {
         }
     }
 
-    /// What the body leads to, by what it asks of crawlers.
+    /// Resolves the links of a body, according to the page's directives to crawlers.
     private func read(
         _ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult
     ) {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
         result.isLeftOut =
             job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
-        // What a bundle leads to is looked at by its address.
+        // `addNamedFiles` compares URLs, and so a bundle's links must not be resolved to numbers.
         result.links = references.resolve(
             against: job.url, table: table, manners, result.directives,
             memory: job.required == nil ? memory : nil)
@@ -297,7 +304,7 @@ final class ScanWorker {
         result.isNofollow = manners.leaves(linkMarked: false, on: result.directives)
     }
 
-    /// What a document's head leads to beside its body: nearly none does.
+    /// Adds the links in the response headers. Few responses have any.
     private func addHeadLinks(_ fields: HTTPFields, of job: ScanJob, to result: inout ScanResult) {
         guard job.role == .page || fields.contentType?.isHTML ?? false else { return }
         for (reference, kind, isCORS) in HeadLinks.all(of: fields) {
@@ -311,7 +318,7 @@ final class ScanWorker {
         }
     }
 
-    /// Nil for what may be kept.
+    /// The reason why a response must not be stored; nil if it may be.
     private func refusal(of response: FetchedResponse, _ job: ScanJob) throws(StoreError) -> Failure? {
         guard job.role != .guide, !rules.refusesNothing else { return nil }
         let subject = ResponseInspection.Subject(
@@ -320,16 +327,16 @@ final class ScanWorker {
         if let rule = rules.refusal(of: subject, byteCount: response.body.byteCount) {
             return .refused(rule.text)
         }
-        // A page may be called like a picture; what a page needs is what its name says, and a digest says
-        // more than a name.
+        // An HTML response to a request for an asset is an error page or similar. For pages, the file
+        // extension says nothing, and if there is a digest, it decides.
         return job.role == .asset && job.required == nil && !rules.inspection.accepts(subject)
             ? .standIn : nil
     }
 
     private static let inspectedByteCount = 4096
 
-    /// The pages that a sitemap names, and the further sitemaps: XML, a feed, or plain lines, compressed or
-    /// not.
+    /// Returns the pages in a sitemap, or the sitemaps in a sitemap index. The format is XML, a feed or text
+    /// lines, possibly compressed with gzip.
     private func guided(
         by bytes: [UInt8], _ mediaType: MediaType?, _ url: WebURL
     ) -> (links: [FoundLink], isOverlong: Bool) {
@@ -346,14 +353,14 @@ final class ScanWorker {
         return (links.compactMap(\.url).map { FoundLink(url: $0, role: .guide) }, references.isCut)
     }
 
-    /// Whether it is a sitemap of sitemaps.
+    /// Whether the document is a sitemap index.
     private static func listsGuides(_ bytes: [UInt8]) -> Bool {
         let root = Array("<sitemapindex".utf8)
         let beginning = bytes.prefix(inspectedByteCount)
         return beginning.indices.contains { beginning[$0...].starts(with: root) }
     }
 
-    /// Uncompressed, by the protocol of sitemaps.
+    /// The maximum uncompressed size of a sitemap, by the sitemap protocol.
     private static let largestSitemap = 52_428_800
 
     private func lines(of bytes: [UInt8], _ url: WebURL) -> (links: [FoundLink], isOverlong: Bool) {
@@ -368,7 +375,8 @@ final class ScanWorker {
         return (links, lines.count > maxLinks)
     }
 
-    /// The links of what an earlier run stored, out of its table: the body is not scanned again.
+    /// Reads the links of a stored response from its link table, and scans the body again only if the table
+    /// cannot be used.
     private func reread(
         _ response: StoredResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
@@ -402,7 +410,7 @@ final class ScanWorker {
         }
     }
 
-    /// Opened when first needed: most runs have nothing to go on with.
+    /// Returns the reader, which is opened on first use because most runs do not need it.
     private func openReader() throws(StoreError) -> StoreReader {
         if let reader { return reader }
         let opened = try StoreReader(folder)

@@ -1,29 +1,28 @@
 package import Store
 public import Web
 
-/// What belongs to a site: which pages are followed, and what is left out.
+/// Decides which URLs belong to a site.
 ///
-/// - Pages are followed as far as the extent reaches, and where an include pattern matches. A pattern without
-///   a host (`/blog/**`, `*.pdf`) includes pages on the site's own hosts only; one that names a host leads
-///   there.
-/// - What a page needs is followed wherever it is and however deep: neither the extent nor the depth is
-///   asked.
-/// - An exclude pattern holds for pages and for what they need: it names URLs, and whoever writes
-///   `ads.example.com` wants nothing from there. What it leaves out is skipped, not missing.
+/// - Pages are followed within the extent of the site, and where an include pattern matches. A pattern
+///   without a host (`/blog/**`, `*.pdf`) includes only pages on the site's own hosts or domain; a pattern
+///   with a host includes pages on that host.
+/// - Assets of pages are followed on every host and at every depth. The extent does not apply to them.
+/// - Exclude patterns apply to pages and assets. URLs that they exclude are skipped, and do not count as
+///   missing.
 package struct Scope: Sendable {
-    /// Where a page that asks for longer ones has lost its way.
+    /// The maximum length of a URL in bytes. A page with a longer one is likely to build them endlessly.
     package static let longestURL = 16 * 1024
 
     private let options: ScopeOptions
     private let include: [URLPattern]
     private let exclude: [URLPattern]
-    /// Folders of the site by host; each begins and ends with a slash.
+    /// The folders of the site by host. Each begins and ends with a slash.
     private var folders: [String: [String]] = [:]
     private var domains: Set<String> = []
-    /// Nil where no domain is asked for: the list takes time to read.
+    /// Nil unless the extent is the domain, because the list takes time to load.
     private let suffixes: PublicSuffixes?
 
-    /// Every page on the hosts of the start URLs, whatever their port or scheme.
+    /// Creates a scope of all pages on the hosts of the start URLs, with any port or scheme.
     init(start: [WebURL]) {
         options = ScopeOptions()
         include = []
@@ -32,7 +31,7 @@ package struct Scope: Sendable {
         for url in start { add(url) }
     }
 
-    /// Throws when a pattern cannot be read; the error names it.
+    /// Creates a scope. Throws an error that names the pattern if a pattern is invalid.
     package init(
         start: [WebURL], options: ScopeOptions, suffixes: @autoclosure () -> PublicSuffixes = .system
     ) throws(PatternMistake) {
@@ -49,10 +48,10 @@ package struct Scope: Sendable {
         return patterns
     }
 
-    /// A start URL that leads elsewhere takes its site along: `example.com` that is `www.example.com`. True
-    /// when that is news, by which pages that were skipped may be of the site after all.
+    /// Adds the target of a redirected start URL to the scope, such as `www.example.com` for `example.com`.
+    /// Returns whether the scope has grown; if so, skipped pages may belong to the site after all.
     package mutating func startMoved(from: WebURL, to: WebURL) -> Bool {
-        // `/docs` is the folder `/docs/` and not the whole host; only now is that known.
+        // The redirect shows that `/docs` is the folder `/docs/`, and not a file in the root folder.
         if options.extent == .path, to.path == from.path + "/" {
             folders[from.host] = folders[from.host]?.filter { $0 != Self.folder(of: from) } ?? []
             folders[from.host]?.append(to.path)
@@ -60,7 +59,7 @@ package struct Scope: Sendable {
         return add(to)
     }
 
-    /// True when that is news.
+    /// Adds the host, folder or domain of a start URL. Returns whether the scope has grown.
     @discardableResult
     private mutating func add(_ url: WebURL) -> Bool {
         var isNews = false
@@ -78,14 +77,15 @@ package struct Scope: Sendable {
 }
 
 extension Scope {
-    /// As what an URL is wanted.
+    /// The role in which a URL is requested.
     package enum Want: Sendable {
         case start
         case page(depth: Int)
         case asset
     }
 
-    /// Whether an URL is followed, and why. A crawl and whoever walks what is held go by the same rules.
+    /// Whether a URL is followed, and the rule that decides. The crawl and commands that examine the store
+    /// use the same rules.
     package func verdict(on url: WebURL, as want: Want) -> ScopeVerdict {
         switch want {
         case .start: verdict(onStart: url)
@@ -94,7 +94,7 @@ extension Scope {
         }
     }
 
-    /// Whether a page so many links away from the start is followed, and why.
+    /// Whether a page is followed that is `depth` links away from a start URL, and the rule that decides.
     package func verdict(onPage url: WebURL, depth: Int) -> ScopeVerdict {
         if let reason = reasonToRefuse(url) { return .skipped(reason) }
         guard let rule = extentRule(for: url) ?? inclusion(of: url) else { return .skipped(tooFar) }
@@ -106,17 +106,18 @@ extension Scope {
         reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .asset)
     }
 
-    /// Whether it matters how many links away from the start a page is.
+    /// Whether the scope limits the depth of pages.
     var limitsDepth: Bool { options.depth != nil }
 
     var deepest: Int? { options.depth }
 
-    /// A start URL is what the user asked for: only what cannot be fetched at all is refused.
+    /// Whether a start URL is followed. Exclude patterns do not apply to URLs that the user named, only the
+    /// scheme counts.
     package func verdict(onStart url: WebURL) -> ScopeVerdict {
         url.isHTTP ? .followed(by: .start) : .skipped(.scheme)
     }
 
-    /// What holds for pages and for what they need.
+    /// The reasons to skip a URL that apply to pages and assets.
     private func reasonToRefuse(_ url: WebURL) -> SkipReason? {
         guard url.isHTTP else { return .scheme }
         guard url.href.utf8.count <= Self.longestURL else { return .longURL }
@@ -140,11 +141,11 @@ extension Scope {
         }
     }
 
-    /// The site's domain that the host belongs to.
+    /// The domain of the site to which the host belongs.
     private func domain(of url: WebURL) -> String? {
         let host = url.host
         if domains.contains(host) { return host }
-        // The list is only asked about a host that may be one of ours: most links elsewhere are not.
+        // Most links to other hosts are not on one of the domains, and the lookup in the list is slow.
         guard domains.contains(where: { host.hasSuffix($0) }) else { return nil }
         return suffixes?.registrableDomain(of: host).flatMap { domains.contains($0) ? $0 : nil }
     }
@@ -169,9 +170,10 @@ extension Scope {
     }
 }
 
-/// Links that end a session: whoever follows one goes on as nobody, and hears so of every page after.
+/// Recognises links that end a session. A crawl that requests one continues without the session of the user.
 package enum SessionEnd {
-    /// Whether the last word of the path, or a word of the query, says so in one of the great languages.
+    /// Whether the last part of the path, or a word of the query, means "log out" in one of the major
+    /// languages.
     package static func isAt(_ url: WebURL) -> Bool {
         let segments = url.path.utf8.split(separator: UInt8(ascii: "/"))
         if let last = segments.last {
@@ -285,7 +287,7 @@ package enum SkipReason: Sendable, Hashable {
     case tooDeep(Int)
     /// The pattern that excludes it, as the user wrote it.
     case excluded(String)
-    /// Neither http nor https.
+    /// A URL whose scheme is neither http nor https.
     case scheme
     case longURL
     /// Disallowed by robots.txt: the rule with its line number.

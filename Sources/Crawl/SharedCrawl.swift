@@ -4,16 +4,18 @@ internal import Store
 package import System
 internal import Web
 
-/// A snapshot of a larder that a PostgreSQL keeps, by as many workers as there are: each leases hosts, and the last one
-/// that finds nothing left counts what there is, and publishes.
+/// One worker of a snapshot that several workers fetch together, with a store in PostgreSQL.
+///
+/// Each worker leases hosts. The last worker that finds nothing left to do counts what is stored, fetches
+/// what is missing, and publishes the snapshot. A worker that loses its lease joins again as a new one.
 package struct SharedCrawl: Sendable {
-    /// What became of a worker's part.
+    /// The result of one worker.
     package struct Ending: Sendable {
         package var report: CrawlReport
         package var worker: Int64
-        /// Whether it ended the snapshot, so that its report covers all of it.
+        /// Whether this worker finished the snapshot, so that its report covers all of it.
         package var isLast: Bool
-        /// How often others took over what it had, since it was not heard of.
+        /// How often other workers took over its hosts, because it did not renew its lease.
         package var lostLeases: Int
     }
 
@@ -25,7 +27,8 @@ package struct SharedCrawl: Sendable {
         self.interruption = interruption
     }
 
-    /// Joins the snapshot of the site that is shared, or begins one. Blocks until that is over.
+    /// Joins the shared snapshot of the site, or begins one. Blocks until the snapshot is over or the worker
+    /// is interrupted.
     package func run() throws(CrawlError) -> Ending {
         let began = ContinuousClock.now
         var report: CrawlReport?
@@ -99,10 +102,11 @@ package struct SharedCrawl: Sendable {
             advice: "run the same command again")
     }
 
-    /// The snapshot of the site that others work on; else a new one, or one that an earlier run left open.
+    /// The shared snapshot of the site that other workers fetch; else a new one, or one that an earlier run
+    /// left unfinished.
     private func shared(_ frontier: ServerFrontier) throws(CrawlError) -> ServerFrontier.Shared {
         try storing { () throws(StoreError) in
-            // It makes the larder where there is none.
+            // Creates the store if it does not exist.
             let writer = try StoreWriter(plan.folder)
             try frontier.prepare()
             try frontier.clear()
@@ -117,7 +121,7 @@ package struct SharedCrawl: Sendable {
                     )
                     try writer.end(snapshot, .keepOpen)
                 } catch  where error.reason == .busy {
-                    // Another worker is just beginning it.
+                    // Another worker is about to begin it.
                     usleep(100_000)
                 }
             }
@@ -126,7 +130,8 @@ package struct SharedCrawl: Sendable {
         }
     }
 
-    /// Counts what there is, asks for what is lacking, and publishes. Nil when another one has to.
+    /// Counts what is stored, fetches what is missing, and publishes the snapshot. Returns nil if another
+    /// worker has to do so, because this one lost its lease.
     private func finish(
         _ shared: ServerFrontier.Shared, _ worker: Int64, _ courier: WorkCourier, _ frontier: ServerFrontier
     ) throws(CrawlError) -> CrawlReport? {
@@ -204,7 +209,7 @@ package struct SharedCrawl: Sendable {
         do throws(StoreError) { return try body() } catch { throw .store(error) }
     }
 
-    /// As people see it who look at the tables.
+    /// The name of the worker for people who look at the tables: the host name and the process.
     private static var name: String {
         var name = [CChar](repeating: 0, count: 256)
         let isKnown = gethostname(&name, name.count - 1) == 0
@@ -216,7 +221,7 @@ package struct SharedCrawl: Sendable {
 }
 
 extension CrawlPlan {
-    /// At what workers begin.
+    /// The URLs with which the workers begin.
     fileprivate var starts: [ServerFrontier.Found] {
         var starts: [ServerFrontier.Found] = []
         func add(
@@ -249,7 +254,7 @@ extension CrawlPlan {
 }
 
 extension CrawlReport {
-    /// What it asked for before its lease was lost.
+    /// Adds what this worker requested before it lost its lease to a later report.
     fileprivate func adding(_ later: CrawlReport) -> CrawlReport {
         var all = later
         all.add(workTallies)

@@ -1,45 +1,48 @@
 internal import Glibc
 public import Web
 
-/// How a site is prefetched. Comes from the command line, a file of options or a manifest, is stored with the site,
-/// and applies to later updates. It contains no secrets, and nothing that concerns only one run.
+/// How a site is prefetched. Comes from the command line, a file of options or a manifest, is stored with the
+/// site, and applies to later updates. It contains no secrets, and nothing that concerns only one run.
 public struct SitePlan: Sendable, Equatable {
     /// Which pages belong to the site.
     public var scope = ScopeOptions()
     /// URLs of sitemaps, in addition to those that robots.txt names.
     public var sitemaps: [String] = []
-    /// Whether robots.txt is obeyed. Nil means `obey`; in an update, nil keeps the value of the last run, as for the
-    /// next two properties.
+    /// Whether robots.txt is obeyed. Nil means `obey`; in an update, nil keeps the value of the last run, as
+    /// for the next two properties.
     public var robots: RobotsPolicy?
-    /// Which links marked `nofollow` are not followed. Nil means `pages`, or `ignore` if robots.txt is ignored.
+    /// Which links marked `nofollow` are not followed. Nil means `pages`, or `ignore` if robots.txt is
+    /// ignored.
     public var nofollow: NofollowPolicy?
-    /// Whether pages marked `noindex` are only read for their links and not stored. Nil means `ignore`, since the
-    /// mark is meant for search engines.
+    /// Whether pages marked `noindex` are only read for their links and not stored. Nil means `ignore`, since
+    /// the mark is meant for search engines.
     public var noindex: RobotsPolicy?
     /// Cache rules that override response headers, such as `https://api.example.com/** max-age=600`.
     public var rules: [String] = []
     /// Whether strings in scripts that look like links are requested.
     public var guesses = true
-    /// Whether and how pages are rendered in a browser, to find the requests of their scripts. Nil for the defaults;
-    /// in an update, for the settings of the last run.
+    /// Whether and how pages are rendered in a browser, to find the requests of their scripts. Nil for the
+    /// defaults; in an update, for the settings of the last run.
     public var render: RenderSettings?
     /// The patterns whose pages were worth rendering in the last snapshot.
     package var rendered: [String] = []
-    /// The patterns whose pages were rendered in this or an earlier snapshot with the same settings. Unchanged pages
-    /// of them are not rendered again.
+    /// The patterns whose pages were rendered in this or an earlier snapshot with the same settings.
+    /// Unchanged pages of them are not rendered again.
     package var lookedAt: [String] = []
-    /// The number of WebSockets that pages opened when they were last rendered. Their messages are not stored.
+    /// The number of WebSockets that pages opened when they were last rendered. Their messages are not
+    /// stored.
     package var sockets = 0
-    /// The maximum number of pages of the site, for this run and for updates. A prefetch with a higher limit, or
-    /// none, goes beyond it.
+    /// The maximum number of pages of the site, for this run and for updates. A prefetch with a higher limit,
+    /// or none, goes beyond it.
     public var maxPages: Int?
-    /// The maximum number of connections to one host. Nil for 16; in an update, for the value of the last run.
+    /// The maximum number of connections to one host. Nil for 16; in an update, for the value of the last
+    /// run.
     public var connectionsPerHost: Int?
     /// The site's manifest; nil if it has none.
     package var manifest: ManifestPlan?
-    /// The nearest network zone that requests for the site's start URLs may connect to, as allowed by the principal
-    /// that added the site. Updates use it, whichever principal starts them. Nil if the site was stored without it:
-    /// then the principal of the update decides.
+    /// The nearest network zone that requests for the site's start URLs may connect to, as allowed by the
+    /// principal that added the site. Updates use it, whichever principal starts them. Nil if the site was
+    /// stored without it: then the principal of the update decides.
     package var zone: NetworkZone?
     /// The content that a limit or a trap kept out of the last snapshot; nil if there is none.
     package var leftOut: LeftOut?
@@ -77,8 +80,8 @@ public struct SitePlan: Sendable, Equatable {
     /// The settings as JSON, without members that have their default values.
     package var text: String { members.text(.compact) }
 
-    /// The plan of an update: the stored plan with the values that this one sets. An update cannot change scope and
-    /// lists; the manifest and the left-out content belong to the last snapshot.
+    /// The plan of an update: the stored plan with the values that this one sets. An update cannot change
+    /// scope and lists; the manifest and the left-out content belong to the last snapshot.
     package func over(_ held: SitePlan) -> SitePlan {
         var plan = held
         (plan.manifest, plan.leftOut) = (nil, nil)
@@ -99,8 +102,8 @@ public struct SitePlan: Sendable, Equatable {
     }
 }
 
-/// The source of a site's manifest, and how it is used. The manifest itself is stored with each snapshot in which it
-/// was in force, so that a rollback has its digests.
+/// The source of a site's manifest, and how it is used. The manifest itself is stored with each snapshot in
+/// which it was in force, so that a rollback has its digests.
 package struct ManifestPlan: Sendable, Equatable {
     /// The absolute path of a file, or an http or https URL.
     package var place: String
@@ -108,7 +111,8 @@ package struct ManifestPlan: Sendable, Equatable {
     package var base: String?
     /// The format that the user named; nil detects it.
     package var format: String?
-    /// Whether the site consists of the bundles and their assets, because the manifest does not name a start URL.
+    /// Whether the site consists of the bundles and their assets, because the manifest does not name a start
+    /// URL.
     package var isAlone = false
     /// Whether the assets of the bundles are fetched too.
     package var hasAssets = true

@@ -4,7 +4,7 @@ internal import Web
 
 /// A login page or captive portal that was fetched in place of a whole site.
 package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
-    /// The start URL leads to a login page: its URL.
+    /// The start URL redirects to, or shows, a login page: its URL.
     case login(String)
     /// This number of URLs returned the same form, as a captive portal does.
     case portal(pages: Int)
@@ -16,14 +16,15 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Looks at a snapshot all of which is stored. Nil where nothing stands in the way.
+    /// Returns the login page or captive portal that a fully stored snapshot contains in place of the site;
+    /// nil if there is none.
     ///
-    /// It takes much to be called one: a site may have a login on every page, be a single page, or show one
-    /// page at all of its addresses and leave the rest to its scripts.
+    /// The conditions are strict, because a site may have a login on every page, consist of a single page, or
+    /// return the same document for all URLs and leave the rest to its scripts.
     static func found(
         in snapshot: Int64, start: [WebURL], wasOfSession: Bool = false, _ reader: StoreReader
     ) throws(StoreError) -> SiteWall? {
-        // Of most sites the start says enough.
+        // The start URLs are enough to decide for most sites.
         if let wall = try loginWall(before: start, snapshot, wasOfSession: wasOfSession, reader) {
             return wall
         }
@@ -36,8 +37,9 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         return isAlike && pages.count >= fewestAlike ? .portal(pages: pages.count) : nil
     }
 
-    /// As many pages as a login leads to: terms, help, other languages.
+    /// The maximum number of other pages next to a login page, such as terms, help and other languages.
     private static let fewPages = 5
+    /// The minimum number of pages with the same form in a captive portal.
     private static let fewestAlike = 4
 
     private static func pages(of snapshot: Int64, _ reader: StoreReader) throws(StoreError)
@@ -52,6 +54,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         return pages
     }
 
+    /// Returns a login page if all start URLs have one in their place, and the snapshot has few other pages.
     private static func loginWall(
         before start: [WebURL], _ snapshot: Int64, wasOfSession: Bool, _ reader: StoreReader
     ) throws(StoreError) -> SiteWall? {
@@ -61,7 +64,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
             places.append(place)
         }
         guard let place = places.first else { return nil }
-        // Whatever else it leads to is not what somebody who is known had.
+        // The stored snapshot has the pages of a logged-in user, so the other pages are no substitute.
         if wasOfSession { return .login(place) }
         let others = try pages(of: snapshot, reader).count { !isLogin($0) }
         return others <= fewPages ? .login(place) : nil
@@ -72,7 +75,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         return WebURL(page.href).map { LoginWords.areSaid(by: $0) } ?? false
     }
 
-    /// What readers see already, somebody has said to be right.
+    /// Whether another snapshot has the same body for the URL. The user has then accepted it already.
     private static func isShown(
         _ page: Page, besides snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> Bool {
@@ -82,14 +85,15 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         return shown.body?.id == page.body.id
     }
 
+    /// The page of a start URL, after redirects.
     private struct Page {
         let url: WebURL
         let body: StoredBody
-        /// A redirect leads there, and not only to another way of writing the address.
+        /// Whether a redirect changed the path or the host, other than by `www.`.
         let isElsewhere: Bool
     }
 
-    /// The page of HTML that the address leads to.
+    /// Returns the HTML page at a URL, after redirects; nil if there is none.
     private static func page(
         at start: WebURL, _ snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> Page? {
@@ -109,7 +113,8 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         return nil
     }
 
-    /// Where the address leads to, when that is a login and not what was asked for.
+    /// Returns the URL of the login page in place of a start URL; nil if there is none, or if the start URL
+    /// itself names a login page.
     private static func loginPlace(
         of start: WebURL, _ snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> String? {
@@ -120,14 +125,14 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         guard isTitled || isNamed else { return nil }
         if try isShown(found, besides: snapshot, reader) { return nil }
         let bytes = try reader.content(of: found.body)?.load() ?? []
-        // Who leads elsewhere to ask may do it in several steps, the password last.
+        // A login on another page may have several steps, with the password in the last one.
         let asks = isNamed ? LoginWords.hasField(bytes.span) : LoginWords.isAsked(in: bytes.span)
         return asks ? found.url.href : nil
     }
 }
 
 extension WebURL {
-    /// The same host but for `www.`.
+    /// Whether the hosts are the same apart from `www.`.
     fileprivate func isSameSiteName(as other: WebURL) -> Bool {
         func bare(_ host: String) -> Substring { host.hasPrefix("www.") ? host.dropFirst(4) : host[...] }
         return bare(host) == bare(other.host)

@@ -1,32 +1,36 @@
 internal import Web
 
-/// Tells pages of a host that say "not found" with a status that says the contrary, by what the host answers
-/// to an URL that cannot exist.
+/// Recognises soft 404s: pages of a host that say "not found" with a status of success. They are compared
+/// with the response to a URL that cannot exist, the probe.
 struct SoftNotFound: Sendable {
-    /// An answer as far as it tells.
+    /// The properties of a response that are compared.
     struct Answer: Sendable, Equatable {
         var status: Int
-        /// Where it redirects to.
+        /// The target of a redirect.
         var target: WebURL?
-        /// Nil without a body.
+        /// Nil if there is no body.
         var content: ContentPrint?
     }
 
+    /// Whether a page exists.
     enum Judgement: Sendable, Equatable {
-        /// The host has not been asked yet.
+        /// The host has not been probed yet.
         case unknown
         case found
         case notFound
     }
 
+    /// The way in which a host responds for missing pages.
     private enum Manner: Sendable {
         case unknown
-        /// It says so when there is nothing.
+        /// With an error status.
         case honest
-        /// It answers everything in the same way, since its pages are made in the browser: that says nothing
-        /// about any of them.
+        /// With the same page as for everything else, which is filled in by scripts, so that nothing can be
+        /// said about any page.
         case sameForAll
+        /// With a redirect to this URL.
         case redirecting(WebURL)
+        /// With a page like this, and a status of success.
         case page(ContentPrint)
     }
 
@@ -34,13 +38,13 @@ struct SoftNotFound: Sendable {
 
     private static let nameLength = 24
     private static let differingBits = 6
-    /// For a page whose title says that there is nothing: of few words the address among them is a part that
-    /// counts. Pages that have nothing in common differ in half of 64.
+    /// The maximum number of differing bits for a page whose title says "not found". On pages with few words,
+    /// the URL among them matters. Unrelated pages differ in about half of 64 bits.
     private static let differingBitsWhereSaid = 16
     private static let differingSize = 0.1
 
-    /// An URL beside the given one that no server has: its last name replaced by letters made from the seed,
-    /// its ending kept.
+    /// Returns a URL in the same folder that cannot exist: the last path component is replaced by letters
+    /// derived from the seed, with the same file extension.
     static func probe(beside url: WebURL, seed: UInt64) -> WebURL? {
         let name = url.path.utf8.suffix(while: { $0 != UInt8(ascii: "/") })
         let ending = name.lastIndex(of: UInt8(ascii: ".")).map { name[$0...].prefix(8) } ?? name.suffix(0)
@@ -53,8 +57,9 @@ struct SoftNotFound: Sendable {
         return WebURL(String(decoding: letters + ending, as: UTF8.self), base: url)
     }
 
-    /// Tells what the host answered to the probe. `start` is what it answers to a page that exists, best the
-    /// start page.
+    /// Sets the response to the probe.
+    ///
+    /// - Parameter start: the response for a page that exists, preferably the start page.
     mutating func probed(_ answer: Answer, start: Answer?) {
         if let target = answer.target {
             manner = .redirecting(target)
@@ -66,12 +71,14 @@ struct SoftNotFound: Sendable {
         }
     }
 
-    /// Whether the host was asked.
+    /// Whether the host was probed.
     var isKnown: Bool {
         if case .unknown = manner { false } else { true }
     }
 
-    /// `saysSo` when the page's title says that there is nothing.
+    /// Returns whether a response is a soft 404.
+    ///
+    /// - Parameter saysSo: whether the page's title says "not found".
     func judgement(of answer: Answer, saysSo: Bool = false) -> Judgement {
         switch manner {
         case .unknown: .unknown
@@ -93,7 +100,7 @@ struct SoftNotFound: Sendable {
 }
 
 extension String.UTF8View {
-    /// The longest end all of whose bytes are so.
+    /// The longest suffix of which all bytes satisfy the predicate.
     fileprivate func suffix(while isSo: (UInt8) -> Bool) -> Substring.UTF8View {
         var start = endIndex
         while start > startIndex, isSo(self[index(before: start)]) { start = index(before: start) }
@@ -101,28 +108,28 @@ extension String.UTF8View {
     }
 }
 
-/// Watches the pages of one host for those that say "not found" with a status that says the contrary. Only
-/// when some look so, or repeat each other, is the host asked for what it cannot have, once.
+/// Watches the pages of one host for soft 404s. The host is probed once, when a page's title says "not found"
+/// or several pages repeat others. Until there is a response, such pages are suspects.
 struct SoftNotFoundWatch: Sendable {
     private var host = SoftNotFound()
     private var start: SoftNotFound.Answer?
     private var probe: WebURL?
-    /// Pages whose words are to be looked at, since something is odd about the host.
+    /// Whether pages are suspects, so that their text is compared.
     private(set) var hasDoubts = false
     private var repeats = 0
-    /// Read, and not judged yet.
+    /// The pages that were read and not judged yet.
     private var suspects: [(number: UInt32, content: ContentPrint, saysNotFound: Bool)] = []
 
     private static let repeatsToDoubt = 3
-    /// Kept back until the probe is answered; further ones are believed.
+    /// The maximum number of suspects. Further pages count as found.
     private static let mostSuspects = 1024
 
-    /// A page that exists for sure.
+    /// Notes the content of a start page, which exists for sure.
     mutating func noteStart(_ content: ContentPrint) {
         start = start ?? SoftNotFound.Answer(status: 200, target: nil, content: content)
     }
 
-    /// True when the host is to be asked for its probe, which happens once.
+    /// Notes a page. Returns true if the host has to be probed now, which happens once.
     mutating func read(
         _ number: UInt32, _ url: WebURL, _ content: ContentPrint, isRepeat: Bool, saysNotFound: Bool
     ) -> Bool {
@@ -135,18 +142,18 @@ struct SoftNotFoundWatch: Sendable {
         return probe != nil
     }
 
-    /// What to ask the host for.
+    /// Removes and returns the URL of the probe.
     mutating func startProbe() -> WebURL? {
         defer { probe = nil }
         return probe
     }
 
-    /// Nil when no answer came: then every page is believed.
+    /// Sets the response to the probe. Nil if there was none; then all pages count as found.
     mutating func probed(_ answer: SoftNotFound.Answer?) {
         host.probed(answer ?? SoftNotFound.Answer(status: 404, target: nil, content: nil), start: start)
     }
 
-    /// The numbers of those of which it turned out that there is nothing, each once.
+    /// Removes and returns the suspects that are soft 404s.
     mutating func takeMissing() -> [UInt32] {
         guard host.isKnown, !suspects.isEmpty else { return [] }
         defer { suspects = [] }
@@ -157,7 +164,7 @@ struct SoftNotFoundWatch: Sendable {
     }
 }
 
-/// Words by which pages say that there is nothing.
+/// Phrases in the titles of pages that do not exist.
 enum NotFoundWords {
     private static let phrases = [
         "not found", "page missing", "no such page", "does not exist", "doesn't exist", "nicht gefunden",
@@ -167,13 +174,13 @@ enum NotFoundWords {
     ].map { Array($0.utf8) }
     private static let longestTitle = 512
 
-    /// Whether a page's title says so: by words, or by the number of the status.
+    /// Whether a page's title says "not found", in words or by the number 404.
     static func areSaid(in title: String) -> Bool {
         let bytes = title.utf8.prefix(longestTitle).map(\.lowercasedASCII)
         return saysNumber(bytes) || phrases.contains { isFound($0, in: bytes) }
     }
 
-    /// 404 as a word of its own.
+    /// Whether the title has 404 as a separate word.
     private static func saysNumber(_ bytes: [UInt8]) -> Bool {
         bytes.split { !$0.isASCIIAlphanumeric }.contains { $0.elementsEqual("404".utf8) }
     }

@@ -1,12 +1,13 @@
 package import Web
 
-/// Notices where a site goes on for ever without saying anything new: calendars, session IDs, folders in
-/// folders, combinations of parameters.
+/// Detects endless URL spaces: calendars, session IDs, nested folders, combinations of parameters.
 ///
-/// A pattern of URLs alone is no trap, however many pages it has: only its pages' contents make it one, when
-/// they repeat each other. First such pages are slowed, which is to say asked for after all others; when they
-/// go on like that, they are stopped, for good.
+/// The number of URLs of one pattern does not make a trap, only repeated or empty content of its pages does.
+/// First, further pages of the pattern are slowed: they are fetched after all others. If they go on like
+/// that, the pattern is stopped: none is fetched any more. A slowed pattern becomes normal again if its pages
+/// have new content; a stopped one stays so.
 struct Traps: Sendable {
+    /// The decision about the pages of a pattern.
     enum Verdict: Sendable, Equatable {
         case fine
         case slowed(TrapReason)
@@ -15,19 +16,20 @@ struct Traps: Sendable {
 
     private var patterns = PatternTable()
     private var contents = SeenContents()
-    /// What pages said beside their links.
+    /// The texts of pages without their links.
     private var skeletons = SeenContents()
-    /// What is slowed or stopped, by the key of its shape.
+    /// The slowed and stopped patterns, by the key of their `URLShape`.
     private var flagged: [UInt64: Verdict] = [:]
-    /// Among them are those of words.
+    /// Whether `flagged` has or had a pattern of rare shapes.
     private var hasRare = false
 
+    /// The maximum number of flagged patterns; more are not flagged.
     private static let mostFlagged = 1024
-    /// From so many pages of numbers of the same size on, it is worth to look at their words.
+    /// The number of pages of similar size with numbers in their URLs from which on their text is compared.
     private static let pagesToLook = 64
     private static let pagesOfParameters = 500
 
-    /// How many pages it takes, and what share of them has to be alike.
+    /// The minimum number of pages for a verdict, and the minimum share of them that must be alike.
     private static func threshold(_ kind: TrapReason.Kind) -> (
         slow: Int, slowShare: Double, stop: Int, stopShare: Double
     ) {
@@ -41,8 +43,8 @@ struct Traps: Sendable {
         }
     }
 
-    /// Whether a page's content is to be told by its words, which takes a while: only where its URL looks
-    /// like a trap.
+    /// Whether to compute a fingerprint of the page's text, which takes time: only if its URL looks like that
+    /// of a trap.
     func wantsWords(of url: WebURL) -> Bool {
         let shape = URLShape(url)
         guard shape.traits.isDisjoint(with: [.dates, .loops, .keys, .manyParameters]) else { return true }
@@ -51,21 +53,22 @@ struct Traps: Sendable {
         return record.pages >= Self.pagesToLook && record.isUniform
     }
 
-    /// A shape that hardly any page has. Of such pages one in so many is looked at.
+    /// The number of pages below which a shape is rare. Of the rare shapes, one in `rarePagesForSample` is
+    /// examined.
     private static let rarePages = 3
     private static let rarePagesForSample: UInt64 = 16
 
-    /// One shape for all those of a host that hardly come twice.
+    /// The common key of all rare shapes of an origin.
     private static func rareKey(_ url: WebURL) -> UInt64 { Mixing.mix("*\(url.origin)".utf8) }
 
     private func isRare(_ shape: URLShape) -> Bool {
         shape.traits.isEmpty && patterns.record(shape.key).map { $0.pages < Self.rarePages } ?? true
     }
 
-    /// Nothing is slowed or stopped.
+    /// Whether no pattern is slowed or stopped.
     var isQuiet: Bool { flagged.isEmpty }
 
-    /// Asked when an URL is discovered, and again when its turn comes.
+    /// The verdict on a URL. Checked when the URL is discovered and again before it is fetched.
     func verdict(on url: WebURL) -> Verdict {
         if flagged.isEmpty { return .fine }
         let shape = URLShape(url)
@@ -74,34 +77,37 @@ struct Traps: Sendable {
         return flagged[Self.rareKey(url)] ?? .fine
     }
 
-    /// Whether a page with the same content was told of lately.
+    /// Whether a page with the same content was recently fetched.
     func hasSeen(_ print: ContentPrint) -> Bool { contents.contains(print.digest) }
 
-    /// Tells of a page that was fetched, and of the pages that it was the first to link to. The verdict is on
-    /// further ones like it.
+    /// Adds a fetched page, and returns the verdict on further pages of its pattern.
+    ///
+    /// - Parameters:
+    ///   - newPages: the pages to which this one was the first to link.
+    ///   - bringsMore: whether the page was the first to need an asset.
     @discardableResult
     mutating func fetched(
         _ url: WebURL, _ print: ContentPrint, newPages: some Sequence<WebURL>, bringsMore: Bool = false
     ) -> Verdict {
         let shape = URLShape(url)
-        // What says nothing, and needs nothing new.
+        // Empty: the page has no text of its own, and needs no new asset.
         let isEmpty = print.skeleton.map { skeletons.insert($0) && !bringsMore } ?? false
         if print.skeleton != nil, isRare(shape) { lookAtRare(url, shape, print, isEmpty, newPages) }
         var (links, toItself) = (0, 0)
-        // Where pages lead to tells only of these; for others it costs more than all the rest.
+        // Only for these kinds do the links matter, and computing their shapes is expensive.
         if !shape.traits.isDisjoint(with: [.dates, .manyParameters, .keys]) {
             for page in newPages {
                 links += 1
                 let target = URLShape(page)
-                // A calendar's days are of it as its months are.
+                // The days of a calendar belong to it like its months.
                 let isDay =
                     shape.traits.contains(.dates) && target.traits.contains(.dates) && target.endsInDate
                 if target.key == shape.key || isDay { toItself += 1 }
             }
         }
         let isRepeated = contents.insert(print.digest)
-        // Products differ by little more than their names, and are no trap: only dates and loops are judged
-        // by likeness.
+        // Product pages may differ in little more than the names. Therefore only dates and loops are judged
+        // by similarity.
         let nearness = !shape.traits.isDisjoint(with: [.dates, .loops])
         let record = patterns.update(shape.key) { record in
             record.add(
@@ -152,7 +158,7 @@ struct Traps: Sendable {
         hasRare = hasRare || flagged[key] != nil
     }
 
-    /// What was stopped, to be told in a report.
+    /// The stopped patterns, sorted for a report.
     var stopped: [TrapReason] {
         flagged.values.compactMap { verdict in
             switch verdict {
@@ -165,7 +171,7 @@ struct Traps: Sendable {
     private func judge(_ record: PatternRecord, _ shape: URLShape) -> Verdict {
         guard let kind = Self.kind(of: record, shape.traits) else { return .fine }
         let threshold = Self.threshold(kind)
-        // That a page says little tells only of what leads to more of the same.
+        // Little content shows a trap only if the pages link to more of the same kind.
         let isWorse = kind != .repetition && kind != .parameters && record.emptyShare > record.alikeShare
         let (share, alike) = isWorse ? (record.emptyShare, record.empty) : (record.alikeShare, record.alike)
         let reason = TrapReason(kind: kind, pattern: shape.text, pages: record.pages, alike: alike)
@@ -174,7 +180,7 @@ struct Traps: Sendable {
         return .fine
     }
 
-    /// What kind of trap the pattern would be.
+    /// The kind of trap that the pattern may be.
     private static func kind(of record: PatternRecord, _ traits: URLShape.Traits) -> TrapReason.Kind? {
         if traits.contains(.loops) { return .depth }
         if traits.contains(.dates), record.leadsToItself { return .calendar }
@@ -188,6 +194,7 @@ struct Traps: Sendable {
 
 /// The reason why pages of a pattern are fetched later or not at all.
 package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
+    /// The kinds of traps.
     package enum Kind: UInt8, Sendable, CaseIterable {
         /// Different URLs with the same content.
         case repetition
@@ -226,39 +233,43 @@ package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What the pages of one shape were like so far.
+/// Statistics of the pages of one pattern.
 struct PatternRecord: Sendable {
     let key: UInt64
     private(set) var pages = 0
-    /// Those that repeat what another page said, or say nearly the same as the one before.
+    /// The number of pages with the content of another page, or nearly that of the page before.
     private(set) var alike = 0
-    /// The share of those lately, from 0 to 1.
+    /// The recent share of such pages, from 0 to 1.
     private(set) var alikeShare = 0.0
-    /// The same of those that have no content of their own.
+    /// The number of pages without content of their own, and the recent share of them.
     private(set) var empty = 0
     private(set) var emptyShare = 0.0
-    /// Pages that these were the first to link to, and how many of them have the same shape.
+    /// The number of pages to which these were the first to link, and how many of them have the same shape.
     private(set) var newLinks = 0
     private(set) var newLinksToItself = 0
     private var last: ContentPrint?
     private var meanSize = 0.0
     private var sizeDeviation = 0.0
 
-    /// About so many pages count for the share.
+    /// The approximate number of pages in the recent shares.
     private static let memory = 32.0
 
     init(key: UInt64) {
         self.key = key
     }
 
-    /// All of its pages have nearly the same size.
+    /// Whether all pages have nearly the same size.
     var isUniform: Bool { pages > 8 && sizeDeviation < meanSize * 0.02 }
 
+    /// Whether at least 95 % of the new links lead to pages of the same shape.
     var leadsToItself: Bool { newLinks > 0 && newLinksToItself * 20 >= newLinks * 19 }
 
-    /// Tells of a page. `isRepeated` says that the same content was seen before, anywhere; `nearness` that it
-    /// also counts as alike when it nearly is what the page before was; `isEmpty` that it says nothing of its
-    /// own.
+    /// Adds a page.
+    ///
+    /// - Parameters:
+    ///   - isRepeated: whether any page had the same content before.
+    ///   - nearness: whether the page also counts as alike if its content is nearly that of the page before.
+    ///   - isEmpty: whether the page has no content of its own.
     mutating func add(
         _ print: ContentPrint, isRepeated: Bool, nearness: Bool, isEmpty: Bool = false, newLinks: Int,
         toItself: Int
@@ -280,16 +291,17 @@ struct PatternRecord: Sendable {
         last = print
     }
 
-    /// Where nobody looked at the words, the size has to tell.
+    /// Whether the size is close to the average, for pages without a fingerprint of the text.
     private func isOfUsualSize(_ print: ContentPrint) -> Bool {
         pages > 0 && abs(Double(print.byteCount) - meanSize) <= meanSize * 0.005 + 16
     }
 }
 
-/// The records of the shapes that come most, in bounded memory: four places for each remainder of the key. A
-/// shape that finds all of them taken wears down the weakest, so that one that comes often stays among
-/// thousands that come once.
+/// The records of the most frequent patterns, in bounded memory: a set-associative table with four places for
+/// each remainder of the key. If all four are taken, a new pattern reduces the credit of the weakest one, and
+/// replaces it at zero. So a frequent pattern stays among thousands that occur once.
 struct PatternTable: Sendable {
+    /// A record, with the credit that protects it from being replaced.
     private struct Place {
         var record: PatternRecord
         var credit: Int
@@ -300,8 +312,8 @@ struct PatternTable: Sendable {
     private static let ways = 4
     private static let sets = 1024
 
-    /// The record of the shape, new when it had none; nil when every place is taken by shapes that come more
-    /// often.
+    /// Updates the record of a pattern, which is a new one if it had none. Returns nil if all places are
+    /// taken by more frequent patterns.
     mutating func update(_ key: UInt64, _ change: (inout PatternRecord) -> Void) -> PatternRecord? {
         if places.isEmpty { places = [Place?](repeating: nil, count: Self.ways * Self.sets) }
         let first = Int(key % UInt64(Self.sets)) * Self.ways

@@ -1,25 +1,26 @@
 internal import Glibc
 package import Web
 
-/// A pattern of URLs as a user writes it to include or exclude them.
+/// A pattern of URLs that the user writes to include or exclude them.
 ///
-/// - `regex:EXPRESSION`: an extended regular expression of POSIX, looked for anywhere in the URL;
-/// - `https://example.com/docs/**`, `example.com/docs/**`, `/docs/**`: a glob of the URL, the place or the
-///   path, see `URLGlob`;
-/// - `*.pdf`, `ads.example.com`, without a slash: a glob of the file's name or of the host.
+/// - `regex:EXPRESSION`: an extended POSIX regular expression that matches anywhere in the URL
+/// - `https://example.com/docs/**`, `example.com/docs/**`, `/docs/**`: a glob for the URL, for host and path,
+///   or for the path; see `URLGlob`
+/// - `*.pdf`, `ads.example.com`, without a slash: a glob for the file name or the host
 package struct URLPattern: Sendable {
-    /// How much of an URL a pattern speaks of.
+    /// The part of a URL to which a pattern applies.
     enum Reach {
-        /// The host too: it means what is there, and nothing elsewhere.
+        /// The host as well: the pattern selects pages on that host.
         case host
-        /// The path alone.
+        /// Only the path.
         case path
     }
 
-    /// As it was written.
+    /// The pattern as the user wrote it.
     package let text: String
     private let form: Form
 
+    /// The kinds of patterns, parsed.
     private enum Form: Sendable {
         case glob(URLGlob, Reach)
         case name(host: URLGlob, atRoot: URLGlob, below: URLGlob)
@@ -28,7 +29,7 @@ package struct URLPattern: Sendable {
 
     private static let expressionPrefix = "regex:"
 
-    /// Throws when the pattern is empty, longer than a kilobyte, or a regular expression that is none.
+    /// Creates a pattern. Throws if it is empty, longer than 1 KiB, or not a valid regular expression.
     package init(_ text: String) throws(PatternMistake) {
         guard !text.isEmpty else { throw .empty }
         self.text = text
@@ -51,7 +52,7 @@ package struct URLPattern: Sendable {
         }
     }
 
-    /// What the pattern matches of the URL; nil when it does not match.
+    /// The part of the URL that the pattern matches; nil if it does not match.
     func reach(in url: WebURL) -> Reach? {
         switch form {
         case .glob(let glob, let reach): glob.matches(url) ? reach : nil
@@ -65,7 +66,7 @@ package struct URLPattern: Sendable {
 }
 
 extension PatternMistake {
-    /// The same about the whole pattern instead of a part of it.
+    /// The same mistake, with the whole pattern in place of a part.
     fileprivate func naming(_ pattern: String) -> PatternMistake {
         switch self {
         case .empty: .empty
@@ -75,19 +76,20 @@ extension PatternMistake {
     }
 }
 
-/// An extended regular expression of POSIX, compiled once; any thread may ask it.
+/// An extended POSIX regular expression, compiled once. Any thread may use it.
 ///
-/// It is compiled for the "C" locale, in which Larder runs: one byte is one character, and URLs are ASCII.
+/// It is compiled for the "C" locale, in which Larder runs: one byte is one character. URLs are ASCII.
 final class RegularExpression: @unchecked Sendable {
-    // Sendable: written in `init` and freed in `deinit` alone; what `regexec` changes inside it does under a
-    // lock of its own, as POSIX demands.
+    // Sendable: the pointer is only written in `init` and freed in `deinit`. POSIX requires `regexec` to be
+    // thread-safe, so it locks what it changes in the compiled expression.
     private let compiled: UnsafeMutablePointer<regex_t>
 
     static let longestText = 1024
-    /// Longer subjects are not looked at: matching may take time in proportion to their length and the
-    /// expression's.
+    /// Longer subjects do not match, because the time for matching may grow with their length times that of
+    /// the expression.
     static let longestSubject = 16 * 1024
-    /// Nested repetitions multiply, and every copy takes memory when the expression is compiled.
+    /// The maximum product of all repetition counts. Nested repetitions multiply, and each copy takes memory
+    /// when the expression is compiled.
     private static let mostCopies = 1000
 
     init(_ text: String) throws(PatternMistake) {
@@ -121,7 +123,7 @@ final class RegularExpression: @unchecked Sendable {
         if bytes.isEmpty { return "it is empty" }
         if bytes.contains(0) { return "it contains a NUL" }
         for (byte, next) in zip(bytes, bytes.dropFirst()) where byte == UInt8(ascii: "\\") {
-            // A match may take exponential time with them.
+            // With back references, matching may take exponential time.
             if next.isASCIIDigit { return "references to groups are not supported" }
         }
         var copies = 1

@@ -1,21 +1,20 @@
 internal import Web
 
-/// What the URLs that one rule of a server makes have in common:
+/// The common pattern of URLs that a server builds by one rule, such as
 /// `example.com/cal/{year}/{month}/?view={text}`.
 ///
-/// In the path, numbers, dates and what looks like a key stand for others of their kind, words for
-/// themselves; a folder that comes three times or more stands once, with `…` behind it. Of the query the
-/// names of the parameters are kept, in the order of the alphabet, and the kind of their values; from four
-/// names on it is `{many}`.
+/// In the path, numbers, dates and keys are replaced by their kind, and words stay. A folder that appears at
+/// least three times is kept once, followed by `…`. The query keeps the parameter names in alphabetical order
+/// with the kinds of their values; from four parameters on it is `{many}`.
 struct URLShape: Sendable, Hashable {
     struct Traits: OptionSet, Sendable, Hashable {
         let rawValue: UInt8
 
-        /// A date is part of it.
+        /// The URL contains a date.
         static let dates = Traits(rawValue: 1)
-        /// Folders in folders of the same names.
+        /// A folder contains folders of the same name.
         static let loops = Traits(rawValue: 2)
-        /// Keys, as sessions have them.
+        /// The URL contains keys, such as those of sessions.
         static let keys = Traits(rawValue: 4)
         static let numbers = Traits(rawValue: 8)
         static let manyParameters = Traits(rawValue: 16)
@@ -23,7 +22,7 @@ struct URLShape: Sendable, Hashable {
 
     private let bytes: [UInt8]
     let traits: Traits
-    /// The same for the same shape in every run.
+    /// A hash of the shape, which is the same in every run.
     let key: UInt64
 
     private static let mostSegments = 24
@@ -34,7 +33,7 @@ struct URLShape: Sendable, Hashable {
     init(_ url: WebURL) {
         let href = Array(url.key.href.utf8)
         var writer = Writer()
-        // What no one fetches has no path that would tell anything.
+        // URLs that are not fetched have no meaningful path.
         let host = url.isHTTP ? url.scheme.utf8.count + "://".utf8.count : href.count
         let path = href[host...].firstIndex(of: UInt8(ascii: "/")) ?? href.count
         let query = href[path...].firstIndex(of: UInt8(ascii: "?")) ?? href.count
@@ -46,7 +45,7 @@ struct URLShape: Sendable, Hashable {
         key = Mixing.mix(bytes)
     }
 
-    /// Its last word is the date, or another thing that stands for its kind.
+    /// Whether the last word is a placeholder, such as that of a date.
     var endsInDate: Bool { bytes.last == UInt8(ascii: "}") || bytes.suffix(2).elementsEqual("}/".utf8) }
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -57,13 +56,14 @@ struct URLShape: Sendable, Hashable {
 }
 
 extension URLShape {
+    /// Builds the text of a shape.
     private struct Writer {
         var bytes: [UInt8] = []
         var traits: Traits = []
 
         init() { bytes.reserveCapacity(128) }
 
-        /// The path begins with a slash, or is empty.
+        /// Appends the shape of a path, which begins with a slash or is empty.
         mutating func append(path: ArraySlice<UInt8>) {
             let start = bytes.count
             var ends: [Int] = []
@@ -90,7 +90,7 @@ extension URLShape {
             if ends.count >= repetitionsOfLoop { collapseLoops(from: start, ends) }
         }
 
-        /// A segment that comes three times or more is kept where it came first.
+        /// Keeps only the first of path segments that appear at least three times.
         private mutating func collapseLoops(from start: Int, _ ends: [Int]) {
             func segment(_ index: Int) -> ArraySlice<UInt8> {
                 bytes[(index == 0 ? start : ends[index - 1])..<ends[index]]
@@ -107,7 +107,7 @@ extension URLShape {
                 kept.append(contentsOf: segment(index))
                 guard isLoop else { continue }
                 kept.append(contentsOf: "…".utf8)
-                // Numbers in numbers are how archives are sorted.
+                // Archives sort by numbers in nested folders, so these are not loops.
                 if !segment(index).contains(UInt8(ascii: "{")) { traits.insert(.loops) }
             }
             kept.append(contentsOf: bytes[ends[ends.count - 1]...])
@@ -141,17 +141,17 @@ extension URLShape {
 
 /// Recognises dates in URLs: `/2031/05/17/`, `/2031-05-17`, `/20310517`, `?year=2031&month=5`.
 ///
-/// A year alone may as well be a number: it is one only with a month behind it, or by the name of its
-/// parameter.
+/// A number that may be a year counts as one only if a month follows, or if the parameter name says so.
 struct DatePath {
     private enum Part {
         case year, month
     }
 
-    /// What the segment before was.
+    /// The kind of the previous segment; nil if it was not part of a date.
     private var last: Part?
 
-    /// `{year}`, `{month}` or `{day}` for a segment that is one, seen by what stands around it.
+    /// Returns `{year}`, `{month}` or `{day}` if the segment is part of a date, from the segments before and
+    /// after it. The caller passes the segments in order.
     mutating func part(_ segment: ArraySlice<UInt8>, before next: ArraySlice<UInt8>) -> String? {
         switch last {
         case .year:
@@ -168,23 +168,24 @@ struct DatePath {
         }
     }
 
-    /// What the value of a parameter with this name is, if it is part of a date.
+    /// The kind of a parameter's value if it is part of a date; nil otherwise.
     static func part(ofValue value: ArraySlice<UInt8>, named name: ArraySlice<UInt8>) -> String? {
         switch String(decoding: name.prefix(16).map(\.lowercasedASCII), as: UTF8.self) {
         case "year", "yr", "y": isYear(value) ? "{year}" : nil
         case "month", "mon", "mo": isMonth(value) ? "{month}" : nil
         case "day", "dy", "week": number(value, in: 1...53, digits: 1...2) == nil ? nil : "{day}"
-        // Seconds since 1970, or thousandths of them.
+        // Seconds or milliseconds since 1970.
         case "t", "ts", "time", "timestamp", "date", "from", "to", "start", "end", "at":
             isTime(value) ? "{time}" : nil
-        // As WordPress has it: 203105.
+        // The form of WordPress: 203105.
         case "m":
             value.count == 6 && isYear(value.prefix(4)) && isMonth(value.dropFirst(4)) ? "{date}" : nil
         default: nil
         }
     }
 
-    /// Where a date ends that begins here, written `2031-05-17`, `2031_05` or `20310517`.
+    /// The end of a date that begins at `start`, in the form `2031-05-17`, `2031_05` or `20310517`; nil if
+    /// there is none.
     static func endOfDate(in bytes: ArraySlice<UInt8>, at start: Int) -> Int? {
         let rest = bytes[start...]
         guard rest.count >= 7, isYear(rest.prefix(4)) else { return nil }
@@ -209,7 +210,7 @@ struct DatePath {
         return isEnd(bytes, start + 7) ? start + 7 : nil
     }
 
-    /// From 1990 to 2100.
+    /// Whether the digits are a time between 1990 and 2100.
     private static func isTime(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard bytes.count == 10 || bytes.count == 13 || bytes.count == 9 else { return false }
         let seconds = bytes.count == 13 ? bytes.prefix(10) : bytes
@@ -254,13 +255,13 @@ struct DatePath {
     }
 }
 
-/// What the words in URLs are: numbers, dates, keys, or words.
+/// Classifies the words in URLs: numbers, dates, keys, and ordinary words.
 enum URLWord {
     private static let leastKey = 16
     private static let leastHex = 8
 
-    /// Appends a segment of a path, with `{n}`, `{date}`, `{uuid}`, `{hex}` and `{key}` in the places of
-    /// such.
+    /// Appends the shape of a path segment, with `{n}`, `{date}`, `{uuid}`, `{hex}` and `{key}` in place of
+    /// such words.
     static func appendShape(
         of segment: ArraySlice<UInt8>, to shape: inout [UInt8], _ traits: inout URLShape.Traits
     ) {
@@ -268,7 +269,7 @@ enum URLWord {
         while at < segment.endIndex {
             let byte = segment[at]
             if byte == UInt8(ascii: "%"), segment.endIndex - at >= 3 {
-                // An escape stands for a letter; the digits in it are no number.
+                // An escape is part of a word. Its digits are not a number.
                 shape.append(contentsOf: segment[at..<at + 3])
                 at += 3
             } else if byte.isASCIIAlphanumeric {
@@ -286,7 +287,7 @@ enum URLWord {
         }
     }
 
-    /// What the value of a parameter is; a word is `{text}`.
+    /// The kind of a parameter's value; `{text}` for an ordinary word.
     static func kind(
         ofValue value: ArraySlice<UInt8>, named name: ArraySlice<UInt8>, _ traits: inout URLShape.Traits
     ) -> String {
@@ -299,7 +300,7 @@ enum URLWord {
         return end == value.endIndex ? kind ?? "{text}" : "{text}"
     }
 
-    /// What begins here, and where it ends; nil for a word.
+    /// The kind of the word at `start`, and its end. The kind is nil for an ordinary word.
     private static func kind(
         in bytes: ArraySlice<UInt8>, at start: Int, _ traits: inout URLShape.Traits
     ) -> (String?, end: Int) {
@@ -328,7 +329,7 @@ enum URLWord {
         return (hexDigits == count ? "{hex}" : "{key}", end)
     }
 
-    /// A word as it is, numbers in it as `{n}`: `page2` is `page{n}`.
+    /// Appends a word with its numbers as `{n}`: `page2` becomes `page{n}`.
     private static func appendWord(
         _ word: ArraySlice<UInt8>, to shape: inout [UInt8], _ traits: inout URLShape.Traits
     ) {
@@ -344,7 +345,7 @@ enum URLWord {
         }
     }
 
-    /// Eight, four, four, four and twelve hexadecimal digits with hyphens between.
+    /// The end of a UUID: 8, 4, 4, 4 and 12 hexadecimal digits, separated by hyphens.
     private static func endOfUUID(in bytes: ArraySlice<UInt8>, at start: Int) -> Int? {
         let end = start + 36
         guard end <= bytes.endIndex, end == bytes.endIndex || !bytes[end].isASCIIAlphanumeric else {
@@ -360,9 +361,9 @@ enum URLWord {
     }
 }
 
-/// What URLs have in common that come from one place, told at a glance: `URLShape` looks closer.
+/// Hashes by which similar URLs are grouped. They are faster to compute than `URLShape`, and coarser.
 enum Kinship {
-    /// Where an URL is: its path up to the last slash, with the ending of what is behind it.
+    /// A hash of the URL's folder and file extension.
     static func folder(of href: UnsafeBufferPointer<UInt8>) -> UInt64 {
         let end = href.firstIndex(of: UInt8(ascii: "?")) ?? href.count
         let slash = href[..<end].lastIndex(of: UInt8(ascii: "/")) ?? 0
@@ -373,7 +374,7 @@ enum Kinship {
         return hash.value
     }
 
-    /// The same, with one number as good as another, and with the names of what is asked for.
+    /// The same hash with all numbers treated alike, and with the parameter names of the query.
     static func kin(of href: UnsafeBufferPointer<UInt8>) -> UInt64 {
         let query = href.firstIndex(of: UInt8(ascii: "?")) ?? href.count
         let path = href[..<query]
@@ -394,6 +395,7 @@ enum Kinship {
         return hash.value
     }
 
+    /// FNV-1a, in which each run of digits counts as one digit.
     private struct Hash {
         var value: UInt64 = 0xCBF2_9CE4_8422_2325
         private var isInNumber = false

@@ -3,17 +3,17 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Whether a worker has nothing left: its crawl said so, all that came before is committed, and it has looked
-/// at everything that came since.
+/// Decides whether a worker is idle: its crawl has reported that it is quiet, everything from before that is
+/// committed, and the crawl has examined everything that was delivered since.
 struct WorkRest: Sendable {
-    /// Which quiet the crawl is in; nil while it has something to do.
+    /// The crawl's current quiet period (see `WorkDesk`); nil while it has something to do.
     private var quiet: Int?
-    /// The last quiet before which all is committed.
+    /// The last quiet period before which everything is committed.
     private var committed = 0
     private var delivered = 0
     private var collected = 0
-    /// How many deliveries it had taken when it last said how it stands: of what it has collected since,
-    /// nobody knows yet whether it is something to do.
+    /// The number of deliveries that the crawl had collected at its last report. Later deliveries may still
+    /// give it something to do.
     private var seen = 0
 
     mutating func deliver() { delivered += 1 }
@@ -30,10 +30,13 @@ struct WorkRest: Sendable {
     var isIdle: Bool { quiet.map { committed >= $0 } ?? false && seen == delivered }
 }
 
-/// Carries what one worker has for the others to the database and back, and renews its lease, on a thread and by a
-/// session of its own: the crawl never waits for it.
+/// Exchanges messages between one worker and the database, which connects it with the other workers, and
+/// renews its lease. It has a thread and a database session of its own, so that the crawl never waits for the
+/// database.
+///
+/// `state` is shared by the crawl's thread and the courier's thread, under the lock of the monitor.
 final class WorkCourier: Sendable {
-    /// What came from others.
+    /// News from other workers.
     struct Mail: Sendable {
         var found: [ServerFrontier.Found] = []
         var hosts: [ServerFrontier.Host] = []
@@ -44,16 +47,17 @@ final class WorkCourier: Sendable {
         var standing: ServerFrontier.Standing?
     }
 
-    /// How the work of this one is over.
+    /// Why the work of this worker is over.
     enum Ending: Sendable, Equatable {
-        /// This one ends the snapshot.
+        /// This worker is the one to finish the snapshot.
         case finishes
-        /// Another one has ended it.
+        /// Another worker has finished the snapshot.
         case isOver
-        /// Others have taken what it had.
+        /// Other workers have taken over its hosts, because its lease ended.
         case isFenced
     }
 
+    /// The messages in both directions, and why the work is over.
     private struct State {
         // From the crawl.
         var found: [ServerFrontier.Found] = []
@@ -86,7 +90,7 @@ final class WorkCourier: Sendable {
     private static let longPause = Duration.milliseconds(250)
     private static let mostAtOnce = 5000
 
-    /// The session belongs to the courier's thread from here on.
+    /// Starts the thread, which owns the database session from here on.
     init(_ frontier: sending ServerFrontier, worker: Int64, snapshot: Int64) throws(StoreError) {
         self.worker = worker
         self.snapshot = snapshot
@@ -108,7 +112,7 @@ final class WorkCourier: Sendable {
         }
     }
 
-    /// Whom to wake when something came.
+    /// The closure that wakes the crawl when there is news.
     private final class Wake: Sendable {
         private let body = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -117,9 +121,11 @@ final class WorkCourier: Sendable {
         func set(_ body: (@Sendable () -> Void)?) { self.body.withLock { $0 = body } }
     }
 
+    /// Sets the closure that is called, on the courier's thread, when there is news; nil for none.
     func wakes(_ body: (@Sendable () -> Void)?) { waker.set(body) }
 
-    /// What came since the last time, and how the work is over if it is.
+    /// Returns the news since the last call, and why the work is over if it is. Throws the error that ended
+    /// the thread.
     func collect() throws(StoreError) -> (mail: Mail, ending: Ending?) {
         let (mail, ending, failure) = state.change { state in
             state.rest.collect()
@@ -130,6 +136,7 @@ final class WorkCourier: Sendable {
         return (mail, ending)
     }
 
+    /// A report of the crawl to the other workers.
     struct Outbox {
         var found: [ServerFrontier.Found] = []
         var moves: [(from: String, to: String)] = []
@@ -138,11 +145,11 @@ final class WorkCourier: Sendable {
         var wantsPages = 0
         var givesPages = 0
         var isCut = false
-        /// The number of the time in which there is nothing to do; nil while there is.
+        /// The number of the crawl's quiet period; nil while it has something to do.
         var quiet: Int?
     }
 
-    /// Of all that was collected until now.
+    /// Sends a report. It takes everything into account that was collected until now.
     func send(_ outbox: Outbox) {
         state.change { state in
             state.found += outbox.found
@@ -158,33 +165,35 @@ final class WorkCourier: Sendable {
         }
     }
 
-    /// What was found out. What belongs to it is stored: nobody asks for that again who hears of it.
+    /// Shares outcomes with the other workers, which then do not request these URLs. Their responses must be
+    /// committed.
     func note(_ outcomes: [ServerFrontier.Outcome]) { state.change { $0.outcomes += outcomes } }
 
     func note(_ answer: ServerFrontier.Answer) { state.change { $0.answers.append(answer) } }
 
     func tell(_ tallies: [ServerFrontier.Tally]) { state.change { $0.tallies = tallies } }
 
-    /// All that came before this quiet is stored.
+    /// Reports that everything from before this quiet period is committed.
     func committed(_ quiet: Int) { state.change { $0.rest.commit(quiet) } }
 
-    /// Of these hosts nothing is under way, and what came of them is stored.
+    /// Gives hosts to other workers. Nothing of them may be in progress, and their responses must be
+    /// committed.
     func release(_ hosts: [(origin: String, pause: Duration)]) { state.change { $0.released += hosts } }
 
-    /// Has what was sent go out, and ends the thread. The lease is left as it is.
+    /// Sends what is left, and ends the thread. Does not end the lease.
     func close() {
         state.change { $0.isClosed = true }
         thread.join()
     }
 
-    /// The session goes to the courier's thread and to no other: `init` takes it as `sending`.
+    /// Sendable: the session goes only to the courier's thread, and `init` takes it as `sending`.
     private struct Lent: @unchecked Sendable {
         let frontier: ServerFrontier
     }
 
     // MARK: - Round
 
-    /// What the thread does again and again.
+    /// The loop of the courier's thread.
     private struct Round {
         let frontier: ServerFrontier
         let worker: Int64
@@ -280,7 +289,7 @@ final class WorkCourier: Sendable {
                 mail.moves = standing.moves
                 heard = standing.moves.last?.number ?? heard
             } else if out.sign.bytes > 0 {
-                // It goes along with the next.
+                // The bytes are reported with the next renewal of the lease.
                 state.change { $0.sign.bytes += out.sign.bytes }
             }
             if lastLook.map({ clock.now - $0 >= .seconds(1) }) ?? true {

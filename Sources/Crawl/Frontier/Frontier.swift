@@ -3,12 +3,19 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Everything that a crawl has discovered, and what it does next. A pure value: what happened and the time go
-/// in, what to do comes out.
+/// The state machine of a crawl: the URLs that it has discovered, and what it does next. A pure value without
+/// I/O or clock: events and the time go in, actions and requests come out.
 ///
-/// `apply` takes what happened, `next` says what to ask for; both may be called again at once. What the
-/// frontier knows stands in a `FrontierCore`, which has several files: only this one can reach it, and so
-/// nobody else changes it. It is lent and never copied: its lists are a hundred, each to be retained.
+/// The caller passes each event to `apply` and carries out the returned actions, and calls `next` until it
+/// returns nil. The state is in a `FrontierCore`, whose extensions are in several files; `core` is private to
+/// this file, so that only `Frontier` can change it. The type is noncopyable because a copy would retain all
+/// arrays of the state.
+///
+/// Each URL becomes an entry with a number, in the order of discovery; numbers are never reused. A new entry
+/// is `skipped`, `queued`, `waiting` (for robots.txt), `elsewhere`, or `failed` if its host has been given
+/// up. `next` turns a queued entry into `running`, and the event that reports its response turns it into
+/// `done`, `redirected`, `failed` or `skipped`, or back into `waiting` or `queued` for another attempt. A
+/// later link, redirect or lease may queue a skipped, failed or `elsewhere` entry after all.
 struct Frontier: ~Copyable, Sendable {
     private var core: FrontierCore
 
@@ -16,13 +23,15 @@ struct Frontier: ~Copyable, Sendable {
         core = FrontierCore(scope: scope, options: options)
     }
 
-    /// What to ask for now; nil when every host is busy, enough runs, or nothing is left.
+    /// Returns the next request or rendering to start, and counts it as running. Nil if all hosts are busy,
+    /// the maximum number of requests is running, or nothing is left to start.
     mutating func next(now: Duration) -> Task? { core.next(now: now) }
 
-    /// Takes what happened, and gives what is to be done about it at once, in this order. All links of a page
-    /// come as one event.
+    /// Applies an event and returns the actions that the caller must carry out now, in this order. All links
+    /// of one document are reported in one event.
     ///
-    /// - Parameter now: An earlier time than one before counts as that one.
+    /// - Parameter now: the time since the crawl started. A time before that of an earlier event is replaced
+    ///   by the earlier event's.
     @discardableResult
     mutating func apply(_ event: Event, now: Duration) -> [Action] {
         core.now = max(core.now, now)
@@ -97,312 +106,331 @@ struct Frontier: ~Copyable, Sendable {
 }
 
 extension Frontier {
-    /// What happens to a crawl.
+    /// An event that the driver of a crawl reports. Numbers are those of entries.
     enum Event: Sendable {
         /// A start URL of the site.
         ///
-        /// - Parameter nearestZone: in this and the next three events, the nearest network zone that a request
-        ///   for the URL may connect to. There is no default: whoever names a URL says in whose name.
+        /// - Parameter nearestZone: in this event and the next three, the nearest network zone that a request
+        ///   for the URL may connect to. It has no default value, so that every caller decides on whose
+        ///   behalf the URL is requested.
         case start(WebURL, nearestZone: NetworkZone)
         /// A sitemap that the user named.
         case guide(WebURL, nearestZone: NetworkZone)
-        /// It is needed, whoever says so.
+        /// An asset that the user or a manifest names.
         case asset(WebURL, isStart: Bool, nearestZone: NetworkZone)
-        /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if
-        /// there is no such thing, nothing is missing.
+        /// A URL that a client requested and the store did not have. A failure to fetch it is not reported as
+        /// missing. `origin` is that of the requesting document if the request used CORS.
         case miss(WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil)
 
-        /// So much came over the network.
+        /// Bytes were received over the network.
         case received(byteCount: Int)
-        /// Whether its host takes many requests on one connection, and from where its answer came, which says
-        /// where its links may lead.
+        /// A response was received from a network zone, which limits where the links of its body may lead.
+        /// `multiplexes` says whether the host accepts parallel requests on one connection; nil if that is
+        /// not known.
         case connected(UInt32, from: NetworkZone, multiplexes: Bool? = nil)
-        /// It was answered with what it is.
+        /// The response was successful, with a body.
         case succeeded(UInt32, after: Duration? = nil)
-        /// An earlier snapshot has it: its host was not asked.
+        /// The response was taken from the store, without a request.
         case recalled(UInt32)
-        /// Its answer leads elsewhere. Gives `keep` or `discard`, or neither as long as nobody knows whether
-        /// a login is there.
+        /// The response was a redirect. Returns `keep` or `discard`, or neither until it is known whether the
+        /// target is a login page.
         case redirected(UInt32, Redirection)
-        /// - Parameter hadBegun: an answer came, and broke off: the host is there.
+        /// The request failed.
+        ///
+        /// - Parameter hadBegun: whether part of a response was received, which shows that the host is up.
         case failed(
             UInt32, Failure, after: Duration? = nil, retryAfter: Duration? = nil, hadBegun: Bool = false)
-        /// It was cut: there is no whole of it that could be held.
+        /// The response was cut off because it had no end, and is not stored.
         case endless(UInt32, FetchFailure)
-        /// A rule of the user's says that it is not stored, and so it was not asked for.
+        /// The URL was not requested, because a rule of the user forbids storing it.
         case unstored(UInt32, rule: String)
 
-        /// What an earlier snapshot has of it is as good as what would come.
+        /// The stored response is used, because it is still valid or because the request failed.
         case held(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
-        /// An earlier snapshot showed the page, which sent something.
+        /// An earlier snapshot rendered the page, and its scripts sent a request whose response may differ
+        /// now.
         case knownAsSender(UInt32)
-        /// A page is as it was in a snapshot before, and so asks for no login.
+        /// The page was not modified since an earlier snapshot, and so is not a login page.
         case openedInSession(UInt32)
-        /// Something asks for it by CORS.
+        /// The URL is requested with CORS.
         case askedByOrigin(UInt32)
-        /// It is looked into whether it is a login.
+        /// The page is being checked for a login form.
         case scanning(UInt32)
-        /// It was read, with all that it links to. Gives `record`, and what becomes of redirects that led
-        /// there.
+        /// The body was scanned. Returns `record` for its links, and `keep` or `discard` for redirects that
+        /// waited for it.
         ///
-        /// - Parameter wasHeld: should it be a login, an earlier snapshot has a page in its place.
+        /// - Parameter wasHeld: whether an earlier snapshot has a page at this URL. Matters only if the new
+        ///   response is a login page.
         case scanned(ScanResult, wasHeld: Bool = false)
-        /// The links of what is held, those that have a number first. Gives the `number` of each new one.
+        /// The links of a stored response, taken from its link table: first those to known entries, then the
+        /// others. Returns `number` with the numbers of the latter.
         ///
         /// - Parameters:
-        ///   - isLeftOut: it asks not to be kept.
-        ///   - isNews: no earlier snapshot has it, but an earlier run of this one.
+        ///   - isLeftOut: whether the page asks not to be stored (`noindex`).
+        ///   - isNews: whether the response was stored by an earlier run of this snapshot, instead of by an
+        ///     earlier snapshot.
         case linked(
             UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, isNofollow: Bool = false,
             renderReasons: RenderReasons = [], isNews: Bool = false)
 
-        /// What came of asking for the robots.txt of a host. Gives where to ask instead, where that was a
-        /// redirect.
+        /// The request for the robots.txt of a host ended. Returns `ask` if the response was a redirect to be
+        /// followed.
         case robots(host: Int, RobotsAnswer)
-        /// What the host answered to what it cannot have; nil when it did not answer.
+        /// The soft-404 probe of a host ended. The answer is nil if there was no response.
         case probed(host: Int, SoftNotFound.Answer?)
-        /// The page that was asked for once more answered; nil when that says nothing.
+        /// A page was requested again to check whether the session goes on. Nil if the response does not
+        /// tell.
         case witnessed(host: Int, asksForLogin: Bool?)
 
-        /// Another worker found it for a host of this one.
+        /// Another worker discovered a URL of a host that this worker has leased.
         case arrived(Arrival)
-        /// From here on this worker alone asks these hosts.
+        /// This worker leased these origins: only it sends requests to them.
         case granted([String])
-        /// From here on another one does: nothing more is asked of it.
+        /// The lease of an origin went to another worker. This one sends no further requests there.
         case lent(String)
-        /// Another worker's start leads elsewhere.
+        /// A start URL that another worker fetched redirects to another URL.
         case moved(from: WebURL, to: WebURL)
-        /// So many pages more may be asked for, of those that the snapshot may.
+        /// The worker was assigned more pages from the page limit of the snapshot.
         case pagesGranted(Int)
-        /// No more pages will be.
+        /// The page limit of the snapshot is used up.
         case pagesEnded
-        /// So much came to others, in all.
+        /// The total number of bytes that the other workers have received.
         case othersReceived(byteCount: Int)
-        /// A worker found out already what it is.
+        /// Another worker has found out the outcome of this entry.
         case known(UInt32, KnownOutcome)
-        /// It was counted when it came.
+        /// The page already counts towards the page limit, since its response is stored in this snapshot.
         case counted(UInt32)
 
-        /// Nobody listened for so long: what hosts answered meanwhile was not heard.
+        /// The driver did not process responses for this time, for example because the store was busy. Hosts
+        /// that did not seem to respond meanwhile may have done so.
         case wasAway(Duration)
-        /// Hosts that have never answered are not waited for any longer. Gives what is `lost` by that, and what
-        /// is under way to be abandoned.
+        /// The time to wait for hosts that have never responded is over. Returns `lost` for their entries,
+        /// and `abandon` for their running requests.
         case patienceEnded
-        /// Nothing runs, and nothing is being read: what is still open will not be told by what comes.
+        /// All requests, scans and renderings have ended, so that open questions about modules and rendering
+        /// must be decided now.
         case settled
-        /// A page that a browser shows asks for it.
+        /// A page that is being rendered requests the URL.
         case needed(WebURL, by: UInt32, isPage: Bool, isCORS: Bool)
-        /// A browser has shown the page. Gives `record`.
+        /// The page was rendered. Returns `record` for the links and assets that rendering found.
         case rendered(UInt32, Rendered)
-        /// There is no browser.
+        /// No browser is available, or it has failed.
         case unrenderable
 
-        /// Nothing more comes. Says what becomes of redirects that led to nothing that came.
+        /// The crawl is over. Returns `keep` or `discard` for the redirects that still wait.
         case ended
     }
 
-    /// What is to be done at once.
+    /// An action that the driver must carry out at once.
     enum Action: Sendable {
         case ask(Task)
-        /// The redirect that was its answer is stored.
+        /// Store the redirect that this entry received.
         case keep(UInt32)
-        /// It is not.
+        /// Do not store the redirect that this entry received.
         case discard(UInt32)
-        /// The store is told who links to what.
+        /// Pass the links of a document to the store.
         case record(NewLinks)
-        /// By these the new links of what is held are known, in their order.
+        /// The numbers of the `new` links of the `linked` event, in the same order.
         case number([UInt32])
-        /// It was not had. What an earlier snapshot has of it stays.
+        /// The entry failed together with its host. A copy in an earlier snapshot is kept.
         case lost(UInt32)
-        /// Nobody waits for their answers any more. They come all the same, as failures.
+        /// End these requests with the failure. The driver still reports each of them as failed.
         case abandon(Set<UInt32>, FetchFailure)
     }
 
-    /// A request.
+    /// Work that the driver starts: a request or a rendering.
     enum Task: Sendable, Equatable {
         case fetch(UInt32)
-        /// The robots.txt of a host, or where it was redirected to.
+        /// Request the robots.txt of a host, or the URL that it redirects to.
         case robots(host: Int, WebURL, NetworkZone)
-        /// An URL that the host cannot have.
+        /// Request a made-up URL that the host cannot have, to see how it answers for missing pages.
         case probe(host: Int, WebURL, NetworkZone)
-        /// A page that came, once more.
+        /// Request a page again to check whether the session goes on.
         case witness(host: Int, WebURL, NetworkZone)
-        /// A page that came is shown in a browser.
+        /// Render a fetched page in a browser.
         case render(UInt32)
     }
 
-    /// What a browser made of a page.
+    /// The result of rendering one page.
     struct Rendered: Sendable {
-        /// Where the document leads, as its scripts left it.
+        /// The links of the document after its scripts have run.
         var links: [WebURL] = []
-        /// What it asked for.
+        /// The entries that the page requested.
         var asked: Set<UInt32> = []
-        /// Of its words, as its scripts left them; nil where nobody knows them.
+        /// The fingerprint of the text after scripts have run; nil if it is not known.
         var print: ContentPrint?
-        /// It came to rest.
+        /// Whether the page became idle before its time was over.
         var isWhole = true
-        /// What it asked for and had not come by the end of its time.
+        /// Entries that the page requested and that were not fetched when its time was over.
         var waitsFor: [UInt32] = []
     }
 
+    /// A response that redirects.
     struct Redirection: Sendable {
-        /// Nil when it does not say where.
+        /// Nil if the `Location` header is missing or invalid.
         var target: WebURL?
         var latency: Duration?
-        /// An earlier snapshot has it: its host was not asked.
+        /// Whether the redirect was taken from the store, without a request.
         var isRecalled = false
-        /// Whoever is asked again, after a way that leads back, may answer otherwise.
+        /// Whether the response sets a cookie, so that a URL in a redirect loop may answer differently the
+        /// next time.
         var setsCookie = false
-        /// An earlier snapshot has a page in its place.
+        /// Whether an earlier snapshot has a page at this URL.
         var wasHeld = false
     }
 
-    /// A link to what has a number.
+    /// A link to an entry that has a number.
     struct KnownLink: Sendable {
         var number: UInt32
         var role: Role
         var isGuess: Bool
     }
 
+    /// The result of a request for robots.txt.
     enum RobotsAnswer: Sendable {
         /// - Parameters:
-        ///   - location: where a redirect leads; nil when it does not say.
-        ///   - from: the network zone that the response came from, which limits its redirect.
+        ///   - location: the target of a redirect; nil if the header is missing or invalid.
+        ///   - from: the network zone that the response came from, which limits the redirect.
         case answered(status: Int, location: WebURL? = nil, body: [UInt8] = [], from: NetworkZone)
         case failed(FetchFailure)
     }
 
-    /// What a crawl does and how gently.
+    /// The options of a crawl.
     struct Options: Sendable {
         var connectionsPerHost = 16
-        /// Whoever drives it says how gently hosts are asked: everything that is due is handed out.
+        /// Whether `next` ignores the limits per host and in total, because the driver has its own.
         var isUnpaced = false
         var retryPlan = RetryPlan()
         var limits = CrawlLimits()
         var obeysRobots = true
-        /// The name by which robots.txt speaks to us; nil asks for no robots.txt at all.
+        /// The user-agent name to look for in robots.txt. Nil to request no robots.txt at all.
         var productToken: String?
-        /// Origins whose robots.txt could not be had a moment ago.
+        /// Origins whose robots.txt could not be fetched by a recent run.
         var doubted: Set<String> = []
-        /// The user is logged in somewhere, and wants to stay so.
+        /// Whether requests are sent with the user's session, so that logout links are skipped and login
+        /// pages detected.
         var hasSession = false
-        /// What was read is looked through for what it leads to.
+        /// Whether links in scanned bodies are followed.
         var followsLinks = true
-        /// Told the numbers of links, which come as such from then on. It changes no decision.
+        /// The cache in which scanners look up the numbers of links. The frontier adds numbers to it; it does
+        /// not change any decision.
         var memory: LinkMemory?
-        /// Strings of scripts that may be links are tried.
+        /// Whether strings in scripts that look like URLs are requested.
         var followsGuesses = true
-        /// How long hosts that have never answered are waited for when all else is done; nil for as long as
-        /// it takes.
+        /// How long a host may take for its first response, counted from its first request, once everything
+        /// else is done. Nil to wait until its requests end.
         var patience: Duration?
-        /// Hosts are asked by whoever has a lease of them.
+        /// Whether several workers share the snapshot, each requesting only from hosts that it has leased.
         var isShared = false
-        /// Which pages are rendered, to begin with.
+        /// The initial state of rendering: its mode, and the URL patterns known from earlier snapshots.
         var rendering = RenderBook()
     }
 
-    /// Whether a person goes there or a page needs it. A page that something also needs becomes an asset.
+    /// The purpose of a URL. A page that a document also needs as an asset becomes an asset.
     enum Role: UInt8, Sendable {
         case page = 0
         case asset = 1
-        /// It lists pages, and nobody goes there: robots.txt, a sitemap.
+        /// A list of pages that people do not navigate to, such as a sitemap.
         case guide = 2
     }
 
+    /// The state of an entry.
     enum State: Sendable, Equatable {
         case skipped(SkipReason)
         case queued
         case running
-        /// Not queued yet: just discovered, before a gate, or failed and to be tried again.
+        /// Not queued yet: just discovered, waiting for robots.txt or for the page limit, or waiting for a
+        /// retry.
         case waiting
         case done
-        /// Its answer led elsewhere.
+        /// The response was a redirect.
         case redirected
         case failed(Failure)
-        /// Whoever has its host is told of it.
+        /// The host is not leased to this worker. The worker that has it is notified of the URL.
         case elsewhere
     }
 
-    /// What is known of one URL.
+    /// The public view of one entry.
     struct Entry: Sendable {
         let number: UInt32
-        /// Who asked for it first; nil for a start URL.
+        /// The entry that first linked or redirected here; nil for a start URL.
         let referrer: UInt32?
-        /// A start URL, or where one was redirected to.
+        /// Whether this is a start URL or the target of its redirects.
         let isStart: Bool
         let role: Role
-        /// Nobody is sure that it is a link; if it fails, nothing is missing.
+        /// Whether the URL only looked like a link. If so, a failure does not count as missing.
         let isGuess: Bool
-        /// It says that there is nothing, with a status that says the contrary.
+        /// Whether the page says "not found" with a status of success (soft 404).
         let isSoftNotFound: Bool
-        /// A redirect led there.
+        /// Whether a redirect led to this URL.
         let isRedirectTarget: Bool
         let state: State
         let attempts: Int
-        /// How many links away from a start it is.
+        /// The number of links from a start URL.
         let depth: Int
     }
 
-    /// Over all hosts: a page may need things from thousands of them, and a process has only so many sockets.
+    /// The maximum number of running requests over all hosts. A page may need assets from thousands of hosts,
+    /// and the number of sockets of a process is limited.
     static let mostRunning = 128
     static let mostRedirects: UInt8 = 20
 }
 
-/// How far it is.
+/// The progress of the crawl.
 extension Frontier {
-    /// Nothing runs and nothing will.
+    /// Whether nothing is running or waiting to be started.
     var isDone: Bool { core.isDone }
 
-    /// It is to be told when nothing runs and nothing is being read: there are names of modules that wait for
-    /// somebody who says where they are, or pages that a browser may find more of.
+    /// Whether the driver should send `settled` when nothing is running or being scanned: module names wait
+    /// for a loader configuration, or pages for the decision which of them to render.
     var waitsToSettle: Bool { core.loaders.hasOpenNames || core.renders.isOn && core.renders.isUnsettled }
 
-    /// The patterns of pages, and what came of rendering them.
+    /// The URL patterns of pages, with the results of rendering.
     var rendering: RenderBook { core.renders }
 
-    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped
-    /// the crawl.
+    /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
+    /// byte limit was reached some seconds ago.
     var isOutOfTime: Bool { core.isOutOfTime }
 
-    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the
-    /// end; nil when nothing waits.
+    /// The earliest time at which `next` may have something new: a retry, the end of a host's pause, a
+    /// robots.txt, or the end of the crawl. Nil if nothing is scheduled.
     var nextDue: Duration? { core.nextDue }
 
-    /// Whether nobody is waited for any longer. That something is due may only mean that it is time to look
-    /// again.
+    /// Whether only hosts that have never responded are left, and the time to wait for them is over.
+    /// `nextDue` may be earlier than that time.
     func isOutOfPatience(now: Duration) -> Bool { core.endOfPatience(at: now).map { $0 <= now } ?? false }
 
-    /// The limit that ended the crawl, or kept pages out.
+    /// The limit that ended the crawl, or because of which pages were skipped.
     var limit: CrawlLimits.Reached? { core.limit }
 
-    /// Places without an end.
+    /// The URL spaces that were recognized as endless.
     var traps: [TrapReason] { core.traps.stopped }
 
-    /// In the order of their names.
+    /// The origins whose session ended during the crawl, sorted by name.
     var lostSessions: [CrawlReport.LostSession] { core.lostSessions }
-    /// Origins whose robots.txt could not be had.
+    /// Origins whose robots.txt could not be fetched.
     var doubted: Set<String> { core.doubted }
 
-    /// The longest distance between requests that a robots.txt asks for, as far as it is kept.
+    /// The longest `Crawl-delay` of all hosts, as far as it is obeyed.
     var crawlDelay: Duration? { core.hosts.lazy.compactMap { $0.gate?.crawlDelay?.kept }.max() }
 
-    /// Costs as much as there are hosts, and nothing for what is known of them.
+    /// The current progress. Takes time in proportion to the number of hosts, not of entries.
     func progress(now: Duration) -> CrawlProgress { core.progress(now: now) }
 }
 
-/// What it knows of an URL.
+/// Queries for single entries.
 extension Frontier {
-    /// How many have a number.
+    /// The number of entries.
     var count: Int { core.records.count }
 
     func url(_ number: UInt32) -> WebURL { core.url(number) }
 
-    /// Why nobody is asked for what a page needs there; nil when it may be asked for.
+    /// The reason why an asset at this URL would be skipped; nil if it may be requested.
     func refusal(ofAsset url: WebURL) -> SkipReason? {
         if case .skipped(let reason) = core.scope.verdict(on: url, as: .asset) { reason } else { nil }
     }
 
-    /// Nil for what nobody has led to.
+    /// The number of a URL; nil if it was not discovered.
     func number(of url: WebURL) -> UInt32? { core.urls.find(url.key) }
 
     func text(_ number: UInt32) -> String { core.urls.href(number) }
@@ -411,17 +439,17 @@ extension Frontier {
 
     func entry(_ number: UInt32) -> Entry { core.entry(number) }
 
-    /// In the order in which they were discovered.
+    /// All entries, in the order of discovery.
     var entries: some RandomAccessCollection<Entry> {
         core.records.indices.lazy.map { [core] in core.entry(UInt32($0)) }
     }
 
-    /// What was not had, and why.
+    /// The failed entries with their failures.
     var failures: [UInt32: Failure] { core.failures }
 
     func role(of number: UInt32) -> Role { core.records[Int(number)].role }
 
-    /// Nil for a start URL.
+    /// The URL of the entry that led here first; nil for a start URL.
     func referrer(of number: UInt32) -> WebURL? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : url(referrer)
@@ -432,43 +460,45 @@ extension Frontier {
         return referrer == FrontierCore.Record.nobody ? nil : referrer
     }
 
-    /// The same as text, which need not be read as an URL again.
+    /// The same as `referrer(of:)` as text, without the cost of parsing it.
     func referrerText(of number: UInt32) -> String? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : core.urls.href(referrer)
     }
 
-    /// Where its redirect leads.
+    /// The entry that a redirect leads to.
     func target(of number: UInt32) -> UInt32? { core.target(of: number) }
 
-    /// The nearest network zone that a request for it may connect to.
+    /// The nearest network zone that a request for the entry may connect to.
     func nearestZone(_ number: UInt32) -> NetworkZone { core.records[Int(number)].nearestZone }
 
-    /// The network zone that its response came from.
+    /// The network zone that the response came from.
     func zone(of number: UInt32) -> NetworkZone { core.records[Int(number)].zone }
 
-    /// Whether it is asked for by CORS.
+    /// Whether the entry is requested with CORS.
     func isCORS(_ number: UInt32) -> Bool {
         core.records[Int(number)].flags.contains(.isCORS)
     }
 
-    /// The origin that a request by CORS names; nil where it names none.
+    /// The value for the `Origin` header of a CORS request; nil if the header is not sent.
     func origin(askingFor number: UInt32) -> String? { core.origin(askingFor: number) }
 
-    /// Whether a page goes if it asks not to be kept: a person asked for a start.
+    /// Whether the entry is skipped if it says `noindex`. A start URL is stored regardless.
     func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
 
-    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
-    /// which is what others are compared with.
+    /// Whether the scan should compute a fingerprint of the page's text: for start URLs, with which others
+    /// are compared, for hosts with possible soft 404s, and for URLs that look like those of a trap.
     func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
 
-    /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
+    /// Whether a login page at this URL means a lost session. Start URLs are exempt: their login page may be
+    /// what the user wants.
     func opensBySession(_ number: UInt32) -> Bool { core.opensBySession(number) }
 
-    /// Whether no page of this crawl led there, or to what was redirected there: a server missed it.
+    /// Whether the entry, or the one that redirected here, was recorded as a miss of a server, and no page of
+    /// the crawl links to it.
     func isMiss(_ number: UInt32) -> Bool { core.isMiss(number) }
 
-    /// From a start URL to the entry; of a very long way its beginning and its end.
+    /// The URLs from a start URL to the entry. The middle of a very long chain is left out.
     func chain(to number: UInt32) -> [WebURL] {
         var chain: [UInt32] = []
         var next = number
@@ -480,34 +510,37 @@ extension Frontier {
         return chain.reversed().map { url($0) }
     }
 
-    /// A report shows no longer way than this.
+    /// The maximum number of URLs that a report shows.
     private static let longestChain = 32
 }
 
-/// What one of several workers has for the others.
+/// State that workers exchange when they share a snapshot.
 extension Frontier {
-    /// What goes to other workers, each once.
+    /// Removes and returns the discoveries for other workers, without duplicates.
     mutating func takeOutgoing() -> [ServerFrontier.Found] { core.takeOutgoing() }
 
+    /// Removes and returns the entries whose outcome other workers should know.
     mutating func takeOutcomes() -> [UInt32] { core.takeOutcomes() }
 
+    /// Removes and returns the entries that turned out to be soft 404s.
     mutating func takeSoftNotFound() -> [UInt32] { core.takeSoftNotFound() }
 
+    /// Removes and returns the redirects of start URLs.
     mutating func takeMoves() -> [(from: WebURL, to: WebURL)] { core.takeMoves() }
 
-    /// Pages wait for what the snapshot may still ask for.
+    /// Whether pages wait because the pages assigned to this worker are used up.
     var isStarved: Bool { core.sharing?.heldPages.isEmpty == false }
 
-    /// How many pages may be asked for that have not been; nil where nobody counts.
+    /// The number of pages that this worker may still request; nil if there is no count.
     var pagesLeft: Int? { core.sharing?.pages.map { max(0, $0 - core.usage.pages) } }
 
-    /// At how many origins something is under way or waits.
+    /// The number of leased origins with running, queued or gated entries.
     var activeHostCount: Int { core.activeHostCount }
 
-    /// Hosts of which enough is left for another worker, up to so many.
+    /// Up to `count` origins that have enough queued entries to be worth giving to another worker.
     func hostsToLend(_ count: Int) -> [String] { count > 0 ? Array(core.hostsToLend.prefix(count)) : [] }
 
-    /// What came of it, for those who would ask again.
+    /// The outcome that saves other workers a request; nil unless the entry failed or was skipped.
     func outcome(of number: UInt32) -> KnownOutcome? {
         switch core.state(number) {
         case .failed(let failure): .failed(failure)
@@ -516,19 +549,19 @@ extension Frontier {
         }
     }
 
-    /// Whether something is under way at the origin.
+    /// Whether requests to the origin are running.
     func isBusy(_ origin: String) -> Bool {
         core.hostNumbers[origin].map { core.hosts[$0].runningCount > 0 } ?? false
     }
 
-    /// When the origin may next be asked.
+    /// The earliest time for the next request to the origin; nil if it is not limited.
     func nextStart(of origin: String) -> Duration? {
         core.hostNumbers[origin].flatMap { core.hosts[$0].pace.nextStart }
     }
 
     func origin(of number: UInt32) -> String { core.url(number).origin }
 
-    /// Nothing more starts, whatever is left.
+    /// Whether a time or byte limit prevents new requests.
     var isStopped: Bool { core.isStopped }
 
     var running: Int { core.runningCount }

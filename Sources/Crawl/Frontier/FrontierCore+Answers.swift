@@ -3,9 +3,10 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Answers come in.
+/// Handling of responses.
 extension FrontierCore {
-    /// A host that takes many requests on one connection bears more of them at once.
+    /// Adjusts the maximum number of parallel requests to the host, which is higher if one connection carries
+    /// many.
     mutating func fitPace(for number: UInt32, multiplexes: Bool) {
         let host = Int(records[Int(number)].host)
         guard multiplexes else { return hosts[host].pace.narrow(to: options.connectionsPerHost) }
@@ -13,19 +14,20 @@ extension FrontierCore {
         hosts[host].pace.widen(to: max(options.connectionsPerHost, most))
     }
 
-    /// One stream is so much cheaper than one connection.
+    /// The maximum number of streams in place of each connection, because streams are cheaper.
     private static let streamsForConnection = 6
-    /// What servers announce as a rule.
+    /// The usual maximum of concurrent streams that servers announce.
     private static let mostStreams = 100
 
-    /// It came, and is not what it claims to be.
+    /// Fails an entry that is already `done`, because the scan rejected the response.
     private mutating func refused(_ number: UInt32, _ failure: Failure) {
         doneCount -= 1
         if records[Int(number)].role == .asset { doneAssetCount -= 1 }
         fail(number, failure)
     }
 
-    /// It was read. Gives what the store is told of its links, and what becomes of redirects that led there.
+    /// Handles a scanned body. Returns its links for the store, and the decisions about redirects that waited
+    /// for it.
     mutating func scanned(_ result: ScanResult, wasHeld: Bool) -> [Action] {
         let number = result.number
         scanning.remove(number)
@@ -53,7 +55,7 @@ extension FrontierCore {
         let known = UInt32(records.count)
         var result = result
         let loaded = result.isLeftOut ? (own: [], others: []) : loaded(result)
-        // Of most pages there are none, and their links are not copied.
+        // Most pages have no such links, so that their array is not copied.
         if !loaded.own.isEmpty { result.links += loaded.own }
         guard let links = found(result) else {
             leaveOut(number)
@@ -66,7 +68,8 @@ extension FrontierCore {
                 isNofollow: result.isNofollow,
                 isRecalled: result.isRecalled || result.format?.mattersToScripts != true)
         }
-        // The words of a shell come when it is rendered: until then all such pages are one.
+        // Text of a page that is filled in by scripts is compared after rendering: before, all such pages
+        // look the same.
         let isShell = result.renderReasons.contains(.hardlyAnyText)
         if let print = result.print, !(isShell && renders.mayRender(url(number))) {
             read(number, print, newFrom: known, saysNotFound: result.saysNotFound, isShell: isShell)
@@ -76,8 +79,8 @@ extension FrontierCore {
         return actions
     }
 
-    /// Nobody will say any more where modules are, and which scripts cannot be read. Gives what the store is
-    /// told of the modules' links.
+    /// Resolves module names for which no loader configuration was found, and decides which pages are
+    /// rendered. Returns the links of the modules for the store.
     mutating func settle() -> [Action] {
         let actions = loaders.settle().compactMap { found($0).map(Action.record) }
         renders.settle { [records] number in
@@ -91,15 +94,17 @@ extension FrontierCore {
         return actions
     }
 
-    /// What was discovered from a number on is what the page was the first to link to.
+    /// Compares the text of a page with that of others. `first` is the number of the first entry that this
+    /// page discovered.
     mutating func read(
         _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool,
         isShell: Bool = false
     ) {
-        // That they are alike says nothing of what scripts make of them.
+        // Pages that are filled in by scripts are alike before the scripts run, which does not make them
+        // suspect.
         if !isShell { doubt(number, print, saysNotFound: saysNotFound) }
         let new = (first..<UInt32(records.count)).lazy
-        // What leads away from the site is no part of a place without an end.
+        // Links out of the site do not make an endless URL space.
         let pages = new.filter { [records] in
             records[Int($0)].role == .page && records[Int($0)].state != .skipped
         }
@@ -108,25 +113,25 @@ extension FrontierCore {
         traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
     }
 
-    /// It was answered with what it is.
+    /// Handles a successful response.
     mutating func succeeded(_ number: UInt32, after latency: Duration? = nil) {
         answered(number, after: latency)
         finish(number, .done)
     }
 
-    /// It was cut: there is no whole of it that could be held.
+    /// Handles a response that was cut off because it had no end.
     mutating func hasNoEnd(_ number: UInt32, _ failure: FetchFailure) {
         answered(number, after: nil)
         skip(number, .endless(failure.description))
     }
 
-    /// An earlier run has it: its host was not asked.
+    /// Handles a response that was taken from the store, without a request.
     mutating func recalled(_ number: UInt32) {
         recalledWithoutEnd(number)
         finish(number, .done)
     }
 
-    /// Its answer was a redirect, which leads somewhere or fails.
+    /// Handles a redirect, which has either a target or a failure.
     private mutating func ended(
         _ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?
     ) {
@@ -165,17 +170,18 @@ extension FrontierCore {
         place(host)
     }
 
-    /// - Parameter hadBegun: an answer came, and broke off: the host is there.
+    /// - Parameter hadBegun: whether part of a response was received, which shows that the host is up.
     mutating func failed(
         _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
         hadBegun: Bool = false
     ) {
         let record = records[Int(number)]
         let host = Int(record.host)
-        // Nobody waits for it any more.
+        // The entry was given up while its request was running (`loseSilentHosts`).
         if record.state == .failed { return recalledWithoutEnd(number) }
         if hadBegun || failure.isStatus { noteAnswer(of: host) }
-        // A pause that is longer than a run waits is no pause: the URL, or the host, is not asked again.
+        // A longer pause than a run waits is a deferral: no further request is sent for the URL, or to the
+        // host.
         let longWait = retryAfter.flatMap { $0 > HostPace.longestPause ? $0 : nil }
         if failure.isObjection {
             runningCount -= 1
@@ -189,7 +195,8 @@ extension FrontierCore {
                 if isHosts { hosts[host].longWaits += 1 }
                 place(host)
                 fail(number, deferral)
-                // One URL may be limited alone; two in a row, or the first ones of all, speak for the host.
+                // A single URL may have a limit of its own. Two in a row, or the first response of all,
+                // concern the host.
                 if isHosts, !hadAnswers || hosts[host].longWaits > 1, hosts[host].deferral == nil {
                     hosts[host].deferral = deferral
                     giveUp(host, deferral)
@@ -207,15 +214,15 @@ extension FrontierCore {
         if case .fetch(let reason) = failure, reason.kind == .unknownHost {
             return notFound(number, failure, host)
         }
-        // While it was asked for, somebody led there who may lead further.
+        // While the request was running, a link from a nearer zone was found, which allows the request.
         if failure.isRefusal, record.nearestZone > .publicNetwork, record.attempts == 1 {
             return enqueue(number)
         }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
-        // Where nothing begins to come, a start's host is tried as often as its start is, whatever else waits for it:
-        // others are waited for while there is something to do.
+        // A host with a start URL that cannot be reached gets as many rounds of attempts as its start URL,
+        // even if other entries are queued. For other hosts, the attempts of each entry count.
         let isUnreached = failure.isOfConnection || failure.isSilence && !hadBegun && !hosts[host].hasAnswered
         let isInVain =
             isUnreached && hosts[host].isOwn && !hosts[host].hasAnswered
@@ -232,7 +239,8 @@ extension FrontierCore {
         retries.add(number, at: now + delay)
     }
 
-    /// A name is looked up twice at most, whatever waits for it; the second time for all of that at once.
+    /// Handles a failed name lookup. A name is looked up at most twice, the second time for all entries that
+    /// wait for it.
     private mutating func notFound(_ number: UInt32, _ failure: Failure, _ host: Int) {
         guard let nextLookup = hosts[host].nextLookup else {
             hosts[host].nextLookup = now + Self.lookupPause
@@ -243,7 +251,7 @@ extension FrontierCore {
             return
         }
         if now < nextLookup {
-            // It was on its way already.
+            // The request was already running.
             records[Int(number)].state = .waiting
             return retries.add(number, at: nextLookup)
         }
@@ -255,8 +263,7 @@ extension FrontierCore {
 
     private static let lookupPause: Duration = .seconds(2)
 
-    /// Nothing else is left to do: the names that were not found are looked up at once, instead of being
-    /// waited for.
+    /// Looks up the names that were not found before again, without waiting, if nothing else is left to do.
     mutating func lookUpLostNow() {
         let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
         guard !waitsForOthers, gates.isEmpty, isNobodyInDoubt,
@@ -286,7 +293,7 @@ extension FrontierCore {
             hosts[Int(records[Int(number)].host)].guesses.wrong += 1
         }
         guard let url = forget(unstripped: number), case .status = failure else { return }
-        // Perhaps what looked like the name of a session was more than that.
+        // The parameter that was removed may not have been a session ID, so that the original URL is tried.
         let record = records[Int(number)]
         let referrer = record.referrer == Record.nobody ? nil : record.referrer
         discover(
@@ -295,7 +302,7 @@ extension FrontierCore {
         records[Int(number)].flags.insert(.isGuess)
     }
 
-    /// It was refused to somebody; another one leads there who may lead further.
+    /// Requests an entry again that the network guard blocked, because a link from a nearer zone was found.
     mutating func admitAgain(ifRefused number: UInt32) {
         guard failures[number]?.isRefusal == true else { return }
         failures[number] = nil
@@ -308,8 +315,8 @@ extension FrontierCore {
         unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
     }
 
-    /// What waits for a host that has not answered for minutes fails as the last of its requests did, and
-    /// what waits for one that knows the user no longer is not asked for.
+    /// Fails all entries that wait for a host that is not found or has failed for minutes, whose session has
+    /// ended, or that defers requests.
     private mutating func giveUp(_ host: Int, _ failure: Failure) {
         var lost: [UInt32] = []
         retries.removeAll { number in
@@ -320,7 +327,7 @@ extension FrontierCore {
         while let number = hosts[host].popFirst() {
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
-            // What stands in two queues is lost once.
+            // An entry that is in two queues is reported once.
             records[Int(number)].state = .waiting
             lost.append(number)
         }
@@ -335,8 +342,8 @@ extension FrontierCore {
 }
 
 extension FrontierCore {
-    /// A redirect of a page leads to something of which nobody has seen yet whether it is a login: until then
-    /// it is neither kept nor discarded.
+    /// Handles a redirect. If it is not known yet whether the target is a login page, neither `keep` nor
+    /// `discard` is returned now.
     mutating func redirected(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
         guard follow(redirection, of: number) else { return [.discard(number)] }
         guard !redirection.isRecalled, opensBySession(number), let target = openTarget(of: number) else {
@@ -346,14 +353,15 @@ extension FrontierCore {
         return []
     }
 
+    /// A redirect that waits for the decision whether its target is a login page.
     struct OpenRedirect: Sendable {
         let number: UInt32
-        /// An earlier snapshot has a page in its place.
+        /// Whether an earlier snapshot has a page at this URL.
         let wasHeld: Bool
     }
 
-    /// True when the redirect leads somewhere: one that does not is a failure, and takes no good copy's
-    /// place.
+    /// Follows a redirect. Returns false if it has no usable target, leads in a circle or to a login page;
+    /// then it must not replace a stored response.
     private mutating func follow(_ redirection: Frontier.Redirection, of number: UInt32) -> Bool {
         let (latency, isRecalled) = (redirection.latency, redirection.isRecalled)
         let record = records[Int(number)]
@@ -381,12 +389,12 @@ extension FrontierCore {
             refuseLogin(number, at: place, wasHeld: redirection.wasHeld)
             return false
         }
-        // What a start leads to is as good as a start, wherever it is.
+        // The target of a start URL counts as a start URL, on whatever host it is.
         if record.flags.contains(.isStart), target.isHTTP { takeAlong(next, from: url(number)) }
         return true
     }
 
-    /// Whether somebody on the way round set a cookie, and has not done so too often.
+    /// Whether a response in the redirect loop has set a cookie, and none has done so too often.
     private func isWorthAskingAgain(_ number: UInt32, from first: UInt32) -> Bool {
         guard !cookieSetters.isEmpty else { return false }
         var (next, isNew) = (first, false)
@@ -402,7 +410,7 @@ extension FrontierCore {
         return false
     }
 
-    /// The way leads round to `first`, which is asked for once more.
+    /// Closes a redirect loop, and requests `first` once more.
     private mutating func askAgain(_ number: UInt32, from first: UInt32, after latency: Duration?) {
         if first == number {
             answered(number, after: latency)
@@ -416,7 +424,7 @@ extension FrontierCore {
         enqueue(first)
     }
 
-    /// Whether following the redirects that are known comes to the entry again, or to no end.
+    /// Whether the known redirects lead from the target to the entry, or in a circle.
     private func leadsBack(_ target: WebURL, to number: UInt32) -> Bool {
         guard var next = urls.find(target) else { return false }
         var hops: UInt8 = 0
@@ -428,8 +436,8 @@ extension FrontierCore {
         return false
     }
 
-    /// The start leads to another host: the site is there, and pages there that were skipped are of the site
-    /// after all.
+    /// Makes the target of a start URL a start URL: the site is there, so that skipped pages there belong to
+    /// the site.
     private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
         records[Int(number)].flags.insert(.isStart)
         hosts[Int(records[Int(number)].host)].isOwn = true
@@ -438,7 +446,7 @@ extension FrontierCore {
         move(from: moved, to: target)
     }
 
-    /// Pages that lie there are of the site after all.
+    /// Extends the scope to the target of a start URL, and queues pages there that were skipped.
     mutating func move(from moved: WebURL, to target: WebURL) {
         guard scope.startMoved(from: moved, to: target) else { return }
         for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
@@ -451,9 +459,9 @@ extension FrontierCore {
     }
 }
 
-/// What pages say to whoever is known to their server.
+/// Detection of login pages in place of pages.
 extension FrontierCore {
-    /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
+    /// Whether a login page at this URL means a lost session. Start URLs and their redirects are exempt.
     func opensBySession(_ number: UInt32) -> Bool {
         options.hasSession && records[Int(number)].role == .page
             && !records[Int(number)].flags.contains(.isStart)
@@ -464,7 +472,7 @@ extension FrontierCore {
         return target == Record.nobody ? nil : target
     }
 
-    /// Where its redirect leads, as long as it is not known what is there.
+    /// The target of an entry's redirect, if it is not known yet whether that is a login page.
     private func openTarget(of number: UInt32) -> UInt32? {
         guard let target = target(of: number) else { return nil }
         switch records[Int(target)].state {
@@ -473,7 +481,7 @@ extension FrontierCore {
         }
     }
 
-    /// It was seen what a page is that redirects lead to: they are kept, unless it is a login.
+    /// Decides on redirects to a page that was scanned: they are stored, unless it is a login page.
     private mutating func settleRedirects(to number: UInt32, login: String?, _ actions: inout [Action]) {
         guard !openRedirects.isEmpty, let redirects = openRedirects.removeValue(forKey: number) else {
             return
@@ -489,11 +497,11 @@ extension FrontierCore {
         }
     }
 
-    /// What leads to nothing that came is kept as it is, but for what leads to where nothing was asked, since
-    /// the session had ended.
+    /// Decides on the remaining redirects at the end. They are stored, unless their target failed because the
+    /// session had ended.
     mutating func settleRedirects() -> [Action] {
         var actions: [Action] = []
-        // That one is lost may have another lost that led to it.
+        // Discarding one redirect may require the same for those that lead to it.
         while let (target, failure) = firstLostTarget {
             for redirect in openRedirects.removeValue(forKey: target) ?? [] {
                 refused(redirect.number, failure)
@@ -512,13 +520,13 @@ extension FrontierCore {
         return nil
     }
 
-    /// A page came, and asks for no login.
+    /// Notes that a page is not a login page.
     mutating func openedInSession(_ number: UInt32) {
         guard opensBySession(number) else { return }
         hosts[Int(records[Int(number)].host)].session.opened(number, kin: urls.kin(number))
     }
 
-    /// A login came in place of a page that was asked for by itself, or what leads to one.
+    /// Fails a page in place of which a login page, or a redirect to one, was received.
     private mutating func refuseLogin(_ number: UInt32, at place: String, wasHeld: Bool) {
         let host = Int(records[Int(number)].host)
         refused(number, .login(place))
@@ -528,14 +536,15 @@ extension FrontierCore {
         endSession(of: host)
     }
 
-    /// The page that was asked for once more answered; nil when that says nothing.
+    /// Handles the response to the witness; nil if it does not tell.
     mutating func witnessed(host: Int, asksForLogin: Bool?) {
         runningCount -= 1
         hosts[host].session.witnessed(asksForLogin: asksForLogin)
         endSession(of: host)
     }
 
-    /// The login that a page leads to, where that is known, or is on a host that is not asked.
+    /// The URL of the login page that a redirect leads to, if it is known to be one. A skipped target counts
+    /// if only its URL, and not that of the source, looks like that of a login page.
     private func knownLogin(_ number: UInt32, from source: UInt32) -> String? {
         guard opensBySession(source) else { return nil }
         let target = url(number)
@@ -547,7 +556,7 @@ extension FrontierCore {
         }
     }
 
-    /// In the order of their names.
+    /// The origins whose session ended, sorted by name.
     var lostSessions: [CrawlReport.LostSession] {
         hostNumbers.sorted { $0.key < $1.key }.compactMap { origin, host in
             hosts[host].session.end.map { CrawlReport.LostSession(origin: origin, login: $0) }
@@ -562,8 +571,8 @@ extension FrontierCore {
 }
 
 extension FrontierCore {
-    /// A page of the host looks as if it were none: once for each host it is asked for what cannot be there.
-    /// A start is never doubted.
+    /// Checks whether a page may be a soft 404. The first suspect page of a host leads to a probe: a request
+    /// for a URL that cannot exist. Start URLs are never suspect.
     private mutating func doubt(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
         let record = records[Int(number)]
         guard record.role == .page else { return }
@@ -580,15 +589,15 @@ extension FrontierCore {
         judgeSuspects(of: host)
     }
 
-    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
-    /// which is what others are compared with.
+    /// Whether the scan should compute a fingerprint of the page's text: for start URLs, with which others
+    /// are compared, for hosts with possible soft 404s, and for URLs that look like those of a trap.
     func wantsWords(of number: UInt32) -> Bool {
         let record = records[Int(number)]
         return record.flags.contains(.isStart) || hosts[Int(record.host)].softNotFound.hasDoubts
             || traps.wantsWords(of: url(number))
     }
 
-    /// What the host answered to what it cannot have; nil when it did not answer.
+    /// Handles the response to a probe; nil if there was none.
     mutating func probed(host: Int, _ answer: SoftNotFound.Answer?) {
         runningCount -= 1
         hosts[host].softNotFound.probed(answer)

@@ -3,10 +3,11 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Links come in.
+/// Handling of discovered links.
 extension FrontierCore {
-    /// All links of what was read, in one go; what the store is told of them. Of what is not kept it is told
-    /// nothing: where its links lead is news for the next who leads there.
+    /// Adds all links of a scanned body, and returns them for the store. Returns nil if the page says
+    /// `noindex`: its links to pages are followed, but nothing is stored, so that a later link to it is
+    /// treated like the first.
     mutating func found(_ result: ScanResult) -> NewLinks? {
         guard !result.isLeftOut else {
             for link in result.links where link.role == .page { _ = found(link, by: result.number) }
@@ -21,7 +22,8 @@ extension FrontierCore {
         return links
     }
 
-    /// Further links of what was read before: it leads to all of them, which the store is told once more.
+    /// Adds further links of a body that was scanned before. Returns all of its links for the store, or nil
+    /// if the earlier ones were not kept.
     mutating func found(_ found: LoaderBook.Found) -> NewLinks? {
         guard var links = loaders.takeLinks(of: found.number) else {
             for link in found.links { _ = self.found(link, by: found.number) }
@@ -50,13 +52,13 @@ extension FrontierCore {
         }
     }
 
-    /// The text goes along once: from then on the store knows the number.
+    /// The store is given the URL of each target once, and from then on only its number.
     private mutating func target(_ number: UInt32) -> NewLinks.Target {
         let isNews = records[Int(number)].flags.insert(.isStored).inserted
         return NewLinks.Target(href: isNews ? urls.href(number) : nil, number: number)
     }
 
-    /// The links of what is held. Gives the numbers of the new ones, in their order.
+    /// Adds the links of a stored response. Returns the numbers of the `new` ones, in the same order.
     mutating func linked(_ number: UInt32, known: [Frontier.KnownLink], new: [FoundLink]) -> [UInt32] {
         for link in known {
             discoverAgain(
@@ -67,7 +69,8 @@ extension FrontierCore {
         return new.map { found($0, by: number) }
     }
 
-    /// The number of what the link leads to. A page is the same whatever session its link names.
+    /// Returns the number of a link's target. For links to pages, session parameters are removed from the
+    /// URL.
     private mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
         let target: UInt32
         switch link.target {
@@ -101,17 +104,17 @@ extension FrontierCore {
         return target
     }
 
-    /// How many of what is needed, or of refreshes, lead on to the next.
+    /// The length of the chain of assets that need each other, or of refreshes, up to the link's target.
     private func chain(to link: FoundLink, from finder: UInt32) -> UInt8 {
         let record = records[Int(finder)]
         let goesOn = link.role == .asset ? record.role == .asset : link.isRefresh
         return goesOn ? min(record.chain, .max - 1) + 1 : 0
     }
 
-    /// The network zone that the response came from: the limit for what it names.
+    /// The network zone that the response came from, which limits the requests for its links.
     private func zone(of number: UInt32) -> NetworkZone { records[Int(number)].zone }
 
-    /// Another link to what has a number.
+    /// Handles another link to a known entry.
     mutating func discoverAgain(
         _ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool, isCORS: Bool = false,
         nearestZone: NetworkZone
@@ -131,10 +134,10 @@ extension FrontierCore {
         }
     }
 
-    /// The number of an URL, which is queued when it is new and wanted.
+    /// Returns the number of a URL. A new one is queued, held at a gate or skipped.
     ///
-    /// - Parameter nearestZone: the nearest network zone that a request for the URL may connect to: the zone of
-    ///   the response that names it, or what the user allows.
+    /// - Parameter nearestZone: the nearest network zone that a request for the URL may connect to: that of
+    ///   the response with the link, or the one that the user allows.
     @discardableResult
     mutating func discover(
         _ url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
@@ -152,7 +155,7 @@ extension FrontierCore {
             return number
         }
         let parent = referrer.map { records[Int($0)] }
-        // A redirect, and what a page needs, are as far away as what led there.
+        // Redirect targets and assets have the same depth as the entry that led to them.
         let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
         let host = hostNumber(of: url)
         if flags.contains(.isStart) { hosts[host].isOwn = true }
@@ -169,7 +172,7 @@ extension FrontierCore {
         return number
     }
 
-    /// Why what is new is not asked for, whoever leads there.
+    /// The reason why a new entry is skipped because of a bound, if one is exceeded.
     private mutating func boundReason(_ number: UInt32) -> SkipReason? {
         let record = records[Int(number)]
         switch record.role {
@@ -180,7 +183,7 @@ extension FrontierCore {
         }
     }
 
-    /// Whether something may be asked of its host, which may be one of too many.
+    /// Whether the entry's host is beyond the maximum number of hosts of its domain. Start URLs are exempt.
     private mutating func isOfTooManyHosts(_ record: Record, _ url: WebURL) -> Bool {
         let host = Int(record.host)
         let isTooMany = hosts[host].isTooMany ?? (bounds.reason(newHost: url.host) != nil)
@@ -188,7 +191,7 @@ extension FrontierCore {
         return isTooMany && !record.flags.contains(.isStart)
     }
 
-    /// Another response names the URL; it may come from a nearer zone than those before.
+    /// Handles a link from a response whose zone may be nearer than those before.
     private mutating func widen(_ number: UInt32, to zone: NetworkZone) {
         guard zone > records[Int(number)].nearestZone else { return }
         records[Int(number)].nearestZone = zone
@@ -201,7 +204,7 @@ extension FrontierCore {
         if zone > hosts[host].nearestZone { hosts[host].nearestZone = zone }
     }
 
-    /// Queues an entry, has it wait at the gate, or skips it.
+    /// Queues an entry, lets it wait for robots.txt, or skips it.
     mutating func admit(_ number: UInt32, _ url: WebURL) {
         let record = records[Int(number)]
         if record.flags.contains(.isGuess) {
@@ -214,7 +217,7 @@ extension FrontierCore {
         }
         if hosts[Int(record.host)].isElsewhere { return send(number) }
         guard record.role == .page, !record.flags.contains(.isStart) else {
-            // The site's robots.txt is asked for along with its start.
+            // Fetches robots.txt together with the start URL, since other pages will wait for it.
             if record.flags.contains(.isStart), record.role == .page { approachGate(of: Int(record.host)) }
             return enqueue(number)
         }
@@ -247,8 +250,9 @@ extension FrontierCore {
         return scope.verdict(on: url, as: .asset)
     }
 
-    /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000
-    /// sitemaps, of its own host, and no other index; one level more is common, and forgiven to so many.
+    /// The reason why a sitemap that another one lists is not read. By sitemaps.org, an index lists up to
+    /// 50,000 sitemaps of its own host, and no other index. A second level is common, and is accepted with a
+    /// lower maximum.
     private mutating func guideReason(_ url: WebURL, _ record: Record) -> SkipReason? {
         var (level, next) = (0, record)
         while next.referrer != Record.nobody, records[Int(next.referrer)].role == .guide {
@@ -270,7 +274,7 @@ extension FrontierCore {
         return nil
     }
 
-    /// By how many levels of sitemaps lead there.
+    /// The maximum number of sitemaps for each nesting level.
     private static let mostSitemaps = [50_000, 1000]
 
     mutating func skip(_ number: UInt32, _ reason: SkipReason) {
@@ -279,14 +283,14 @@ extension FrontierCore {
         if sharing != nil, reason.isFoundOut { sharing?.outcomes.append(number) }
     }
 
-    /// Something needs it, and so wherever it leads.
+    /// Turns a page into an asset, and the targets of its redirects too.
     private mutating func becomeAsset(_ number: UInt32) {
         var next = number
         while next != Record.nobody, records[Int(next)].role == .page {
             records[Int(next)].role = .asset
             switch records[Int(next)].state {
             case .skipped: admit(next, url(next))
-            // Before a gate, which holds back pages alone.
+            // Entries that wait for robots.txt: it applies only to pages.
             case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
             case .queued: enqueue(next)
             case .done, .redirected: doneAssetCount += 1
@@ -297,6 +301,7 @@ extension FrontierCore {
         }
     }
 
+    /// Marks a guess as a link, and the targets of its redirects too.
     private mutating func becomeCertain(_ number: UInt32) {
         var next = number
         while next != Record.nobody, records[Int(next)].flags.contains(.isGuess) {
@@ -307,7 +312,8 @@ extension FrontierCore {
         }
     }
 
-    /// Another way to an entry, perhaps a shorter one: then what it leads to is nearer as well.
+    /// Handles another way to an entry. If it is shorter than those before, the depth of the entry and of all
+    /// that it links to is reduced.
     private mutating func shortenWay(from source: UInt32, to number: UInt32, distance: UInt16) {
         guard scope.limitsDepth else { return shorten(number, to: depth(distance, beyond: source)) }
         ways.add(from: source, to: number, distance: distance)
@@ -334,7 +340,7 @@ extension FrontierCore {
     }
 }
 
-/// What browsers show.
+/// Pages for rendering, and the requests of pages that are being rendered.
 extension FrontierCore {
     mutating func noteForRendering(
         _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isNofollow: Bool,
@@ -342,7 +348,7 @@ extension FrontierCore {
     ) {
         if isNofollow { unfollowed.insert(number) }
         let record = records[Int(number)]
-        // What a manifest names may be where the site starts, too.
+        // HTML that the user or a manifest names as an asset to start from is rendered as well.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
             renders.addPage(number, url(number), reasons, needs: needs, isRecalled: isRecalled)
         } else if record.role == .asset {
@@ -350,17 +356,18 @@ extension FrontierCore {
         }
     }
 
-    /// A page that is shown asks for it, and waits: what is queued comes first.
+    /// Adds a request of a page that is being rendered. Because the page waits for the response, the entry
+    /// is queued with the assets, before other pages.
     mutating func need(_ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool) {
         let url = url.key
-        // A browser asks for an icon whether a page has one or not.
+        // Browsers request this icon for every page, whether it exists or not.
         var flags: Record.Flags = url.path == "/favicon.ico" ? .isGuess : []
         if isCORS { flags.insert(.isCORS) }
         let number: UInt32
         if let known = urls.find(url), !mayBeWanted(known, isPage: isPage) {
             number = known
         } else {
-            // That a script leads on there is as a refresh that does.
+            // A navigation by script counts like a refresh, so that pages cannot redirect endlessly.
             let chain = isPage ? min(records[Int(page)].chain, .max - 1) + 1 : 0
             number = discover(
                 url, role: isPage ? .page : .asset, from: page, redirects: 0, flags: flags,
@@ -373,14 +380,15 @@ extension FrontierCore {
         }
     }
 
-    /// It was not asked for, or as what looked like a link in a script: now something is known to need it.
+    /// Whether the entry was skipped, or only looked like a link in a script, and now a page is known to need
+    /// it.
     private func mayBeWanted(_ number: UInt32, isPage: Bool) -> Bool {
         let record = records[Int(number)]
         return record.state == .skipped && !isPage || record.flags.contains(.isGuess)
     }
 
-    /// Gives what the store is told of the page: what it asked for and its own links do not tell, and where
-    /// it leads.
+    /// Handles a rendered page. Returns the assets that it requested and no scan had found, and its links,
+    /// for the store.
     mutating func rendered(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
         var found = RenderBook.Found()
         let isEarly = renders.isEarly(number)
@@ -391,7 +399,7 @@ extension FrontierCore {
             let record = records[Int(asked)]
             guard let finder = neededBy[asked], record.role == .asset else { continue }
             let isHad = record.state == .done || record.state == .redirected
-            // What could not be had, or is still awaited, the page needs all the same: the next snapshot asks for it.
+            // An asset that failed or is still loading is listed too, so that the next snapshot requests it.
             guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }
             links.assets.append(target(asked))
             if isHad, finder == number, !isEarly { found.assets += 1 }
@@ -414,10 +422,10 @@ extension FrontierCore {
     }
 }
 
-/// What pages ask of crawlers.
+/// Directives of pages to crawlers: `nofollow` and `noindex`.
 extension FrontierCore {
-    /// A link that is not to be followed from where it stands: the URL has a number from then on, and is
-    /// skipped until somebody else leads there.
+    /// Adds the target of a `nofollow` link. A new entry gets a number, and is skipped until another link
+    /// leads to it.
     mutating func discoverUnfollowed(_ url: WebURL, by finder: UInt32) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
@@ -428,14 +436,14 @@ extension FrontierCore {
                 flags: [],
                 role: .page, nearestZone: zone, redirects: 0))
         switch scope.verdict(onPage: url, depth: Int(records[Int(number)].depth)) {
-        // What is no page of the site is none by whatever link.
+        // A page outside the scope is skipped for that reason, which no other link can change.
         case .skipped(let reason) where !reason.isOfDepth: skip(number, reason)
         case .skipped, .followed: skip(number, .nofollow)
         }
         return number
     }
 
-    /// Somebody leads to what so far was only linked with the wish not to be followed: as if it were
+    /// Handles a link without `nofollow` to an entry that so far had only links with it, as if it were
     /// discovered now.
     mutating func followAfterAll(_ number: UInt32, by finder: UInt32?, nearestZone: NetworkZone) {
         guard state(number) == .skipped(.nofollow) else { return }
@@ -447,38 +455,39 @@ extension FrontierCore {
         admit(number, url(number))
     }
 
-    /// Whether a page goes if it asks not to be kept: a person asked for a start.
+    /// Whether the page is skipped if it says `noindex`. A start URL is stored regardless.
     func mayBeLeftOut(_ number: UInt32) -> Bool {
         records[Int(number)].role == .page && !records[Int(number)].flags.contains(.isStart)
     }
 
-    /// It came, and asks not to be kept.
+    /// Skips a fetched page that says `noindex`.
     mutating func leaveOut(_ number: UInt32) {
         doneCount -= 1
         guard records[Int(number)].role == .page else {
-            // Meanwhile another page needs it.
+            // Meanwhile another page needs it as an asset.
             records[Int(number)].state = .waiting
             return enqueue(number)
         }
         skip(number, .noindex)
     }
 
-    /// It was done with, and is not to be stored.
+    /// Skips an entry that is already `done`, because its response is not stored.
     mutating func drop(_ number: UInt32, for reason: SkipReason) {
         doneCount -= 1
         if records[Int(number)].role == .asset { doneAssetCount -= 1 }
         skip(number, reason)
     }
 
-    /// An earlier snapshot found that it says that there is nothing, and it is as it was.
+    /// Marks a page as a soft 404, as an earlier snapshot found for the same response.
     mutating func knowAsMissing(_ number: UInt32) {
         if mayBeLeftOut(number) { records[Int(number)].flags.insert(.isSoftNotFound) }
     }
 }
 
-/// In whose name things are asked for.
+/// The origins on whose behalf assets are requested.
 extension FrontierCore {
-    /// Something asks for it by CORS. What came before that was known stays as it came.
+    /// Marks an entry, and the targets of its redirects, to be requested with CORS. Responses that were
+    /// fetched before stay as they are.
     mutating func becomeCORS(_ number: UInt32) {
         var next = number
         while next != Record.nobody, !records[Int(next)].flags.contains(.isCORS) {
@@ -488,17 +497,17 @@ extension FrontierCore {
         }
     }
 
-    /// It came in this format. Whatever led there: what is HTML asks for what it needs in its own name, and a
-    /// style sheet or a script in that of the document that needs it. What else a person goes to is a
-    /// document too.
+    /// Notes the format of a response. HTML, whatever its role, is a document, on whose behalf its assets are
+    /// requested, and so are SVG and XML that a person navigates to. The assets of style sheets and scripts
+    /// are requested on behalf of the document that needs them.
     mutating func note(_ format: BodyFormat?, of number: UInt32) {
         let isShown = records[Int(number)].role == .page && (format == .svg || format == .xml)
         if format == .html || format == .xhtml || isShown { records[Int(number)].flags.insert(.isDocument) }
     }
 
-    /// The origin that a request by CORS names. Nil where it names none: within one origin, and where
-    /// redirects have led over so many that browsers would say `null` (Fetch, section 4.4: a redirect from
-    /// another origin than the document's to yet another one taints it).
+    /// The value for the `Origin` header of a CORS request. Nil within one origin, and for redirects for
+    /// which browsers send `null` (Fetch, section 4.4: a redirect from an origin other than the document's to
+    /// yet another one taints the request).
     func origin(askingFor number: UInt32) -> String? {
         var (first, ways) = (number, [url(number).origin])
         while records[Int(first)].redirects > 0, records[Int(first)].referrer != Record.nobody {
@@ -510,7 +519,7 @@ extension FrontierCore {
         return isTainted ? nil : asking
     }
 
-    /// Of the nearest document on the way there, else of where the way begins.
+    /// The origin of the nearest document in the referrers of an entry, or else of the first referrer.
     private func origin(ofWhoNeeds number: UInt32) -> String? {
         var next = number
         repeat {
@@ -524,20 +533,21 @@ extension FrontierCore {
     }
 }
 
-/// How much pages may need: whoever needs more has lost its way, or wants to keep others busy.
+/// The bounds for assets, which protect the crawl from faulty or hostile sites.
 struct AssetBounds: Sendable {
-    /// What one document is the first to need.
+    /// The maximum number of assets that one document is the first to need.
     static let mostOfOne = 20_000
-    /// From a page to what it needs, what that needs, and so on: style sheets that import each other.
+    /// The maximum length of a chain of assets that need each other, such as style sheets with imports.
     static let longestChain: UInt8 = 100
-    /// Hosts below one domain of two labels.
+    /// The maximum number of hosts below one domain of two labels.
     static let mostHosts = 1000
 
     private var finder = UInt32.max
     private var count = 0
     private var hosts: [Substring: Int] = [:]
 
-    /// Why what `finder` needs is not asked for; all that one finds comes in a row.
+    /// Counts an asset, and returns the reason to skip it if a bound is exceeded. All assets of one finder
+    /// must be passed in a row.
     mutating func reason(_ finder: UInt32, chain: UInt8) -> SkipReason? {
         if finder != self.finder { (self.finder, count) = (finder, 0) }
         count += 1
@@ -545,7 +555,8 @@ struct AssetBounds: Sendable {
         return chain >= Self.longestChain ? .bound(.chain) : nil
     }
 
-    /// Why nothing is asked of a host that was not discovered before. An address has no domain.
+    /// Counts a new host, and returns the reason to skip its URLs if its domain has too many. IP addresses
+    /// are not counted.
     mutating func reason(newHost host: String) -> SkipReason? {
         let labels = host.split(separator: ".")
         guard labels.count > 2, labels.last?.utf8.first?.isASCIIDigit != true else { return nil }

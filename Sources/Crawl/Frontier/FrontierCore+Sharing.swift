@@ -2,40 +2,40 @@ internal import Fetch
 internal import Store
 internal import Web
 
-/// What a worker's frontier has for others.
+/// The state of a worker's frontier that is exchanged with other workers.
 struct FrontierSharing: Sendable {
-    /// What was found for hosts that others ask, or is known to be more than was sent.
+    /// Entries for other workers' hosts that are new, or of which more is known than was sent.
     var outgoing: [UInt32] = []
-    /// What is not to be had, or not to be asked for after all.
+    /// Entries that failed or turned out not to be fetched, for other workers.
     var outcomes: [UInt32] = []
-    /// What turned out to say that there is nothing.
+    /// Entries that turned out to be soft 404s.
     var softNotFound: [UInt32] = []
-    /// Starts that led elsewhere.
+    /// The redirects of start URLs.
     var moves: [(from: WebURL, to: WebURL)] = []
-    /// Pages that wait until more of them may be asked for.
+    /// Pages that wait until this worker is assigned more pages.
     var heldPages: [UInt32] = []
-    /// How many pages may be asked for by now; nil for as many as there are.
+    /// The number of pages assigned to this worker so far; nil without a limit.
     var pages: Int?
-    /// What came to others.
+    /// The total number of bytes that other workers have received.
     var othersBytes = 0
 
     func mayAskPage(_ asked: Int) -> Bool { pages.map { asked < $0 } ?? true }
 }
 
 extension Frontier {
-    /// What another worker found for a host of this one.
+    /// A URL that another worker discovered for a host of this worker.
     struct Arrival: Sendable, Equatable {
         var url: WebURL
         var referrer: WebURL?
         var facts: Facts
 
-        /// What a discovery says beside its address, in one number that the database keeps.
+        /// The properties of a discovery, which are stored as one number in the database.
         struct Facts: Sendable, Equatable {
             var role = Role.page
             var isStart = false
             var isGuess = false
             var isCORS = false
-            /// What led there asks in its own name.
+            /// Whether the referrer is a document, on whose behalf the URL is requested.
             var isOfDocument = false
             /// The nearest network zone that the request may connect to.
             var nearestZone = NetworkZone.publicNetwork
@@ -47,7 +47,7 @@ extension Frontier {
         }
     }
 
-    /// What a worker found out, so that nobody asks again.
+    /// The outcome of an entry, which other workers need not find out again.
     enum KnownOutcome: Sendable, Equatable {
         case failed(Failure)
         case skipped(SkipReason)
@@ -79,8 +79,8 @@ extension Frontier.Arrival.Facts {
         return packed | Int64(redirects) << 10 | Int64(chain) << 18 | Int64(depth) << 26
     }
 
-    /// By what of it a discovery is another one than those before. How far away it is matters where the scope
-    /// says how far it goes.
+    /// The properties that make two discoveries of a URL different, as a number. The depth is one of them
+    /// only if the scope limits it.
     func identity(withDepth: Bool) -> Int64 {
         var essence = self
         essence.isOfDocument = false
@@ -109,7 +109,7 @@ extension Frontier.Arrival.Facts {
 }
 
 extension SkipReason {
-    /// Somebody had to ask to know it.
+    /// Whether a request was necessary to find the reason.
     var isFoundOut: Bool {
         switch self {
         case .trap, .endless, .unstored: true
@@ -121,15 +121,15 @@ extension SkipReason {
     }
 }
 
-/// Hosts that others ask.
+/// Hosts that are leased to other workers.
 extension FrontierCore {
-    /// Whoever has its host is told of it.
+    /// Passes an entry to the worker that has its host.
     mutating func send(_ number: UInt32) {
         records[Int(number)].state = .elsewhere
         sharing?.outgoing.append(number)
     }
 
-    /// More is known of it than was sent.
+    /// Passes an entry on again, because more is known of it.
     mutating func sendAgain(_ number: UInt32) {
         guard sharing != nil, records[Int(number)].state == .elsewhere,
             !records[Int(number)].flags.contains(.isNamed)
@@ -137,8 +137,8 @@ extension FrontierCore {
         sharing?.outgoing.append(number)
     }
 
-    /// What was only a name until now is discovered. It may have led here to what led to it, and no way goes
-    /// round.
+    /// Turns an entry that was known only as a referrer into a discovered one. If its new referrer chain
+    /// would lead back to itself, it loses its referrer.
     mutating func replace(named number: UInt32, by record: Record) {
         let before = records[Int(number)]
         records[Int(number)] = record
@@ -149,6 +149,7 @@ extension FrontierCore {
         if before.flags.contains(.isDocument) { records[Int(number)].flags.insert(.isDocument) }
     }
 
+    /// Adds a URL that another worker discovered for a host of this worker.
     mutating func arrived(_ arrival: Frontier.Arrival) {
         let facts = arrival.facts
         var flags: Record.Flags = []
@@ -166,7 +167,7 @@ extension FrontierCore {
         if records[Int(number)].state == .skipped { admit(number, arrival.url) }
     }
 
-    /// The number of what led here, on whatever host.
+    /// Returns the number of the referrer of an arrived URL, on whatever host it is.
     private mutating func name(_ url: WebURL, _ facts: Frontier.Arrival.Facts) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
@@ -182,6 +183,7 @@ extension FrontierCore {
         return number
     }
 
+    /// Notes that this worker has leased the origins, and queues their entries.
     mutating func take(hosts origins: [String]) {
         var taken: Set<UInt32> = []
         for origin in origins {
@@ -190,7 +192,7 @@ extension FrontierCore {
             hosts[host].isElsewhere = false
             taken.insert(UInt32(host))
         }
-        // What was found for it here, be it before another had it.
+        // Entries that this worker found for these hosts before it leased them.
         for number in records.indices
         where records[number].state == .elsewhere && taken.contains(records[number].host)
             && !records[number].flags.contains(.isNamed)
@@ -199,6 +201,8 @@ extension FrontierCore {
         }
     }
 
+    /// Notes that the lease of an origin has ended. Its unfinished entries, none of which may be running,
+    /// become `elsewhere`.
     mutating func `let`(go origin: String) {
         guard let host = hostNumbers[origin] else { return }
         hosts[host].isElsewhere = true
@@ -225,6 +229,7 @@ extension FrontierCore {
         sharing?.heldPages = held.filter { records[Int($0)].state != .elsewhere }
     }
 
+    /// Extends the scope to the target of a start URL's redirect that another worker followed.
     mutating func follow(_ from: WebURL, _ to: WebURL) {
         if let number = urls.find(to), !records[Int(number)].flags.contains(.isNamed) {
             records[Int(number)].flags.insert(.isStart)
@@ -232,7 +237,7 @@ extension FrontierCore {
         move(from: from, to: to)
     }
 
-    /// So much in all came to the other workers.
+    /// Updates the total number of bytes that other workers have received.
     mutating func others(_ byteCount: Int) {
         guard let before = sharing?.othersBytes else { return }
         usage.byteCount += max(0, byteCount - before)
@@ -240,13 +245,15 @@ extension FrontierCore {
     }
 }
 
-/// How many pages the snapshot may ask for.
+/// The page limit of the snapshot, of which each worker is assigned a part.
 extension FrontierCore {
+    /// Lets a page wait until more pages are assigned to this worker.
     mutating func hold(page number: UInt32) {
         records[Int(number)].state = .waiting
         sharing?.heldPages.append(number)
     }
 
+    /// Assigns more pages to this worker, and queues those that wait.
     mutating func grant(pages count: Int) {
         let granted = sharing?.pages ?? 0
         sharing?.pages = granted + count
@@ -255,6 +262,7 @@ extension FrontierCore {
         for number in held where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
+    /// Leaves the waiting pages, because the page limit of the snapshot is used up.
     mutating func loseHeldPages() {
         for number in sharing?.heldPages ?? [] where records[Int(number)].state == .waiting {
             records[Int(number)].state = .elsewhere
@@ -262,12 +270,12 @@ extension FrontierCore {
         sharing?.heldPages = []
     }
 
-    /// The snapshot counted it when it came.
+    /// Corrects the count for a page that the snapshot had counted before.
     mutating func uncount(_ number: UInt32) {
         if records[Int(number)].role == .page { usage.pages = max(0, usage.pages - 1) }
     }
 
-    /// A worker found it out already.
+    /// Ends a running entry with an outcome that another worker has found out.
     mutating func know(_ number: UInt32, _ outcome: Frontier.KnownOutcome) {
         recalledWithoutEnd(number)
         let count = sharing?.outcomes.count ?? 0
@@ -280,7 +288,7 @@ extension FrontierCore {
     }
 }
 
-/// What goes to other workers, each once.
+/// Discoveries and outcomes for other workers.
 extension FrontierCore {
     mutating func takeOutgoing() -> [ServerFrontier.Found] {
         guard let outgoing = sharing?.outgoing, !outgoing.isEmpty else { return [] }
@@ -330,7 +338,8 @@ extension FrontierCore {
         }
     }
 
-    /// Those of which most is left first: what is nearly done is not worth being gone through again.
+    /// Origins with enough queued entries to be given to another worker, those with most first. A host that
+    /// is nearly done is not worth it, because its new worker has to read what is stored of it.
     var hostsToLend: [String] {
         var hosts: [(origin: String, queued: Int)] = []
         for (origin, number) in hostNumbers where !self.hosts[number].isElsewhere {

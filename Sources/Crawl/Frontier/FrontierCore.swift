@@ -1,11 +1,12 @@
 internal import Fetch
 internal import Web
 
-/// What a `Frontier` knows, and by what it decides. It has several files, all of whose members are open to
-/// each other; no other type holds one.
+/// The state of a `Frontier`, and the decisions about it. Its extensions are in several files, and so its
+/// members are internal, but only `Frontier` stores one.
 ///
-/// Its hosts stand in a line, wait for a time, or stand aside until an answer comes, so that what is next is
-/// found without looking at all of them.
+/// To find the next request without looking at every host, each host is in one of three places
+/// (`Host.Place`): in `line` if it may start a request now, in `pauses` if it may do so at a known time, or
+/// `aside` until a response arrives or something is queued. `place(_:)` moves it there after each change.
 struct FrontierCore: Sendable {
     typealias Options = Frontier.Options
     typealias Role = Frontier.Role
@@ -15,79 +16,81 @@ struct FrontierCore: Sendable {
 
     var runningCount = 0
     var doneCount = 0
-    /// Of them, what pages need.
+    /// The number of assets in `doneCount`.
     var doneAssetCount = 0
-    /// Of what failed, what only looked like a link.
+    /// The number of guesses (strings in scripts that look like links) among the failed entries.
     var wrongGuessCount = 0
     var records: [Record] = []
     var urls = URLTable()
     var hosts: [Host] = []
     private(set) var hostNumbers: [String: Int] = [:]
     private var lastHost: (origin: String, number: Int)?
-    /// Hosts that may start something, in turn.
+    /// Hosts that may start a request, in turn.
     private var line = WorkQueue()
-    /// Hosts whose pause is over at a time.
+    /// Paused hosts, by the end of the pause.
     private var pauses = TimedQueue()
-    /// Hosts with something queued.
+    /// The number of hosts with queued entries.
     private var queuedHostCount = 0
-    /// Hosts whose robots.txt is to be asked for, since pages wait for it.
+    /// Hosts whose robots.txt has to be requested because pages wait for it, by the time to do so.
     var gates = TimedQueue()
-    /// Hosts that are to be asked for what they cannot have.
+    /// Hosts that have to be probed for soft 404s.
     var probes = WorkQueue()
     /// Hosts whose session may have ended.
     var witnesses = WorkQueue()
-    /// Pages that ask for a login under an address of their own.
+    /// Login pages at URLs of their own.
     var logins: Set<UInt32> = []
-    /// Pages that are being looked into for one.
+    /// Pages that are being checked for a login form.
     var scanning: Set<UInt32> = []
-    /// Redirects of pages that wait for what is there, by where they lead.
+    /// Redirects from pages whose target is not known yet to be a login page or not, by target.
     var openRedirects: [UInt32: [OpenRedirect]] = [:]
     var retries = TimedQueue()
     var failures: [UInt32: Failure] = [:]
-    /// What failed with its host, and nobody was told of yet.
+    /// Entries that failed together with their host and that were not yet reported with `Action.lost`.
     var lost: [UInt32] = []
     var reasons = ReasonTable()
-    /// The latest time that is known.
+    /// The time of the latest event.
     var now: Duration = .zero
     var scope: Scope
     var traps = Traps()
     let options: Options
     var usage = CrawlLimits.Usage()
-    /// What goes to other workers, where there are such.
+    /// The state for sharing a snapshot with other workers; nil without sharing.
     var sharing: FrontierSharing?
-    /// Since when nothing starts.
+    /// The time when a limit stopped the crawl.
     private var stopped: Duration?
-    /// Why no further page starts, or nothing at all.
+    /// The limit because of which no further page, or nothing at all, is started.
     private(set) var limit: CrawlLimits.Reached?
-    /// Whom an entry leads to, where the depth counts: a shorter way to a page is one to what it leads to as
-    /// well.
+    /// The links between entries, if the scope limits the depth: when an entry turns out to be nearer to a
+    /// start URL, so are the entries that it links to.
     var ways = DepthWays()
-    /// How the first link to an entry was written, where that names a session as well.
+    /// The URL with its session parameter in the first link to an entry, for entries whose URL was stripped
+    /// of it.
     var unstripped: [UInt32: WebURL] = [:]
 
-    /// What pages and scripts said to loaders of modules.
+    /// The module loader configurations of pages and scripts.
     var loaders = LoaderBook()
     var renders: RenderBook
     private var nextEarlyLook = Duration.zero
-    /// Which page was the first to ask for what no scan had found, when a browser showed it.
+    /// The page whose rendering first requested a URL that no scan had found.
     var neededBy: [UInt32: UInt32] = [:]
-    /// Pages that may be rendered, and whose links are not followed.
+    /// Pages with `nofollow` that may be rendered.
     var unfollowed: Set<UInt32> = []
     var bounds = AssetBounds()
-    /// Hosts whose names were not found once.
+    /// Hosts whose name lookup failed once.
     var lostHosts: Set<Int> = []
-    /// How many hosts were asked for something and have never answered, and when somebody last did.
+    /// The number of hosts that received requests and have never responded, and the time of the last response
+    /// of any host.
     var silentHostCount = 0
     var lastAnswer: Duration = .zero
-    /// How many sitemaps were discovered behind others, by how many levels.
+    /// The number of sitemaps found in other sitemaps, by nesting level.
     var sitemaps: [Int: Int] = [:]
-    /// Redirects that set a cookie, and how often.
+    /// Redirects that set a cookie, with the number of times they did.
     var cookieSetters: [UInt32: UInt8] = [:]
 
-    /// Of the documents that asked for what no page of this crawl leads to.
+    /// The origins of documents that made CORS requests which a server recorded as misses, by entry.
     var origins: [UInt32: String] = [:]
 
-    /// What runs when a limit is reached may come to its end, if it does so soon.
+    /// The time for running requests to end after a limit is reached.
     private static let longestEnd: Duration = .seconds(5)
     static let mostCookieRounds: UInt8 = 3
 
@@ -98,7 +101,7 @@ struct FrontierCore: Sendable {
         sharing = options.isShared ? FrontierSharing() : nil
     }
 
-    /// Nothing runs and nothing will.
+    /// Whether nothing is running or waiting to be started.
     var isDone: Bool {
         runningCount == 0
             && (isStopped
@@ -106,10 +109,10 @@ struct FrontierCore: Sendable {
                     && renders.isIdle)
     }
 
-    /// No host is to be asked anything about itself.
+    /// Whether no probe or session check of a host is waiting to be started.
     var isNobodyInDoubt: Bool { probes.isEmpty && witnesses.isEmpty }
 
-    /// A limit ends the crawl, whatever is left.
+    /// Whether a time or byte limit prevents new requests.
     var isStopped: Bool {
         switch limit {
         case .byteCount, .time: true
@@ -117,8 +120,8 @@ struct FrontierCore: Sendable {
         }
     }
 
-    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped
-    /// the crawl.
+    /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
+    /// byte limit was reached `longestEnd` ago.
     var isOutOfTime: Bool {
         switch limit {
         case .time: true
@@ -127,8 +130,8 @@ struct FrontierCore: Sendable {
         }
     }
 
-    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the
-    /// end; nil when nothing waits.
+    /// The earliest time at which `next` may have something new: a retry, the end of a host's pause, a
+    /// robots.txt, or the end of the crawl. Nil if nothing is scheduled.
     var nextDue: Duration? {
         if isStopped { return stopped.map { $0 + Self.longestEnd } }
         let dues = [retries.next, pauses.next, gates.next, options.limits.time, endOfPatience(at: now)]
@@ -146,16 +149,17 @@ struct FrontierCore: Sendable {
         discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, nearestZone: nearestZone)
     }
 
-    /// What is needed, whoever says so.
+    /// Adds an asset that the user or a manifest names.
     mutating func startAsset(_ url: WebURL, isStart: Bool = false, nearestZone: NetworkZone) {
         discover(
             url.withoutFragment, role: .asset, from: nil, redirects: 0, flags: isStart ? .isStart : [],
             nearestZone: nearestZone)
     }
 
-    /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.
+    /// Adds a URL that a client requested and the store did not have. A failure to fetch it is not reported
+    /// as missing.
     ///
-    /// - Parameter origin: of the document that asked for it by CORS.
+    /// - Parameter origin: the origin of the requesting document if the request used CORS.
     mutating func startGuess(
         _ url: WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil
     ) {
@@ -165,7 +169,8 @@ struct FrontierCore: Sendable {
         if let origin, records[Int(number)].referrer == Record.nobody { origins[number] = origin }
     }
 
-    /// What to fetch now; nil when every host is busy, enough runs, or nothing is left.
+    /// Returns the next request or rendering to start, and counts it as running. Nil if all hosts are busy,
+    /// the maximum number of requests is running, or nothing is left to start.
     mutating func next(now: Duration) -> Task? {
         tick(now)
         guard runningCount < Frontier.mostRunning || options.isUnpaced, !isStopped else { return nil }
@@ -197,14 +202,15 @@ struct FrontierCore: Sendable {
         return nextQueued().map(Task.fetch)
     }
 
-    /// One that is shown before everything has come; looked for once in a while.
+    /// The next page to be rendered while others are still being fetched. Checked at intervals, because it is
+    /// expensive.
     private mutating func nextEarlyPage() -> UInt32? {
         guard renders.waitsForEarly, now >= nextEarlyLook else { return nil }
         nextEarlyLook = now + Self.earlyLookInterval
         return renders.nextEarly(isThere)
     }
 
-    /// Whether something that a page needs came, or never will.
+    /// A predicate for whether an asset that a page needs was fetched, or will not be waited for.
     private var isThere: (UInt32) -> Bool {
         { [records] number in
             let record = records[Int(number)]
@@ -253,7 +259,7 @@ struct FrontierCore: Sendable {
         options.isUnpaced || hosts[host].pace.mayStart(now: now) > 0
     }
 
-    /// Puts a host with something queued where it will be found in time.
+    /// Puts a host with queued entries into `line` or `pauses`, if it may start one now or at a known time.
     mutating func place(_ host: Int) {
         guard hosts[host].place == .aside, hosts[host].queuedCount > 0 else { return }
         if mayStart(host) {
@@ -265,11 +271,12 @@ struct FrontierCore: Sendable {
         }
     }
 
-    /// Pages over a limit, or of a pattern that turned out to be a trap meanwhile, are skipped here; with no
-    /// page left to ask for, no list of pages is either.
+    /// Removes and returns the next entry of a host. Pages over a limit, and pages whose URL pattern has
+    /// become a trap since they were queued, are skipped. When the page limit is reached, sitemaps are
+    /// skipped as well.
     private mutating func popQueued(of host: Int) -> UInt32? {
         while let number = popFirst(of: host) {
-            // One that was queued as a page and again as an asset is fetched once.
+            // A page that became an asset is in two queues, and is fetched once.
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             let record = records[Int(number)]
@@ -336,7 +343,7 @@ struct FrontierCore: Sendable {
         let isNew = records[Int(number)].state != .queued
         records[Int(number)].state = .queued
         if options.hasSession, records[Int(number)].redirects > 0 {
-            // Whether it is a login has to be known soon.
+            // Whether the target is a login page decides what to do with the redirect.
             hosts[host].appendAtOnce(number)
         } else {
             hosts[host].append(number, records[Int(number)], kin: urls.kin(number))
@@ -351,7 +358,7 @@ struct FrontierCore: Sendable {
     }
 
     mutating func hostNumber(of url: WebURL) -> Int {
-        // As a rule it is that of the one before.
+        // URLs come in runs with the same origin.
         if let last = lastHost, url.begins(withOrigin: last.origin) { return last.number }
         let origin = url.origin
         if let known = hostNumbers[origin] {
@@ -370,14 +377,14 @@ struct FrontierCore: Sendable {
     }
 }
 
-/// Hosts that never answer are not waited for when all else is done.
+/// The end of waiting for hosts that never respond.
 extension FrontierCore {
-    /// When nobody waits any longer; nil while something else is under way or due, and where everybody has
-    /// answered.
+    /// The time when waiting for hosts that have never responded ends. Nil if other work is running or due,
+    /// or if all hosts have responded.
     func endOfPatience(at time: Duration) -> Duration? {
         guard let patience = options.patience, silentHostCount > 0, !isStopped, renders.runningCount == 0
         else { return nil }
-        // Whoever has just answered is likely to answer again: looking at all hosts can wait.
+        // A host that has just responded is likely to do so again, and looking at all hosts is expensive.
         guard time - lastAnswer >= Self.quietTime else { return lastAnswer + Self.quietTime }
         var (last, running) = (Duration.zero, 0)
         for host in hosts.indices
@@ -386,7 +393,7 @@ extension FrontierCore {
             last = max(last, hosts[host].firstStart ?? time)
             running += hosts[host].runningCount
         }
-        // Else somebody is asked about itself, who has answered before.
+        // The rest are requests about hosts that have responded before, such as probes.
         guard running == runningCount, isNobodyInDoubt,
             !retries.contains(where: { !isSilent(Int(records[Int($0)].host)) })
         else { return nil }
@@ -395,14 +402,15 @@ extension FrontierCore {
 
     private static let quietTime: Duration = .milliseconds(250)
 
-    /// Whoever was not listened to did not keep silent.
+    /// Extends the waiting time of hosts that have never responded by the time in which responses were not
+    /// processed.
     mutating func wasAway(_ time: Duration) {
         for host in hosts.indices where !hosts[host].hasAnswered {
             hosts[host].firstStart = hosts[host].firstStart.map { min($0 + time, now) }
         }
     }
 
-    /// What was asked of silent hosts, and what waits for them, failed.
+    /// Fails the entries of hosts that have never responded, and returns the actions for that.
     mutating func loseSilentHosts() -> [Frontier.Action] {
         let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
         let failure = FetchFailure(
@@ -449,7 +457,7 @@ extension FrontierCore {
 extension FrontierCore {
     private static let mostHosts = 32
 
-    /// Costs as much as there are hosts, and nothing for what is known of them.
+    /// The current progress. Takes time in proportion to the number of hosts, not of entries.
     func progress(now: Duration) -> CrawlProgress {
         var figures = CrawlProgress(elapsed: now)
         figures.done = doneCount
@@ -469,7 +477,7 @@ extension FrontierCore {
             figure.running += hosts[number].pace.runningCount
             figure.queued += hosts[number].queuedCount
             figure.limit += hosts[number].pace.limit
-            // A pause that something runs through is no wait.
+            // A pause does not count as waiting while requests are running.
             if hosts[number].pace.runningCount == 0, let start = hosts[number].pace.nextStart, start > now {
                 figure.pause = max(figure.pause ?? .zero, start - now)
             }
@@ -486,7 +494,7 @@ extension FrontierCore {
         return figures
     }
 
-    /// `https://example.com:8080` without its scheme and port.
+    /// The host of an origin such as `https://example.com:8080`, without scheme and port.
     private static func host(of origin: String) -> String {
         let bytes = Array(origin.utf8)
         let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0

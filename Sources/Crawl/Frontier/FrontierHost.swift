@@ -2,20 +2,21 @@ internal import Fetch
 internal import Web
 
 extension FrontierCore {
-    /// One origin, and what waits for it.
+    /// An origin, with the entries that wait for it and the state of politeness towards it.
     struct Host: Sendable {
-        /// Where the frontier looks for it, so that what cannot start now costs nothing.
+        /// The place where the frontier finds the host, so that a host that cannot start a request now costs
+        /// no time.
         enum Place: Sendable {
-            /// Nothing is queued, or an answer has to come first.
+            /// No entry is queued, or no request may start before a response arrives.
             case aside
-            /// In the line of those that may start something.
+            /// The host is in the queue of those that may start a request.
             case inLine
-            /// Until a pause of it is over.
+            /// The host waits for the end of a pause.
             case paused
         }
 
         var pace: HostPace
-        /// Nil where nobody asks for a robots.txt.
+        /// Nil if no robots.txt is requested.
         var gate: RobotsGate?
         var place = Place.aside
         private var assets = WorkQueue()
@@ -23,47 +24,48 @@ extension FrontierCore {
         private var guides = WorkQueue()
         private var isGuidesTurn = false
         private var slowPages = WorkQueue()
-        /// Pages that wait for what robots.txt says.
+        /// Pages that wait for robots.txt.
         var atGate: [UInt32] = []
-        /// It is known when its robots.txt is to be asked for.
+        /// Whether the request for robots.txt is scheduled.
         var isGateDue = false
         /// The nearest zone of the pages that link to this host: the limit for a request for its robots.txt.
         var nearestZone = NetworkZone.publicNetwork
-        /// How many entries are queued; one that became an asset stands in both queues and counts once.
+        /// The number of queued entries. A page that became an asset is in two queues and counts once.
         var queuedCount = 0
         var softNotFound = SoftNotFoundWatch()
         /// The network zone of the page that gave the reason for the probe, which limits the probe.
         var probeZone = NetworkZone.publicNetwork
-        /// What was no sure link, and was there or not.
+        /// The numbers of guesses (strings that looked like links) that existed and that failed.
         var guesses = (right: 0, wrong: 0)
-        /// Of what its scripts seem to name hardly anything is there.
+        /// Whether hardly any of the guesses for this host exist, so that no more are requested.
         var isGuessedInVain: Bool { guesses.wrong >= 64 && guesses.wrong > 4 * guesses.right }
         var faults = HostFaults()
         var session = SessionWatch()
-        /// Nothing more is asked of it, since the session has ended.
+        /// Whether no more requests are sent because the session has ended.
         var isClosed = false
         /// Set if the host asked for a longer pause than a run waits. The run sends it no more requests.
         var deferral: Failure?
-        /// URLs that it answered in that way since its last other answer.
+        /// The number of URLs deferred in this way since the last other response.
         var longWaits = 0
-        /// When something was first asked of it, and whether it has ever answered.
+        /// The time of the first request, and whether the host has ever responded.
         var firstStart: Duration?
         var hasAnswered = false
-        /// Something was given up as nobody was reached.
+        /// Whether an entry was given up because the host could not be reached.
         var isUnreachable: Bool { unreached != nil }
-        /// How.
+        /// The failure of the entry that was given up last because the host could not be reached.
         var unreached: Failure?
-        /// Nobody was ever reached: nothing more is asked of it.
+        /// Whether no more requests are sent because the host was never reached.
         var isLost: Bool { isUnreachable && !hasAnswered }
-        /// How often nobody was reached, and when last; what was under way together counts once.
+        /// The number of rounds in which the host could not be reached, and the time of the last one.
+        /// Requests that fail within `vainRound` of its start count as one round.
         private var vainRounds = 0
         private var lastVain: Duration?
-        /// Its name was not found: when it is looked up once more, for all that wait for it.
+        /// The time of the second lookup of a host name that was not found, for all entries that wait for it.
         var nextLookup: Duration?
-        /// Whether it counts among the hosts of its domain; nil until something is to be asked of it.
+        /// Whether the host exceeds the maximum number of hosts of its domain; nil until a request is due.
         var isTooMany: Bool?
 
-        /// Another worker asks it, or nobody yet.
+        /// Whether the host is not leased to this worker.
         var isElsewhere = false
 
         init(pace: HostPace, gate: RobotsGate?) {
@@ -71,15 +73,15 @@ extension FrontierCore {
             self.gate = gate
         }
 
-        /// A start is there.
+        /// Whether a start URL, or the target of its redirects, is on this host.
         var isOwn = false
-        /// Its robots.txt is being asked for.
+        /// Whether the request for robots.txt is running.
         var isAskingGate = false
 
-        /// How much is under way.
+        /// The number of running requests, including that for robots.txt.
         var runningCount: Int { pace.runningCount + (isAskingGate ? 1 : 0) }
 
-        /// - Parameter kin: only asked for where it matters.
+        /// - Parameter kin: the hash of similar URLs (`Kinship.kin`); evaluated only for pages.
         mutating func append(_ number: UInt32, _ record: Record, kin: @autoclosure () -> UInt64) {
             switch record.role {
             case .asset: assets.append(number)
@@ -89,10 +91,11 @@ extension FrontierCore {
             }
         }
 
-        /// Along with what pages need, before all other pages.
+        /// Queues an entry with the assets, before all other pages.
         mutating func appendAtOnce(_ number: UInt32) { assets.append(number) }
 
-        /// Nobody was reached. Gives how often that was so, whatever was asked for.
+        /// Notes that the host could not be reached, and returns how many rounds of requests that concerns so
+        /// far.
         mutating func isInVain(at now: Duration) -> Int {
             if lastVain.map({ now - $0 >= Self.vainRound }) ?? true {
                 vainRounds += 1
@@ -103,23 +106,25 @@ extension FrontierCore {
 
         private static let vainRound = Duration.milliseconds(200)
 
-        /// Of what is queued, what pages need.
+        /// The number of queued assets.
         var queuedAssetCount: Int { min(assets.count, queuedCount) }
 
-        /// What a page needs goes first, so that a crawl that is stopped leaves whole pages.
+        /// Removes and returns the next entry. Assets go before pages, so that a stopped crawl leaves
+        /// complete pages.
         mutating func popFirst() -> UInt32? {
             assets.popFirst() ?? popPage() ?? slowPages.popFirst()
         }
 
-        /// Pages and the lists of them take turns.
+        /// Removes and returns the next page or sitemap; they take turns.
         private mutating func popPage() -> UInt32? {
             isGuidesTurn.toggle()
             return isGuidesTurn
                 ? guides.popFirst() ?? pages.popFirst() : pages.popFirst() ?? guides.popFirst()
         }
 
-        /// The one that tells most of whose fault it is that others failed: what is no suspect, else what
-        /// came last, for what fails often comes together, and what was not tried before.
+        /// Removes and returns the entry that tells most about whether the host or a single folder fails: one
+        /// whose folder is not suspect. Otherwise the entry that was queued last and never requested, since
+        /// URLs that fail are often adjacent in the queue.
         mutating func popTelling(isSuspect: (UInt32) -> Bool, isFresh: (UInt32) -> Bool) -> UInt32? {
             if let first = assets.first, !isSuspect(first) { return assets.popFirst() }
             if let first = pages.first, !isSuspect(first) { return pages.popFirst() }
@@ -134,22 +139,24 @@ extension FrontierCore {
     }
 }
 
-/// Watches the pages of one host for the end of the session that opened them.
+/// Detects that the session with a host has ended.
 ///
-/// That a page asks for a login says little: a part of the site may never have been open. That one which came
-/// asks for it now says that the session has ended. Pages of an earlier snapshot are such, and of this one those
-/// that came are asked for once more, one at a time: a page like the one that asks first.
+/// A login page alone does not show that, because a part of the site may never have been accessible. But it
+/// does if it replaces a page that was accessible before. The session has ended (`end`) when that is true of
+/// `heldLoginsForEnd` pages of an earlier snapshot, or of one page that this run fetched, the witness. Such a
+/// page is requested again when a login page is found, one at a time, and a similar one if there is one. To
+/// limit the requests, this happens only each time the number of login pages has doubled.
 struct SessionWatch: Sendable {
-    /// Where a login was shown when the session had ended.
+    /// The URL of the login page, if the session has ended.
     private(set) var end: String?
-    /// Pages that came and asked for nothing, the last of each kin.
+    /// The last accessible page for each hash of similar URLs.
     private var openPages: [UInt64: UInt32] = [:]
     private var kins: [UInt64] = []
     private var nextKin = 0
-    /// Pages that asked for a login.
+    /// The number of pages replaced by a login page.
     private var logins = 0
     private var nextDoubt = 1
-    /// Of them, those that an earlier snapshot has.
+    /// The number of these for which an earlier snapshot has a page.
     private var heldLogins = 0
     private var place = ""
     private var isAsking = false
@@ -163,7 +170,7 @@ struct SessionWatch: Sendable {
         if openPages.updateValue(number, forKey: kin) == nil { kins.append(kin) }
     }
 
-    /// True when a page that came is to be asked for again: so often as the number of logins doubles.
+    /// Notes a login page. Returns true if a page has to be requested again: `takeWitness` returns it.
     mutating func askedForLogin(kin: UInt64, at place: String, wasHeld: Bool) -> Bool {
         guard end == nil else { return false }
         if wasHeld { heldLogins += 1 }
@@ -190,14 +197,16 @@ struct SessionWatch: Sendable {
         return witness
     }
 
-    /// - Parameter asksForLogin: nil when no answer came that would tell.
+    /// Handles the response to the witness.
+    ///
+    /// - Parameter asksForLogin: nil if there was no response, or one that does not tell.
     mutating func witnessed(asksForLogin: Bool?) {
         isAsking = false
         if asksForLogin == true { end = place }
     }
 }
 
-/// First in, first out, without moving what is left.
+/// A first-in, first-out queue with a pop in amortized constant time.
 struct WorkQueue: Sendable {
     private var numbers: [UInt32] = []
     private var head = 0
@@ -233,7 +242,7 @@ struct WorkQueue: Sendable {
     }
 }
 
-/// Numbers with the times at which they are due, the earliest first: a heap.
+/// A heap of numbers by the time at which they are due.
 struct TimedQueue: Sendable {
     private var entries: [(time: Duration, number: UInt32)] = []
 
@@ -243,7 +252,7 @@ struct TimedQueue: Sendable {
 
     func contains(where isWanted: (UInt32) -> Bool) -> Bool { entries.contains { isWanted($0.number) } }
 
-    /// When the first one is due.
+    /// The time when the first number is due.
     var next: Duration? { entries.first?.time }
 
     mutating func add(_ number: UInt32, at time: Duration) {
@@ -255,7 +264,7 @@ struct TimedQueue: Sendable {
         }
     }
 
-    /// Nil when nothing is due yet.
+    /// Removes and returns the earliest number; nil if none is due yet.
     mutating func popDue(now: Duration) -> UInt32? {
         guard let first = entries.first, first.time <= now else { return nil }
         entries.swapAt(0, entries.count - 1)
@@ -264,7 +273,7 @@ struct TimedQueue: Sendable {
         return first.number
     }
 
-    /// Costs as much as there are entries.
+    /// Takes time in proportion to the number of entries.
     mutating func removeAll(where isUnwanted: (UInt32) -> Bool) {
         entries.removeAll { isUnwanted($0.number) }
         for place in stride(from: entries.count / 2 - 1, through: 0, by: -1) { sink(place) }
@@ -282,24 +291,28 @@ struct TimedQueue: Sendable {
     }
 }
 
-/// What waits, by kin: first in, first out, until one kin has had many turns; then those that had fewer go
-/// first, so that ever new pages of one kind never keep the others waiting.
+/// A queue that is fair between kinds of URLs, so that the endless pages of one kind do not delay all others.
+///
+/// It is first-in, first-out until a kind (`Kinship.kin`) has had `turnsInOrder` turns; then kinds that had
+/// far fewer turns go first. The kinds with few URLs share one group, and a kind gets its own group with its
+/// `leastOfGroup`th URL.
 struct FairQueue: Sendable {
     private struct Group: Sendable {
         var numbers = WorkQueue()
-        /// When each came in.
+        /// The value of `clock` at the time each number was added.
         var turns = WorkQueue()
         var started = 0
 
-        /// It rises each time that as many again had their turn.
+        /// The priority, where lower goes first. It is 0 at first, and rises each time the number of turns
+        /// doubles.
         var level: Int { Int.bitWidth - (started / FairQueue.turnsInOrder).leadingZeroBitCount }
     }
 
-    /// The first one is of those whose kin is small: thousands of kins with a page each are no more than one
-    /// with thousands.
+    /// The groups, of which the first is shared by all kinds with few URLs, because thousands of kinds with
+    /// one page each are no better than one kind with thousands.
     private var groups = [Group()]
     private var places: [UInt64: Int] = [:]
-    /// How many of a kin came that has no group yet.
+    /// The number of URLs of each kind without its own group.
     private var small: [UInt64: Int] = [:]
     private var clock: UInt32 = 0
     private(set) var count = 0
@@ -367,21 +380,21 @@ struct FairQueue: Sendable {
     }
 }
 
-/// Gates: what robots.txt says is waited for, host by host.
+/// Gates: the robots.txt of each host, for which its pages wait.
 extension FrontierCore {
-    /// Origins whose robots.txt could not be had.
+    /// Origins whose robots.txt could not be fetched.
     var doubted: Set<String> {
         Set(hostNumbers.filter { hosts[$1].gate?.isUnreachable ?? false }.map(\.key))
     }
 
-    /// Pages wait for the robots.txt of the host, or soon will.
+    /// Schedules the request for the robots.txt of a host, because a page needs it or soon will.
     mutating func approachGate(of host: Int) {
         guard !hosts[host].isGateDue, let time = hosts[host].gate?.nextFetch else { return }
         hosts[host].isGateDue = true
         gates.add(UInt32(host), at: time)
     }
 
-    /// What came of asking for a host's robots.txt; of a redirect, where to ask instead.
+    /// Handles the end of a request for robots.txt. Returns `ask` if a redirect has to be followed.
     mutating func robotsAnswered(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
         switch answer {
         case .answered(let status, let location, let body, let zone):
@@ -400,15 +413,16 @@ extension FrontierCore {
         return []
     }
 
-    /// Whether all that was asked of the host failed as often as it is tried, and nobody was reached: its
-    /// robots.txt has the same door.
+    /// Whether all requests to the host have failed without reaching it. Then its robots.txt cannot be
+    /// reached either, and is not retried.
     private func isGivenUp(_ host: Int) -> Bool {
         hosts[host].isUnreachable && !hosts[host].hasAnswered && hosts[host].queuedCount == 0
             && hosts[host].pace.runningCount == 0
             && !retries.contains { Int(records[Int($0)].host) == host }
     }
 
-    /// Nothing of the host is left but what waits at its gate: it is knocked at once more, and not waited for.
+    /// Requests robots.txt at once, instead of after a delay, if only the gated pages of an unreachable host
+    /// are left.
     mutating func hurryGate(of host: Int) {
         guard !hosts[host].atGate.isEmpty, let due = hosts[host].gate?.nextFetch, due > now, isGivenUp(host)
         else { return }
@@ -418,12 +432,12 @@ extension FrontierCore {
         approachGate(of: host)
     }
 
-    /// Those who wait at a gate go on, or away, once it is known what robots.txt says.
+    /// Queues or skips the pages that wait at a gate, once the rules are known.
     private mutating func passGate(of host: Int) {
         runningCount -= 1
         hosts[host].isAskingGate = false
         if hosts[host].gate?.nextFetch != nil {
-            // Who comes later asks again; for nobody it is not asked for.
+            // robots.txt is requested again only if pages wait for it.
             if !hosts[host].atGate.isEmpty { approachGate(of: host) }
             return
         }
@@ -431,7 +445,8 @@ extension FrontierCore {
         let waiting = hosts[host].atGate
         hosts[host].atGate = []
         for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
-        // Only robots.txt names them: where the host may be requested from says nothing about them.
+        // Sitemaps are limited by the zone of robots.txt alone, whatever zones the host's pages are linked
+        // from.
         let zone = hosts[host].gate?.zone ?? .publicNetwork
         for sitemap in hosts[host].gate?.sitemaps ?? [] { startGuide(sitemap, nearestZone: zone) }
     }

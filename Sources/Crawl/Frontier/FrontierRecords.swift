@@ -3,39 +3,42 @@ internal import Glibc
 internal import Web
 
 extension FrontierCore {
-    /// What is known of one URL, as it is kept: millions of them fit into memory.
+    /// The stored form of an entry, small enough for millions of them.
     struct Record: Sendable {
+        /// The state without its associated values, which are in `ReasonTable` and `failures`.
         enum State: UInt8, Sendable {
             case skipped, queued, running, waiting, done, redirected, failed, elsewhere
         }
 
+        /// Properties of an entry, in one byte.
         struct Flags: OptionSet, Sendable {
             let rawValue: UInt8
 
             static let isStart = Flags(rawValue: 1)
             static let isGuess = Flags(rawValue: 2)
-            /// The store knows its number.
+            /// Whether the store knows the entry's number.
             static let isStored = Flags(rawValue: 4)
-            /// Pages like it lead nowhere new: it comes after all others.
+            /// Whether the page belongs to a possible trap, so that it is fetched after all others.
             static let isSlow = Flags(rawValue: 8)
-            /// It says that there is nothing, with a status that says the contrary.
+            /// Whether the page says "not found" with a status of success (soft 404).
             static let isSoftNotFound = Flags(rawValue: 16)
-            /// What needs it asks for it by CORS.
+            /// Whether the entry is requested with CORS.
             static let isCORS = Flags(rawValue: 32)
-            /// What it needs is asked for in its name.
+            /// Whether assets are requested on behalf of this entry.
             static let isDocument = Flags(rawValue: 64)
-            /// It is known only for having led to something of this worker's.
+            /// Whether the entry is known only as the referrer of an entry that another worker sent.
             static let isNamed = Flags(rawValue: 128)
         }
 
+        /// A number that no entry has.
         static let nobody = UInt32.max
 
         let host: UInt32
-        /// `nobody` for a start URL.
+        /// The entry that first led here; `UInt32.max` for a start URL.
         var referrer: UInt32
-        /// Where its own redirect leads; `nobody` for none.
+        /// The entry that this one redirects to; `UInt32.max` if it does not.
         var target = nobody
-        /// Why it was skipped: a place in the frontier's list of reasons.
+        /// The reason for which the entry was skipped, as an index into `ReasonTable`.
         var reason: UInt16 = 0
         var depth: UInt16
         var flags: Flags
@@ -44,33 +47,36 @@ extension FrontierCore {
         var attempts: UInt8 = 0
         /// The network zone that its response came from.
         var zone = NetworkZone.publicNetwork
-        /// The nearest network zone that its request may connect to: that of the nearest page with a link to it.
+        /// The nearest network zone that its request may connect to: the nearest of the zones of the
+        /// responses with a link to it.
         var nearestZone: NetworkZone
-        /// Of what a page needs, how much of it leads there, one needed by the other; of a page, how many
-        /// refreshes.
+        /// For an asset, the length of the chain of assets that need each other up to this one; for a page,
+        /// the number of refreshes up to it.
         var chain: UInt8 = 0
-        /// How many redirects led here.
+        /// The number of redirects that led here.
         let redirects: UInt8
     }
 }
 
-/// URLs by number and back, in little more memory than their text takes: a crawl may discover millions.
+/// A table of URLs by number, and of numbers by URL. It takes little more memory than the text, because a
+/// crawl may discover millions.
 struct URLTable: Sendable {
-    /// Longer ones are not taken.
+    /// The maximum length of a URL in bytes. Longer ones are cut off.
     static let longest = 1 << 20 - 1
     private static let chunkSize = 1 << 20
 
-    /// The texts, one behind the other; no text is in two chunks.
+    /// The texts one after the other. No text spans two chunks.
     private var chunks: [[UInt8]] = []
-    /// Chunk, offset and length of each text: 20, 24 and 20 bits.
+    /// The chunk, offset and length of each text, in 20, 24 and 20 bits.
     private var places: [UInt64] = []
-    /// Numbers by their texts' hashes, each plus one; 0 where none is. A power of two, never more than half
-    /// full.
+    /// A hash table with open addressing: each number plus one by the hash of its text, and 0 in empty slots.
+    /// The size is a power of two, and at most half of the slots are used.
     private var slots = [UInt32](repeating: 0, count: 1024)
 
     var count: Int { places.count }
 
-    /// The number of an URL without a fragment, a new one when it has none yet.
+    /// Returns the number of a URL, which is a new one if the URL is not in the table. The URL must not have
+    /// a fragment.
     mutating func number(of url: WebURL) -> (number: UInt32, isNew: Bool) {
         var href = url.href
         return href.withUTF8 { bytes in
@@ -97,7 +103,7 @@ struct URLTable: Sendable {
         withBytes(number) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Parsed again: what came in as an URL is one.
+    /// Returns the URL parsed anew. Nil only for texts that were cut off.
     func url(_ number: UInt32) -> WebURL? {
         withBytes(number) { WebURL(utf8: Span(_unsafeElements: $0)) }
     }
@@ -126,7 +132,7 @@ struct URLTable: Sendable {
         }
     }
 
-    /// The slot that has the text, or the one where it belongs.
+    /// The slot that has the text, or the empty one where it belongs.
     private func slot(of bytes: UnsafeBufferPointer<UInt8>) -> Int {
         var slot = Self.hash(bytes) & (slots.count - 1)
         while slots[slot] != 0, !has(slots[slot] - 1, bytes) { slot = (slot + 1) & (slots.count - 1) }
@@ -155,15 +161,15 @@ struct URLTable: Sendable {
     }
 }
 
-/// The reasons for which entries were skipped, each kept once: there are few of them, and millions of
-/// entries.
+/// A table of the reasons for which entries were skipped, each stored once: there are few reasons, but
+/// millions of entries.
 struct ReasonTable: Sendable {
     private var reasons: [SkipReason] = []
     private var places: [SkipReason: UInt16] = [:]
-    /// Of the entries for whose reasons no place was left.
+    /// The reasons of entries for which the table was full.
     private var others: [UInt32: SkipReason] = [:]
 
-    /// To be kept with the entry.
+    /// Returns the index to store in the entry.
     mutating func place(of reason: SkipReason, for number: UInt32) -> UInt16 {
         others[number] = nil
         if let known = places[reason] { return known }
@@ -181,14 +187,14 @@ struct ReasonTable: Sendable {
     }
 }
 
-/// Who leads to whom, as far as depths may still change.
+/// The links between entries, by which a smaller depth is passed on.
 struct DepthWays: Sendable {
     private var targets: [UInt32: [Target]] = [:]
 
+    /// An entry to which another one leads.
     struct Target: Sendable, Equatable {
         let number: UInt32
-        /// A link to a page leads one further; a redirect, and what a page needs, are as far away as what
-        /// leads there.
+        /// The difference in depth: 1 for a link to a page, 0 for redirects and assets.
         let distance: UInt16
     }
 
@@ -201,7 +207,7 @@ struct DepthWays: Sendable {
 
 extension FrontierCore {
     func url(_ number: UInt32) -> WebURL {
-        // Only what was an URL came in.
+        // The table contains only URLs, so parsing them again succeeds.
         urls.url(number) ?? .blank
     }
 

@@ -2,23 +2,27 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What the pages of a crawl and their scripts say to loaders of modules, put together.
+/// The module loader configurations in the pages of a crawl and their scripts, and the modules that these
+/// request (for example with RequireJS).
 ///
-/// A configuration belongs to a page, and often stands in another body than the names that need it. So there
-/// is one environment for each page whose bodies say anything. A script belongs to the page that was the
-/// first to lead to it, over other scripts if need be: pages that share a script hardly ever give its names
-/// another meaning, and each script is asked about once, however many pages have it.
+/// A configuration applies to a page, and is often in another body than the names that it resolves. Therefore
+/// each page with a configuration or with names has one environment. A script belongs to the page that led to
+/// it first, possibly through other scripts. Pages that share a script rarely give its names different
+/// meanings, and so its names are resolved for one page only.
+///
+/// A body whose environment has no configuration yet waits with its module names. They are resolved when a
+/// configuration is read, or else by `settle` relative to the page.
 struct LoaderBook: Sendable {
-    /// A body that asks for modules, whose addresses may turn out to be others once more is known.
+    /// A body that requests modules. Their URLs may change when more of the configuration is read.
     private struct Asker {
         let number: UInt32
         let url: WebURL
         let notes: [LoaderNote]
-        /// Its links are not told before somebody has said where modules are.
+        /// Whether its links are withheld until a configuration is read.
         var waits: Bool
     }
 
-    /// Links of one body.
+    /// The links of one body.
     struct Found: Sendable {
         let number: UInt32
         let links: [FoundLink]
@@ -28,30 +32,34 @@ struct LoaderBook: Sendable {
     private var askers: [UInt32: [Asker]] = [:]
     private var askingNumbers: Set<UInt32> = []
     private var waitingCount = 0
-    /// How often the names of a page were read again.
+    /// The number of times that the names of each page were resolved again.
     private var rounds: [UInt32: Int] = [:]
 
+    /// Limits to the memory and time that hostile pages can use.
     private enum Limit {
-        /// More pages with settings of their own than these count for themselves alone.
+        /// The maximum number of pages with an environment that is kept. Above it, each body of a page is
+        /// resolved without the page's other bodies.
         static let environments = 65_536
         static let askers = 16_384
         static let rounds = 32
-        /// A body with more links is not told of again.
+        /// The maximum number of links of a body whose links are kept. Above it, later links are not passed
+        /// to the store.
         static let links = 4096
     }
 
-    /// What the store was told of bodies to which more may come.
+    /// The links that the store has of each body to which more links may be added.
     private var links: [UInt32: NewLinks] = [:]
 
-    /// There are names of which nobody has said where they lead.
+    /// Whether names wait for a configuration.
     var hasOpenNames: Bool { waitingCount > 0 }
 
-    /// Whether this is the page of its scripts.
+    /// Whether the entry is a page with an environment.
     func knows(_ number: UInt32) -> Bool { environments[number] != nil }
 
-    /// Takes in what a body says. Gives what follows for it, which is the last one, and for those before.
+    /// Reads what a body says, and returns the links that follow: first those of earlier bodies of the page,
+    /// and then those of this one.
     ///
-    /// - Parameter document: the page it belongs to, with the base of that.
+    /// - Parameter document: the page to which the body belongs, with its base URL.
     mutating func read(
         _ notes: [LoaderNote], of number: UInt32, at url: WebURL, document: (number: UInt32, base: WebURL)
     ) -> [Found] {
@@ -77,10 +85,10 @@ struct LoaderBook: Sendable {
         return found
     }
 
-    /// What the store was told of a body; nil where nothing more was expected.
+    /// Removes and returns the links that the store has of a body; nil if they were not kept.
     mutating func takeLinks(of number: UInt32) -> NewLinks? { links.removeValue(forKey: number) }
 
-    /// Keeps what the store is told of a body that asks for modules.
+    /// Keeps the links that the store has of a body, if it requests modules.
     mutating func keep(_ told: NewLinks, of number: UInt32) {
         guard askingNumbers.contains(number),
             told.pages.count + told.assets.count + told.guesses.count <= Limit.links
@@ -88,7 +96,7 @@ struct LoaderBook: Sendable {
         links[number] = told.withoutTexts
     }
 
-    /// The names of a page with what has just been said of them.
+    /// Resolves all names of a page again after a change of its configuration.
     private mutating func readAgain(_ document: UInt32, _ environment: LoaderEnvironment) -> [Found] {
         guard let known = askers[document], rounds[document, default: 0] < Limit.rounds else { return [] }
         rounds[document, default: 0] += 1
@@ -101,7 +109,7 @@ struct LoaderBook: Sendable {
         }
     }
 
-    /// Nothing more comes that could say where modules are: then they are beside the page.
+    /// Resolves the waiting names relative to their page, because no configuration was found.
     mutating func settle() -> [Found] {
         var found: [Found] = []
         for (document, known) in askers.sorted(by: { $0.key < $1.key }) {
@@ -119,7 +127,8 @@ struct LoaderBook: Sendable {
 }
 
 extension NewLinks {
-    /// As it is told once more: the store knows the numbers.
+    /// A copy for the second time that the store is given the links: it knows their numbers, and needs no
+    /// URLs.
     fileprivate var withoutTexts: NewLinks {
         func known(_ targets: [Target]) -> [Target] { targets.map { Target(href: nil, number: $0.number) } }
         var links = NewLinks(from: Target(href: nil, number: source.number))
@@ -129,14 +138,14 @@ extension NewLinks {
 }
 
 extension LoaderNote {
-    /// Whether a loader and its configuration decide where it leads.
+    /// Whether a loader and its configuration decide which URL this is.
     fileprivate var needsLoader: Bool { kind == .request || kind == .dependency || kind == .resource }
 }
 
 extension FoundLink {
     fileprivate init(_ link: LoaderEnvironment.Link) {
         let role = Frontier.Role(link.kind) ?? .asset
-        // What a loader asks for it shows nowhere: it is needed, whatever it is.
+        // Loaders do not navigate, so that everything they request is an asset.
         self.init(
             url: link.url.key, role: role == .page ? .asset : role, isGuess: link.isGuess,
             isCORS: link.kind.isCORS([]))
@@ -146,14 +155,14 @@ extension FoundLink {
 // MARK: - In the frontier
 
 extension FrontierCore {
-    /// What loaders make of what a body says: links of its own come first, then those of others.
+    /// The links that loaders request because of a scanned body: its own, and further ones of earlier bodies.
     mutating func loaded(_ result: ScanResult) -> (own: [FoundLink], others: [LoaderBook.Found]) {
         guard !result.notes.isEmpty else { return ([], []) }
         let url = url(result.number)
         let document = document(of: result.number)
         let base = document == result.number ? result.base ?? url : self.url(document)
         let found = loaders.read(result.notes, of: result.number, at: url, document: (document, base))
-        // Some of the names are addresses, which the scan found as well.
+        // Some of the names are URLs, which the scan has found as well.
         let known = Set(
             result.links.map { link in
                 switch link.target {
@@ -167,7 +176,7 @@ extension FrontierCore {
         return (own, found.filter { $0.number != result.number })
     }
 
-    /// The page that a script belongs to, by who led there first.
+    /// The page to which a script belongs, found by following the referrers.
     private func document(of number: UInt32) -> UInt32 {
         var place = number
         if records[Int(number)].flags.contains(.isDocument) || loaders.knows(number) { return number }

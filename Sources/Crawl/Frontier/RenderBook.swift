@@ -3,8 +3,8 @@ package import Web
 
 /// Which pages are rendered in a browser, to find the requests of their scripts.
 public enum RenderMode: String, Sendable, CaseIterable {
-    /// A few pages of each URL pattern whose scripts could not be analysed, and more of them while rendering finds
-    /// new URLs.
+    /// A few pages of each URL pattern whose scripts could not be analysed, and more of them while rendering
+    /// finds new URLs.
     case auto
     /// Every page.
     case always
@@ -12,83 +12,97 @@ public enum RenderMode: String, Sendable, CaseIterable {
     case never
 }
 
-/// Which pages of a crawl are rendered: of each pattern of pages a few, where a scan saw something that it
-/// could not read, and further ones as long as rendering brings what no scan found.
+/// The decisions about which pages of a crawl are rendered.
+///
+/// Pages are grouped into patterns of similar URLs. In automatic mode a few pages of each pattern are
+/// rendered if a scan found scripts that it could not analyse, and more of them while rendering finds URLs
+/// that no scan had found.
+///
+/// A page is added with `addPage` after its scan, and its assets with `addPart`. In automatic mode, rendering
+/// starts when `settle` is called, after all requests and scans have ended: it decides which patterns have a
+/// reason to be rendered. The exceptions are early pages, at most one per pattern, for which the time is used
+/// while requests still run, and patterns for which rendering has already found something. `next` and
+/// `nextEarly` count a page as running until `rendered` is called. A page that had to leave before all its
+/// requests were answered is rendered once more. `end` stops rendering for good.
 package struct RenderBook: Sendable {
-    /// What a browser found of one page.
+    /// The number of URLs that rendering one page found.
     struct Found: Sendable {
-        /// What the page asked for and no scan had found.
+        /// Assets that the page requested and no scan had found.
         var assets = 0
-        /// Pages that it leads to and no scan had found.
+        /// Pages that it links to and no scan had found.
         var pages = 0
 
         var isNothing: Bool { assets == 0 && pages == 0 }
     }
 
-    /// Pages whose addresses look alike.
+    /// A group of pages with similar URLs.
     struct Pattern: Sendable {
         let text: String
         fileprivate let host: Int
-        /// Its pages have one name, and stand in several folders: `/runs/…/log`. What a page of it is like, a
-        /// page of another name does not tell.
+        /// Whether this is a view: a group of pages that have the same last path component in several
+        /// folders, such as `/runs/…/log`. Pages with another name may be different.
         fileprivate var isView = false
-        /// The first page of each name, in which folder; they are no views of a pattern with too many names.
+        /// The first page of each name, with its folder. A pattern with too many names gets no views for the
+        /// rest.
         fileprivate var names: [String: (page: UInt32, folder: Substring)] = [:]
+        /// The views by name, as indices into `patterns`.
         fileprivate var views: [String: Int] = [:]
-        /// Of the scans of its pages, which count for those alone, and of what its pages need.
+        /// The reasons found in pages of this pattern, and those found in their assets.
         fileprivate var ownReasons: RenderReasons = []
         fileprivate var sharedReasons: RenderReasons = []
         var reasons: RenderReasons { ownReasons.union(sharedReasons) }
-        /// Those that were seen.
+        /// The number of pages that were added.
         var pageCount = 0
         var renderedCount = 0
         var assets = 0
         var pages = 0
-        /// Pages that did not come to rest.
+        /// The number of pages that did not become idle in time.
         var unfinished = 0
-        /// It brought something in the last snapshot.
+        /// Whether rendering found something in the last snapshot.
         fileprivate(set) var isKnown = false
-        /// An earlier snapshot has looked at pages of it, in the same way.
+        /// Whether an earlier snapshot rendered pages of this pattern in the same way.
         fileprivate(set) var wasLookedAt = false
-        /// Something that its pages need is another than in an earlier snapshot.
+        /// Whether an asset that its pages need differs from that in an earlier snapshot.
         fileprivate var hasNews = false
-        /// What is as it was need not be looked at again.
+        /// Whether this or an earlier snapshot has rendered pages of it.
         var isLookedAt: Bool { renderedCount > 0 || wasLookedAt }
-        /// Of its pages that are as they were, what each needs.
+        /// Pages that have not changed since an earlier snapshot, with their assets.
         fileprivate var recalled: [(page: UInt32, needs: [UInt32])] = []
-        /// Its first pages may be rendered.
+        /// Whether `settle` has found a reason to render its pages.
         fileprivate var isReleased = false
         fileprivate var bringingCount = 0
-        /// Pages that came, and those that are as an earlier snapshot has them: what is new of them was found
-        /// then, unless it is new.
+        /// The new and the unchanged pages, in this order. What rendering would find in the latter was found
+        /// by the earlier snapshot, unless an asset has changed.
         fileprivate var lines = [Line(), Line()]
-        /// What its pages need, as far as that may be scripts.
+        /// The assets of its pages, as far as they may be scripts.
         fileprivate var needs: Set<UInt32> = []
 
-        /// As many pages in a row may bring nothing before no further one is rendered.
+        /// The maximum number of pages in a row for which rendering finds nothing. After that, no further
+        /// page is rendered.
         fileprivate var patience: Int {
             (isView ? RenderBook.fewPagesOfView : RenderBook.fewPages) + min(bringingCount, 7)
         }
 
+        /// The new or the unchanged pages of a pattern.
         fileprivate struct Line {
-            /// Pages that have a reason of their own, and those that only need what has one.
+            /// Pages that have reasons of their own, and other pages, of which only an asset may have one.
             var own = Queue()
             var others = Queue()
             var runningCount = 0
-            /// How many pages have brought nothing since one did.
+            /// The number of pages since the last one for which rendering found something.
             var quietCount = 0
         }
-        /// Rendering a page of it is known to bring something.
+        /// Whether rendering has found something.
         var isWorthIt: Bool { bringingCount > 0 }
-        /// So many pages have brought nothing that no further one is expected to.
+        /// Whether no further page is rendered because rendering the last ones found nothing.
         fileprivate var isGivenUp: Bool {
             lines.allSatisfy { $0.quietCount >= patience || $0.own.pages.isEmpty && $0.others.pages.isEmpty }
         }
-        /// How many pages in a row did not come to rest, and brought nothing.
+        /// The number of pages in a row that did not become idle and for which rendering found nothing.
         fileprivate var restlessCount = 0
     }
 
-    /// In the order in which they came.
+    /// A first-in, first-out queue of pages.
     fileprivate struct Queue {
         private(set) var pages: [UInt32] = []
         private var head = 0
@@ -97,7 +111,7 @@ package struct RenderBook: Sendable {
 
         mutating func append(_ page: UInt32) { pages.append(page) }
 
-        /// False where it is not in line, or not any more.
+        /// Removes a page. Returns false if it is not in the queue.
         mutating func remove(_ page: UInt32) -> Bool {
             guard let place = pages[head...].firstIndex(of: page) else { return false }
             pages.remove(at: place)
@@ -111,21 +125,23 @@ package struct RenderBook: Sendable {
         }
     }
 
-    /// The first page of each pattern that has a reason of its own is shown while others still come: that
-    /// takes a browser's time out of the end.
+    /// The pages that are rendered before all requests have ended: the first page of each pattern that has
+    /// reasons of its own. This shortens the time for rendering at the end of the crawl.
     private struct Early {
-        /// Those that wait for what they need.
+        /// Pages that wait for the assets that they need.
         var waiting: [(page: UInt32, needs: [UInt32])] = []
+        /// The early pages that have started.
         var pages: Set<UInt32> = []
-        /// What they were the first to find, by whom; a scan may find it still.
+        /// URLs that an early page was the first to request or link to, with the page. They do not count if a
+        /// scan finds them later.
         var found: [UInt32: UInt32] = [:]
-        /// Those that are to be shown once more, when everything has come.
+        /// Pages to be rendered again after `settle`.
         var again: [(page: UInt32, needs: [UInt32])] = []
     }
 
-    /// What rendering pages of a host brought.
+    /// The results of rendering pages of one host.
     private struct Host {
-        /// Patterns with a reason of their own.
+        /// The number of patterns whose pages have reasons of their own.
         var kinds = 0
         var hasBrought = false
         var quietCount = 0
@@ -133,55 +149,60 @@ package struct RenderBook: Sendable {
     }
 
     let mode: RenderMode
-    /// How many pages are shown at once.
+    /// The maximum number of pages that are rendered at the same time.
     let tabs: Int
     private(set) var patterns: [Pattern] = []
     private var places: [String: Int] = [:]
     private var hosts: [Host] = []
     private var hostPlaces: [String: Int] = [:]
-    /// The pattern of a page, and its line there.
+    /// The pattern of each page as an index into `patterns`, and its line there: 0 for new, 1 for unchanged
+    /// pages.
     private var patternOf: [UInt32: (place: Int, line: Int)] = [:]
-    /// Scripts and the like that a scan could not read through.
+    /// The reasons found in scripts and other assets.
     private var reasons: [UInt32: RenderReasons] = [:]
-    /// What scripts need.
+    /// The assets that scripts need.
     private var needs: [UInt32: [UInt32]] = [:]
+    /// Whether `reasons`, `needs`, `new` or the needs of a pattern have changed since `spreadReasons` ran.
     private var isNews = false
-    /// What pages need and an earlier snapshot does not have, or has in another way.
+    /// Assets that are new, or differ from those in an earlier snapshot.
     private var new: Set<UInt32> = []
-    /// Something has come since it was last asked which patterns have a reason.
+    /// Whether pages or assets were added since the last call of `settle`.
     private(set) var isUnsettled = false
-    /// False where it is known that no pattern has a page that is due: patterns are many, and this is asked
-    /// on each turn of a crawl.
+    /// False if no pattern can have a page that is due. There are many patterns, and the crawl asks on each
+    /// turn.
     private var mayBeDue = false
-    /// Pages that are shown once more when what they waited for is there.
+    /// Pages to be rendered once more when the assets for which they waited are available.
     private var again: [(page: UInt32, needs: [UInt32])] = []
-    /// Pages that are as they were, and are rendered whatever others brought: what they alone need is
-    /// another, or they sent something, whose answer may be.
+    /// Unchanged pages that are rendered regardless of the results for other pages: an asset that few pages
+    /// need has changed, or they sent a request whose response may have changed.
     private var owed: [UInt32] = []
     private var wereOwed: Set<UInt32> = []
     private var hasSettled = false
     private var wereAgain: Set<UInt32> = []
     private var early = Early()
     private(set) var runningCount = 0
-    /// There is no browser, or no time left.
+    /// Whether rendering has ended because there is no browser.
     private(set) var isOver = false
-    /// Patterns that brought something in the last snapshot, and those that were looked at by earlier ones.
+    /// Patterns for which rendering found something in the last snapshot, and those rendered by earlier
+    /// snapshots.
     private let known: Set<String>
     private let lookedAt: Set<String>
-    /// Pages that sent something when they were rendered by an earlier snapshot.
+    /// Pages that sent a request (other than GET) when an earlier snapshot rendered them.
     private var senders: Set<UInt32> = []
 
-    /// The first pages of a pattern.
+    /// The number of pages of a pattern that are rendered before it is given up because rendering found
+    /// nothing.
     static let fewPages = 3
-    /// Of each view: what its pattern has a reason for, it may have none for.
+    /// The same for a view. There are many views, and the reason that their pattern has may not apply to
+    /// them.
     static let fewPagesOfView = 2
     private static let mostViews = 16
     private static let mostNames = 512
-    /// Where so many pages of a host have brought nothing, no pattern of it is looked at any more. Of a collection of many
-    /// things each is another one.
+    /// The number of pages of a host for which rendering finds nothing before all its patterns are given up.
+    /// It is higher for hosts with many patterns, since those differ.
     static func fewPagesOfHost(kinds: Int) -> Int { max(12, min(kinds / 2, 60)) }
     private static let mostPatterns = 4096
-    /// Of what pages of one pattern need, and of what scripts do.
+    /// The maximum number of assets recorded for each pattern, and for each script.
     private static let mostNeeds = 4096
     private static let mostNeedsOfScript = 64
     private static let mostScripts = 65_536
@@ -197,11 +218,11 @@ package struct RenderBook: Sendable {
 
     var isOn: Bool { mode != .never && !isOver }
 
-    // MARK: - What is known of bodies
+    // MARK: - Adding pages and assets
 
-    /// A document came that a person may go to.
+    /// Adds a page after its scan.
     ///
-    /// - Parameter isRecalled: it is as an earlier snapshot has it.
+    /// - Parameter isRecalled: whether the page has not changed since an earlier snapshot.
     mutating func addPage(
         _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
     ) {
@@ -234,14 +255,16 @@ package struct RenderBook: Sendable {
         }
     }
 
-    /// An earlier snapshot saw the page send something. Told before the page is added.
+    /// Notes that the page sent a request when an earlier snapshot rendered it. Must be called before
+    /// `addPage`.
     mutating func isSender(_ page: UInt32) {
         if isOn { senders.insert(page) }
     }
 
-    /// What a page needs came.
+    /// Adds an asset after its scan.
     ///
-    /// - Parameter isRecalled: it is as an earlier snapshot has it, or does not matter to scripts.
+    /// - Parameter isRecalled: whether it has not changed since an earlier snapshot, or cannot affect
+    ///   scripts.
     mutating func addPart(
         _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
     ) {
@@ -259,13 +282,13 @@ package struct RenderBook: Sendable {
         }
     }
 
-    /// Whether its words are still to come: a page of this pattern may be rendered.
+    /// Whether the page's text may change because pages of its pattern may be rendered.
     func mayRender(_ url: WebURL) -> Bool {
         guard isOn else { return false }
         return places[Self.pattern(of: url)].map { !patterns[$0].isGivenUp } ?? true
     }
 
-    /// Whether the page is one of those that hardly ever come to rest: it gets less time.
+    /// Whether pages of this pattern rarely become idle, so that they get less time.
     func isRestless(_ number: UInt32) -> Bool {
         patternOf[number].map { patterns[$0.place].restlessCount >= Self.fewPages } ?? false
     }
@@ -290,7 +313,8 @@ package struct RenderBook: Sendable {
         return patterns.count - 1
     }
 
-    /// Where a page of the pattern counts: with those of its own name, once these stand in several folders.
+    /// Returns the pattern to which the page counts: the view of its name, once pages of that name are in
+    /// several folders, and else the pattern itself.
     private mutating func view(of url: WebURL, _ page: UInt32, in place: Int) -> Int {
         guard mode == .auto, let end = url.path.dropLast(url.path.hasSuffix("/") ? 1 : 0).lastIndex(of: "/")
         else { return place }
@@ -316,7 +340,7 @@ package struct RenderBook: Sendable {
         return number
     }
 
-    /// A page that was not shown yet belongs to its view from then on.
+    /// Moves a page that was not rendered yet to its view.
     private mutating func move(_ page: UInt32, from place: Int, to view: Int) {
         guard let line = patternOf[page]?.line else { return }
         if patterns[place].lines[line].own.remove(page) {
@@ -333,11 +357,12 @@ package struct RenderBook: Sendable {
         patterns[place].recalled.removeAll { $0.page == page }
     }
 
-    /// The folder, as far as its first two names tell it, with the kind of the file:
-    /// `example.com/docs/guide/*.html`. Numbers are names of things, and no folders: `example.com/runs/…/*`.
+    /// The pattern of a URL: its host, the first two folders and the file extension, such as
+    /// `example.com/docs/guide/*.html`. Numbers are replaced, since they are names of objects and not of
+    /// folders: `example.com/runs/…/*`.
     package static func pattern(of url: WebURL) -> String { pattern(of: url, isNamed: false) }
 
-    /// - Parameter isNamed: with the last name as it is.
+    /// - Parameter isNamed: whether the last path component is included as it is.
     private static func pattern(of url: WebURL, isNamed: Bool) -> String {
         var names = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         let last = names.popLast() ?? ""
@@ -350,7 +375,7 @@ package struct RenderBook: Sendable {
         if let folder { text += "/\(folder)" }
         text += "/" + (isNamed ? String(last) : last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")")
         if let query = url.query, !query.isEmpty {
-            // What has no name may be anything.
+            // A query item without a name may be any value.
             let keys = Set(
                 query.split(separator: "&").map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" }
             )
@@ -360,7 +385,7 @@ package struct RenderBook: Sendable {
         return text
     }
 
-    /// Digits, or a long one of base 16, as they are given out.
+    /// Whether the path component is a decimal number, or a long hexadecimal one such as an identifier.
     private static func isNumber(_ name: Substring) -> Bool {
         let name = name.utf8
         if name.allSatisfy(\.isASCIIDigit) { return !name.isEmpty }
@@ -369,11 +394,12 @@ package struct RenderBook: Sendable {
             && name.allSatisfy { $0 == dash || $0.isASCIIDigit || 0x61...0x66 ~= $0 | 0x20 }
     }
 
-    // MARK: - Which is next
+    // MARK: - Choosing the next page
 
-    /// The next page to render.
+    /// Returns the next page to render and counts it as running; nil if none is due or the maximum is
+    /// running.
     ///
-    /// - Parameter isThere: whether something that a page waited for came, or never will.
+    /// - Parameter isThere: whether an asset for which a page waited was fetched, or will not be waited for.
     mutating func next(_ isThere: (UInt32) -> Bool = { _ in true }) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
         let number: UInt32
@@ -394,9 +420,9 @@ package struct RenderBook: Sendable {
         return number
     }
 
-    /// The next page that is shown before everything has come.
+    /// Returns the next page to render while requests are still running, and counts it as running.
     ///
-    /// - Parameter isThere: whether something that a page needs came, or never will.
+    /// - Parameter isThere: whether an asset that a page needs was fetched, or will not be waited for.
     mutating func nextEarly(_ isThere: (UInt32) -> Bool) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
         func isReady(_ needs: [UInt32]) -> Bool {
@@ -419,17 +445,18 @@ package struct RenderBook: Sendable {
 
     func isEarly(_ page: UInt32) -> Bool { early.pages.contains(page) }
 
-    /// A page that is shown early was the first to find it.
+    /// Notes that an early page was the first to find the entry.
     mutating func isFound(_ number: UInt32, byEarly page: UInt32) { early.found[number] = page }
 
-    /// A scan found it.
+    /// Notes that a scan has found the entry.
     mutating func isScanned(_ number: UInt32) {
         if !early.found.isEmpty { early.found[number] = nil }
     }
 
-    /// Counts for early pages what no scan has found.
+    /// Counts the URLs that only early pages have found, and schedules those pages that must be rendered
+    /// again.
     ///
-    /// - Parameter value: what it counts for.
+    /// - Parameter value: the count for one entry.
     private mutating func settleEarly(_ value: (UInt32) -> Found) {
         var brought: [UInt32: Found] = [:]
         for (number, page) in early.found where !value(number).isNothing {
@@ -450,19 +477,19 @@ package struct RenderBook: Sendable {
         early = Early()
     }
 
-    /// No page is rendered, and none is due.
+    /// Whether no page is running or due.
     var isIdle: Bool {
         runningCount == 0
             && (!isOn || again.isEmpty && (owed.isEmpty || !hasSettled) && (!mayBeDue || due == nil))
     }
 
-    /// Pages that may be rendered were not.
+    /// Whether there are pages that might still be rendered.
     var isCut: Bool { isOn && (isUnsettled || !isIdle) }
 
-    /// Everything else has come: a browser is answered at once now, and it is known which patterns have a
-    /// reason.
+    /// Decides which patterns have a reason to be rendered. To be called when all requests and scans have
+    /// ended: the requests of a rendered page are then answered at once.
     ///
-    /// - Parameter value: what something that a page found counts for.
+    /// - Parameter value: the count for an entry that an early page found.
     mutating func settle(_ value: (UInt32) -> Found = { _ in Found() }) {
         (isUnsettled, mayBeDue, hasSettled) = (false, true, true)
         settleEarly(value)
@@ -488,8 +515,8 @@ package struct RenderBook: Sendable {
         if wereOwed.insert(page).inserted { owed.append(page) }
     }
 
-    /// What many need and is another may matter to all of them: of those some are looked at, as of any. What
-    /// few need matters to those.
+    /// Schedules the unchanged pages of a pattern for which a few pages need an asset that has changed. If
+    /// many need it, a few of them are rendered like new pages.
     private mutating func oweChanged(_ place: Int) {
         var counts: [UInt32: Int] = [:]
         for (_, needs) in patterns[place].recalled {
@@ -512,19 +539,19 @@ package struct RenderBook: Sendable {
         let pattern = patterns[place]
         let pages = pattern.lines[line]
         if mode == .always { return !pages.own.isEmpty || !pages.others.isEmpty }
-        // An earlier snapshot knows what comes of pages that are as it has them.
+        // The earlier snapshot knows the result for unchanged pages.
         if line == 1, pattern.wasLookedAt, !pattern.hasNews { return false }
         guard pattern.isReleased || pattern.isWorthIt,
             !pages.own.isEmpty || !pages.others.isEmpty && (pattern.isKnown || !pattern.sharedReasons.isEmpty)
         else { return false }
         let host = hosts[pattern.host]
-        // Those that run may all bring nothing.
+        // Rendering may find nothing for any of the running pages.
         return pages.quietCount + pages.runningCount < pattern.patience
             && (host.hasBrought || pattern.isKnown
                 || host.quietCount + host.runningCount < Self.fewPagesOfHost(kinds: host.kinds))
     }
 
-    /// What is said of a script counts for all pages that need it, be it by way of other scripts.
+    /// Applies the reasons of an asset to all patterns whose pages need it, also by way of other scripts.
     private mutating func spreadReasons() {
         isNews = false
         guard !reasons.isEmpty || !new.isEmpty else { return }
@@ -538,9 +565,12 @@ package struct RenderBook: Sendable {
         }
     }
 
-    // MARK: - What came of it
+    // MARK: - Results
 
-    /// - Parameter needs: what it asked for and had not come when it was left: then it is shown once more.
+    /// Handles a rendered page.
+    ///
+    /// - Parameter needs: entries that the page requested and that were not fetched when its time was over.
+    ///   The first time, the page is then scheduled to be rendered again.
     mutating func rendered(_ number: UInt32, _ found: Found, isWhole: Bool, waitsFor needs: [UInt32] = []) {
         runningCount -= 1
         mayBeDue = true
@@ -568,11 +598,12 @@ package struct RenderBook: Sendable {
         }
     }
 
-    /// It is shown once more.
+    /// Whether the page is scheduled to be rendered again.
     func isOwedAnotherLook(_ page: UInt32) -> Bool {
         isOn && (again.contains { $0.page == page } || early.again.contains { $0.page == page })
     }
 
+    /// Stops rendering for the rest of the crawl.
     mutating func end() {
         isOver = true
     }
