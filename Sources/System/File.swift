@@ -1,14 +1,16 @@
 internal import Glibc
 
-/// An open file, closed when it goes. It belongs to one thread.
+/// An open file, closed when the value is destroyed. It belongs to one thread.
 ///
-/// Calls that the system interrupts go on; each gives its whole result or fails.
+/// Interrupted system calls are repeated. Reads and writes are complete unless they throw.
 package struct File: ~Copyable {
     package let path: String
     package private(set) var descriptor: Int32
 
-    /// Opens a file; no program that is started meanwhile has it open too. `O_CREAT` makes one that is nobody
-    /// else's.
+    /// Opens a file. Child processes do not inherit the descriptor. With `O_CREAT` and the default mode, only
+    /// this user can access a new file.
+    ///
+    /// - Parameter doing: the verb for the error message; "open" or "create" by default.
     package init(_ path: String, _ flags: Int32, mode: UInt32 = 0o600, doing: String? = nil)
         throws(SystemError)
     {
@@ -19,7 +21,8 @@ package struct File: ~Copyable {
         }
     }
 
-    /// Makes a file of a name that nothing else has: its beginning, and six characters that are drawn.
+    /// Creates a file with a unique name: `beginning`, a hyphen and six random characters. Only this user can
+    /// access it.
     package init(temporaryIn folder: String, named beginning: String) throws(SystemError) {
         var template = Array("\(folder)/\(beginning)-XXXXXX".utf8CString)
         descriptor = mkstemp(&template)
@@ -32,7 +35,7 @@ package struct File: ~Copyable {
         if descriptor >= 0 { _ = Glibc.close(descriptor) }
     }
 
-    /// Nil where it cannot be asked.
+    /// The size of the file; nil if the system cannot tell.
     package var byteCount: Int? {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? Int(status.st_size) : nil
@@ -40,7 +43,7 @@ package struct File: ~Copyable {
 
     // MARK: - Reading
 
-    /// What is left of it, but not more than so many bytes.
+    /// Reads from the current position to the end of the file, but at most `limit` bytes.
     package func read(atMost limit: Int) throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         try eachPiece(of: min(limit, 64 * 1024)) { piece in
@@ -50,7 +53,8 @@ package struct File: ~Copyable {
         return bytes
     }
 
-    /// So many bytes from there on, fewer where the file ends before.
+    /// Reads `byteCount` bytes from the offset `start`; fewer if the file ends before that. Does not move the
+    /// current position.
     package func read(from start: Int64, byteCount: Int) throws(SystemError) -> [UInt8] {
         var code: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
@@ -65,7 +69,8 @@ package struct File: ~Copyable {
         return bytes
     }
 
-    /// Hands over what is left of it in pieces, until `take` says false. Whether all of it was taken.
+    /// Reads the rest of the file in pieces of at most `byteCount` bytes and passes them to `take`, until
+    /// that returns false. Returns whether the end was reached.
     @discardableResult
     package func eachPiece(
         of byteCount: Int = 256 * 1024, _ take: (Span<UInt8>) -> Bool
@@ -95,6 +100,7 @@ package struct File: ~Copyable {
         try check(Self.write(bytes, to: descriptor))
     }
 
+    /// Writes the bytes at the offset `start`. Does not move the current position.
     package func write(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
         var code: Int32 = 0
         bytes.withUnsafeBytes { bytes in
@@ -112,7 +118,7 @@ package struct File: ~Copyable {
         guard code == 0 else { throw SystemError(code, doing: "write to", path) }
     }
 
-    /// Writes all of it to a descriptor, however slow the reader. Gives the number of the error, 0 for none.
+    /// Writes all bytes to a descriptor, and waits if it is non-blocking. Returns the error number, or 0.
     package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
         var written = 0
         while written < bytes.count {
@@ -122,7 +128,7 @@ package struct File: ~Copyable {
             if count >= 0 {
                 written += count
             } else if code == EAGAIN {
-                // Another program made the pipe or terminal that we share non-blocking.
+                // Another program may have made the pipe or terminal that we share non-blocking.
                 var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&wait, 1, -1)
             } else if code != EINTR {
@@ -132,17 +138,18 @@ package struct File: ~Copyable {
         return 0
     }
 
-    /// What was written stays, even after a power cut; what only tells of the file, like its times, may not.
+    /// Makes the written data survive a power cut. Metadata that is not needed to read it, such as times, may
+    /// be lost.
     package func syncData() throws(SystemError) {
         guard fdatasync(descriptor) == 0 else { throw SystemError(errno, doing: "sync", path) }
     }
 
-    /// All of it stays, even after a power cut.
+    /// Makes the data and the metadata of the file survive a power cut.
     package func sync() throws(SystemError) {
         guard fsync(descriptor) == 0 else { throw SystemError(errno, doing: "sync", path) }
     }
 
-    /// Closes it, which is when some file systems say that bytes were not written.
+    /// Closes the file. Throws if the file system reports only now that bytes were not written.
     package consuming func close() throws(SystemError) {
         let (path, code) = (path, Glibc.close(descriptor) == 0 ? 0 : errno)
         descriptor = -1
@@ -150,18 +157,18 @@ package struct File: ~Copyable {
     }
 }
 
-/// Two ends of which one is read and the other one written.
+/// The two ends of a pipe. Child processes do not inherit them.
 package struct Pipe: Sendable {
     package let reading: Int32
     package let writing: Int32
 
-    /// Both are the caller's to close.
+    /// Creates a pipe. The caller must close both ends.
     package init(doing: String = "create", _ subject: String = "a pipe") throws(SystemError) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
             throw SystemError(errno, doing: doing, subject, advice: "close other programs, then try again")
         }
-        // Fails only for what is no descriptor.
+        // This can fail only for an invalid descriptor.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         (reading, writing) = (ends[0], ends[1])
     }

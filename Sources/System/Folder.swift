@@ -1,22 +1,23 @@
 internal import Glibc
 
-/// Folders as they stand on the disk.
+/// Operations on folders of the file system.
 package enum Folder {
-    /// Whether a folder stands there, or a link to one.
+    /// Whether there is a folder at the path, or a symbolic link to one.
     package static func isThere(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// The whole path, without links and dots; as it is where nothing stands there.
+    /// Returns the absolute path without symbolic links and dots; the path unchanged if it does not exist.
     package static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
         return String(cString: real)
     }
 
-    /// What is in it, without order; nil when it cannot be opened, of which `errno` tells. One is open at a
-    /// time.
+    /// Returns the names of the folder's entries in no particular order; nil if it cannot be opened, with the
+    /// reason in `errno`. The folder is closed before this returns, so that recursion needs only one
+    /// descriptor.
     package static func names(in path: String) -> [[UInt8]]? {
         guard let entries = opendir(path) else { return nil }
         defer { closedir(entries) }
@@ -28,8 +29,8 @@ package enum Folder {
         return names
     }
 
-    /// Makes it with those above it, so that nobody else gets into what is made. One that is there has to be
-    /// a folder that may be written to.
+    /// Creates a folder and its missing parents, with access for this user only. Throws if the path exists
+    /// but is not a writable folder.
     package static func make(_ path: String) throws(SystemError) {
         var end = path.startIndex
         repeat {
@@ -51,8 +52,8 @@ package enum Folder {
         }
     }
 
-    /// Makes one for a while, where TMPDIR says, and nobody else gets into it. Its name is its beginning, and
-    /// six characters that are drawn.
+    /// Creates a temporary folder in TMPDIR, or in /tmp if TMPDIR is not set, with access for this user only.
+    /// Its name is `beginning`, a hyphen and six random characters.
     package static func makeTemporary(named beginning: String) throws(SystemError) -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/\(beginning)-XXXXXX".utf8CString)
@@ -64,10 +65,10 @@ package enum Folder {
         return template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }
 
-    /// Removes a file, or a folder with everything in it; what cannot be removed stays. A link is taken away,
-    /// not followed.
+    /// Removes a file, or a folder with its contents. Does not follow symbolic links. Ignores entries that
+    /// cannot be removed.
     package static func remove(_ path: String) {
-        // `remove` takes files and empty folders.
+        // `Glibc.remove` removes files and empty folders.
         guard Glibc.remove(path) != 0, errno == ENOTEMPTY || errno == EEXIST else { return }
         for name in names(in: path) ?? [] { remove(path + "/" + String(decoding: name, as: UTF8.self)) }
         _ = Glibc.remove(path)

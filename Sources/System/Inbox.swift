@@ -1,7 +1,9 @@
-/// What threads leave for another one, in the order in which it came. Any thread may put and take.
+/// A queue of messages to a thread. Any thread may put and take messages.
 package final class Inbox<Message: Sendable>: Sendable {
+    /// The state under the lock.
     private struct State {
-        /// Nil where one has been taken, so that it goes when its taker is done with it.
+        /// The messages from `head` on are in the queue. Those before it are nil, so that the queue does not
+        /// retain them.
         var messages: [Message?] = []
         var head = 0
         var isClosed = false
@@ -10,12 +12,12 @@ package final class Inbox<Message: Sendable>: Sendable {
     private let state = Monitor(State())
     private let wake: @Sendable () -> Void
 
-    /// - Parameter wake: called when there is something again after all was taken, by whoever puts it.
+    /// - Parameter wake: called by the thread that puts a message into the empty queue.
     package init(wake: @escaping @Sendable () -> Void = {}) {
         self.wake = wake
     }
 
-    /// False when the inbox is closed: then nothing is put into it.
+    /// Appends a message. Returns false, and does nothing, if the inbox is closed.
     @discardableResult
     package func put(_ message: Message) -> Bool {
         let (isPut, isFirst) = state.change { state in
@@ -27,7 +29,7 @@ package final class Inbox<Message: Sendable>: Sendable {
         return isPut
     }
 
-    /// Waits for the next one; nil when the inbox is closed and nothing is left.
+    /// Waits for a message and returns it; nil if the inbox is closed and empty.
     package func next() -> Message? {
         state.wait { state in
             guard state.head < state.messages.count else {
@@ -40,7 +42,8 @@ package final class Inbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// The next one, waited for so long at most; nil when there is none, or the inbox is closed and empty.
+    /// Waits at most `time` for a message and returns it; nil if there is none, or if the inbox is closed and
+    /// empty.
     package func next(atMost time: Duration) -> Message? {
         let found: Message?? = state.wait(atMost: time) { state -> Message?? in
             guard state.head < state.messages.count else { return state.isClosed ? .some(nil) : nil }
@@ -50,7 +53,7 @@ package final class Inbox<Message: Sendable>: Sendable {
         return found ?? nil
     }
 
-    /// All that is there, without waiting.
+    /// Returns all messages in the queue, without waiting.
     package func takeAll() -> [Message] {
         state.change { state in
             guard state.head < state.messages.count else { return [] }
@@ -58,12 +61,12 @@ package final class Inbox<Message: Sendable>: Sendable {
                 state.messages = []
                 state.head = 0
             }
-            // No key path: it would be made anew each time.
+            // A closure, because a key path would be created anew on each call.
             return state.messages[state.head...].compactMap { $0 }
         }
     }
 
-    /// Nothing more is put from here on; what is there is still taken.
+    /// Closes the inbox: no more messages are accepted, but those in the queue can still be taken.
     package func close() {
         state.change { $0.isClosed = true }
     }

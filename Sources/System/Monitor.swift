@@ -1,11 +1,12 @@
 internal import Glibc
 
-/// A state that threads of ours change under one lock, and wait on until it is as they need it.
+/// A value that threads change under a lock, and whose changes they can wait for.
 ///
-/// `Mutex` has no condition variable, and whoever takes work from others waits for it.
+/// Unlike `Mutex`, it has a condition variable. The closures run under the lock, so they must not use the
+/// same monitor.
 package final class Monitor<State>: @unchecked Sendable {
-    // Every access to `state` holds `mutex`, which is what makes the class Sendable. Both C objects stay at
-    // one address for the life of the class, as pthreads demands.
+    // Every access to `state` holds `mutex`, which makes the class Sendable. Both C objects keep their
+    // addresses for the lifetime of the class, as pthreads requires.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State
@@ -15,7 +16,7 @@ package final class Monitor<State>: @unchecked Sendable {
         mutex = .allocate(capacity: 1)
         condition = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
-        // A clock that nobody sets.
+        // The monotonic clock: changes of the date must not affect timeouts.
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
@@ -30,7 +31,7 @@ package final class Monitor<State>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Changes the state and wakes those who wait for it.
+    /// Calls `body` with the state and wakes all waiting threads.
     package func change<Result>(_ body: (inout State) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer {
@@ -40,7 +41,8 @@ package final class Monitor<State>: @unchecked Sendable {
         return body(&state)
     }
 
-    /// Waits until `body` gives something, but not longer than this; then gives nil.
+    /// Calls `body` now and after each change, until it returns a value. Returns nil if it returns none
+    /// within `time`.
     package func wait<Result>(atMost time: Duration, _ body: (inout State) -> Result?) -> Result? {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -62,7 +64,7 @@ package final class Monitor<State>: @unchecked Sendable {
         }
     }
 
-    /// Waits until `body` gives something.
+    /// Calls `body` now and after each change, until it returns a value.
     package func wait<Result>(_ body: (inout State) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer {

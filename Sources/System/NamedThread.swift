@@ -1,16 +1,16 @@
 internal import Glibc
 internal import Synchronization
 
-/// A thread of ours with a name that `top -H` and profilers show. Blocking work runs on these, never on
-/// Swift's pool.
+/// A thread with a name that `top -H` and profilers show. Blocking work runs on such threads, never on
+/// Swift's concurrency pool.
 ///
-/// It is let go of with the last reference to it, if nobody has waited for it by then: it runs on, and cleans
-/// up after itself.
+/// A thread that has not been joined when the last reference to it is released is detached: it continues to
+/// run, and its resources are freed when it ends.
 package final class NamedThread: Sendable {
     private let thread: pthread_t
     private let isJoined = Mutex(false)
 
-    /// Starts at once. Fails only when the machine has no threads left.
+    /// Starts a thread. Throws if the system cannot create one, for lack of memory or because of a limit.
     @discardableResult
     package static func start(
         _ name: String, body: @escaping @Sendable () -> Void
@@ -28,7 +28,8 @@ package final class NamedThread: Sendable {
         return NamedThread(thread)
     }
 
-    /// Each thread has a stack, for which there may be no room.
+    /// Whether the address space is limited. Then a thread most likely failed to start because its stack did
+    /// not fit.
     private static var isMemoryLimited: Bool {
         var limit = rlimit()
         return getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 && limit.rlim_cur < 1 << 62
@@ -42,9 +43,9 @@ package final class NamedThread: Sendable {
         if !isJoined.withLock({ $0 }) { pthread_detach(thread) }
     }
 
-    /// Returns when the body has. From any other thread, and as often as one likes.
+    /// Waits until the thread ends. Any thread except this one may call it, repeatedly.
     package func join() {
-        // Whoever comes second waits for the first one's wait; the thread itself never asks.
+        // Holding the lock while joining makes other callers wait as well. The thread never joins itself.
         isJoined.withLock { isJoined in
             guard !isJoined else { return }
             pthread_join(thread, nil)
@@ -61,8 +62,8 @@ package final class NamedThread: Sendable {
         return nil
     }
 
-    /// By way of /proc, since Glibc hides pthread_setname_np behind _GNU_SOURCE. The kernel keeps 15 bytes of
-    /// a name; a thread that stays unnamed works as well.
+    /// Uses /proc, since Glibc hides pthread_setname_np behind _GNU_SOURCE. The kernel keeps 15 bytes of the
+    /// name. Failures are ignored.
     private static func nameThisThread(_ name: String) {
         let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { return }
@@ -70,6 +71,7 @@ package final class NamedThread: Sendable {
         close(file)
     }
 
+    /// The name and the body of a thread, passed to it at its start.
     private final class Start: Sendable {
         let name: String
         let body: @Sendable () -> Void
@@ -81,8 +83,8 @@ package final class NamedThread: Sendable {
     }
 }
 
-/// What this machine has.
+/// Facts about this machine.
 package enum Machine {
-    /// The cores that are switched on; at least 1.
+    /// The number of online processor cores; at least 1.
     package static var coreCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 }

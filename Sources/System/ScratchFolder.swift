@@ -1,19 +1,22 @@
 internal import Glibc
 
-/// A folder that is somebody's for a while, and locked as long. It goes with its owner; what one who was
-/// killed has left goes when the next one is made.
+/// A temporary folder that is locked while its owner is alive and removed with it.
+///
+/// The lock tells folders in use from those that a killed process left. Each new scratch folder removes the
+/// unlocked ones of the same kind beside it.
 package final class ScratchFolder: Sendable {
     package let path: String
     private let lock: Int32
 
-    /// One where TMPDIR says, into which nobody else gets.
+    /// Creates a folder in TMPDIR, or in /tmp if TMPDIR is not set. Only this user can access it.
     package init(named beginning: String) throws(SystemError) {
         let made = try Self.locked { () throws(SystemError) in try Folder.makeTemporary(named: beginning) }
         (path, lock) = made
         Self.sweep(beside: path) { $0.starts(with: "\(beginning)-".utf8) }
     }
 
-    /// One beside the place of what is made in it, so that it can be moved there.
+    /// Creates a folder beside `place`, so that results can be renamed to `place` without copying. Its name
+    /// is `draft(of: place)`.
     package init(beside place: String, mode: UInt32) throws(SystemError) {
         let path = Self.draft(of: place)
         let made = try Self.locked { () throws(SystemError) in
@@ -24,7 +27,7 @@ package final class ScratchFolder: Sendable {
         }
         (self.path, lock) = made
         Self.sweepDrafts(of: place)
-        // One of ours that was killed had our number.
+        // The folder is not empty if a killed process with the same process ID left it.
         for name in Folder.names(in: path) ?? [] {
             Folder.remove(path + "/" + String(decoding: name, as: UTF8.self))
         }
@@ -37,10 +40,10 @@ package final class ScratchFolder: Sendable {
 
     // MARK: - Drafts
 
-    /// Under which name something is written until it is whole.
+    /// The path at which something is written before it is complete and renamed to `place`.
     package static func draft(of place: String) -> String { "\(place).\(getpid()).part" }
 
-    /// Removes what others have left that were killed while they wrote something for this place.
+    /// Removes the drafts of `place` that killed processes left.
     package static func sweepDrafts(of place: String) {
         let name = Array(place.utf8.suffix(while: { $0 != UInt8(ascii: "/") }))
         sweep(beside: place) { other in
@@ -51,6 +54,7 @@ package final class ScratchFolder: Sendable {
         }
     }
 
+    /// Removes this user's files and folders beside `place` that match and that no process has locked.
     private static func sweep(beside place: String, _ isOne: ([UInt8]) -> Bool) {
         let slash = place.lastIndex(of: "/")
         let parent = slash.map { place[..<$0].isEmpty ? "/" : String(place[..<$0]) } ?? "."
@@ -70,7 +74,8 @@ package final class ScratchFolder: Sendable {
 
     // MARK: - The lock
 
-    /// Locks what is there, whoever looks for folders that were left meanwhile.
+    /// Creates a folder and locks it. Tries again if another process swept the folder away before it was
+    /// locked.
     private static func locked(
         _ make: () throws(SystemError) -> String
     ) throws(SystemError) -> (path: String, lock: Int32) {
@@ -94,7 +99,7 @@ package final class ScratchFolder: Sendable {
 }
 
 extension BidirectionalCollection {
-    /// The elements at the end for which it holds, one after the other.
+    /// The longest suffix whose elements all satisfy the predicate.
     fileprivate func suffix(while holds: (Element) -> Bool) -> SubSequence {
         var start = endIndex
         while start > startIndex, holds(self[index(before: start)]) { start = index(before: start) }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// One load per key at a time, whoever asks: those who ask while it is under way share its outcome, be it an
-/// answer or a failure. May be used from any thread; nobody waits.
+/// Combines simultaneous loads of the same key into one, whose outcome all callers receive, be it a success
+/// or a failure. Any thread may use it; no call blocks.
 package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     package typealias Completion = @Sendable (Outcome) -> Void
 
@@ -9,12 +9,15 @@ package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: S
 
     package init() {}
 
-    /// How many loads are under way.
+    /// The number of loads in progress.
     package var count: Int { waiting.withLock { $0.count } }
 
-    /// Calls `done` once with the outcome of the load that is under way, on the thread that completes it.
-    /// When none is, `load` is called at once; it completes on whichever thread, and further completions
-    /// count for nothing.
+    /// Starts a load of the key by calling `load`, unless one is in progress.
+    ///
+    /// - Parameters:
+    ///   - done: called once with the outcome, on the thread that completes the load.
+    ///   - load: starts the load, and passes the outcome to its argument on any thread. Only the first
+    ///     outcome counts.
     package func load(_ key: Key, done: @escaping Completion, by load: (@escaping Completion) -> Void) {
         let isFirst = waiting.withLock { waiting in
             var isFirst = false
@@ -34,7 +37,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: S
         }
     }
 
-    /// A load that completes twice must not complete the next one of its key.
+    /// Ignores a second completion of a load, which could otherwise complete the next load of the same key.
     private final class Once: Sendable {
         private let isSpent = Atomic(false)
 

@@ -1,9 +1,10 @@
 internal import Glibc
 internal import Synchronization
 
-/// Tells all who wait for descriptors to stop, from any thread.
+/// A stop signal for threads that wait on descriptors. Any thread may give it; it cannot be taken back.
 package final class StopSignal: Sendable {
-    /// Readable once the signal is given; nobody reads it, so that each who waits sees it.
+    /// A descriptor that becomes readable when the signal is given. The byte is never read, so that all
+    /// waiting threads see it.
     package var descriptor: Int32 { pipe.reading }
     private let pipe: Pipe
     private let isGiven = Atomic(false)
@@ -17,26 +18,32 @@ package final class StopSignal: Sendable {
         close(pipe.writing)
     }
 
+    /// Gives the signal. Further calls have no effect.
     package func give() {
         guard !isGiven.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        // An empty pipe whose other end is open takes a byte.
+        // This cannot block: the pipe is empty and its reading end is open.
         _ = write(pipe.writing, "!", 1)
     }
 
-    /// Waits for it, but not longer than this. Whether it was given; an interrupted wait ends early.
+    /// Waits for the signal for a limited time. Returns whether it was given. A system signal can end the
+    /// wait early.
     package func wait(milliseconds: Int32) -> Bool {
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&polled, 1, milliseconds) > 0
     }
 }
 
-/// Ends somebody's wait, from any thread.
+/// Wakes a waiting thread. Any thread may call it.
 package protocol Waker: AnyObject, Sendable {
     func wake()
 }
 
-/// Asks all who are at some work to stop soon, from any thread. They look between two steps, or are woken.
+/// A request to stop a piece of work. Any thread may make it.
+///
+/// The work polls `isRequested` between its steps. Threads that block register a `Waker`, and tasks await
+/// `requested()`.
 package final class Interruption: Sendable {
+    /// The state under the lock.
     private struct State {
         var isRequested = false
         var wakers: [any Waker] = []
@@ -49,6 +56,7 @@ package final class Interruption: Sendable {
 
     package var isRequested: Bool { state.withLock { $0.isRequested } }
 
+    /// Makes the request and wakes all registered wakers and awaiting tasks.
     package func request() {
         let (wakers, waiting) = state.withLock { state in
             state.isRequested = true
@@ -59,7 +67,7 @@ package final class Interruption: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Returns when it was requested, without holding a thread meanwhile.
+    /// Suspends the current task until the request is made. Does not block a thread.
     package func requested() async {
         await withCheckedContinuation { continuation in
             let isRequested = state.withLock { state in
@@ -70,12 +78,13 @@ package final class Interruption: Sendable {
         }
     }
 
-    /// A request ends the wait of this one too.
+    /// Registers an object to be woken by a later request, and retains it until `forgets` is called. If the
+    /// request has already been made, the object is not woken.
     package func wakes(_ waker: any Waker) {
         state.withLock { $0.wakers.append(waker) }
     }
 
-    /// Nobody waits there any more.
+    /// Removes a registered waker.
     package func forgets(_ waker: any Waker) {
         state.withLock { state in state.wakers.removeAll { $0 === waker } }
     }

@@ -1,26 +1,27 @@
 internal import Glibc
 
-/// The kernel's clocks: those that tell the date, and a cheap one that nobody sets.
+/// The kernel's clocks. Methods in seconds and milliseconds use its coarse clocks, which are cheap to read.
 package enum SystemClock {
-    /// Since 1970, right to a few milliseconds.
+    /// The time since 1970 in seconds, which may lag by a few milliseconds.
     package static func secondsSinceEpoch() -> Int64 { Int64(read(CLOCK_REALTIME_COARSE).tv_sec) }
 
-    /// Since 1970, as exact as it gets.
+    /// The time since 1970 in microseconds, with the full precision of the clock.
     package static func microsecondsSinceEpoch() -> Int64 {
         let time = read(CLOCK_REALTIME)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// Since the machine started, right to a few milliseconds: enough for timeouts.
+    /// The time since the machine started, which may lag by a few milliseconds. Changes of the date do not
+    /// affect it, so it is suitable for timeouts.
     package static func milliseconds() -> Int64 {
         let time = read(CLOCK_MONOTONIC_COARSE)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// The same in seconds.
+    /// The time since the machine started, in seconds.
     package static func seconds() -> Int64 { milliseconds() / 1000 }
 
-    /// Another one with each start of the machine; empty where it has none.
+    /// A random ID that changes each time the machine starts; empty if the kernel does not provide it.
     package static let boot: String = {
         let file = try? File("/proc/sys/kernel/random/boot_id", O_RDONLY)
         let bytes = (try? file?.read(atMost: 64)) ?? []
@@ -34,7 +35,7 @@ package enum SystemClock {
     }
 }
 
-/// The time since it was made.
+/// Measures the time since its creation.
 package struct Stopwatch: Sendable {
     private let start = ContinuousClock.now
 

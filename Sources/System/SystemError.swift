@@ -2,12 +2,15 @@ internal import Glibc
 
 /// An error of a system call. Its message says what failed, why, and what to do.
 package struct SystemError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The verb of the failed operation, such as "open".
     package let doing: String
+    /// The object of the failed operation, usually a path.
     package let subject: String
     /// The error number (`errno`).
     package let code: Int32
+    /// The reason; the system's text for `code` by default.
     package let reason: String
-    /// What to do; nil if only the caller knows.
+    /// Advice for the user; nil if only the caller can give it.
     package let advice: String?
 
     package init(
@@ -25,9 +28,9 @@ package struct SystemError: Error, Sendable, Equatable, CustomStringConvertible 
 
     package var description: String { advice.map { "\(problem); \($0)" } ?? problem }
 
-    /// The text of the system for an error number.
+    /// The system's text for an error number.
     package static func text(of code: Int32) -> String { String(cString: strerror(code)) }
 
-    /// The text for the last error of this thread.
+    /// The system's text for the last error of this thread (`errno`).
     package static var lastText: String { text(of: errno) }
 }

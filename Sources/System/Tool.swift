@@ -1,15 +1,17 @@
 internal import Glibc
 
-/// Another program of this machine, run to its end: a thing that others do better.
+/// Runs other programs of this machine to their end, such as `pdftotext`.
 package enum Tool {
+    /// The result of a program that has ended.
     package struct Ending: Sendable {
-        /// What it gave back; negative: the signal that ended it.
+        /// The exit status, or the negated number of the signal that ended the program.
         package let status: Int32
-        /// What it wrote, from the beginning, and its complaints, from the end.
+        /// The beginning of the standard output, up to the limit given to `run`.
         package let output: [UInt8]
+        /// The end of the standard error output, at most 64 KiB.
         package let errors: String
 
-        /// Its last words, on one line.
+        /// The last three lines of the error output joined into one line, for use in messages.
         package var lastWords: String {
             let lines = errors.split(separator: "\n").suffix(3).joined(separator: " ")
             return lines.isEmpty ? "it ended with status \(status)" : String(lines.suffix(500))
@@ -18,20 +20,25 @@ package enum Tool {
 
     private static let errorLimit = 64 << 10
 
-    /// The first of the name on the PATH and in /usr/bin; nil where there is none.
+    /// Returns the path of the first executable file with this name on the PATH, in /usr/bin or in
+    /// /usr/local/bin; nil if there is none.
     package static func find(_ name: String) -> String? {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/local/bin"]
         return folders.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 && WholeFile.isThere($0) }
     }
 
-    /// Runs it in a process group of its own, which ends with it, and when it is to be stopped. It reads
-    /// nothing.
+    /// Runs a program and waits until it ends. Blocks the calling thread.
+    ///
+    /// The program runs in its own process group and reads /dev/null as standard input. Its environment has
+    /// only PATH, LANG and LC_ALL from this process; TMPDIR and HOME are `folder`.
     ///
     /// - Parameters:
-    ///   - folder: where it may write what it pleases, and what it says is kept meanwhile.
-    ///   - outputLimit: so much of its output is wanted.
-    /// - Returns: nil when it was stopped.
+    ///   - folder: a folder for the program's temporary files and its output.
+    ///   - outputLimit: the maximum number of bytes of standard output that are returned. The rest is
+    ///     ignored.
+    ///   - isStopped: polled at least every 100 ms. When it returns true, the process group is killed.
+    /// - Returns: nil if the program was killed because of `isStopped`.
     package static func run(
         _ program: String, _ words: [String], in folder: String, outputLimit: Int = 1 << 20,
         isStopped: () -> Bool
@@ -72,7 +79,7 @@ package enum Tool {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What this thread holds off, or the process ignores, a program would inherit.
+        // The program would otherwise inherit this thread's signal mask and this process's ignored signals.
         var (none, all) = (sigset_t(), sigset_t())
         sigemptyset(&none)
         sigfillset(&all)
@@ -95,7 +102,8 @@ package enum Tool {
 }
 
 extension [String] {
-    /// Lends the texts as C takes the arguments of a program: pointers, closed by a null.
+    /// Calls `body` with the strings as a null-terminated array of C strings, as `exec` takes arguments. The
+    /// pointers are valid only during the call.
     package func withCStrings<Result>(_ body: ([UnsafeMutablePointer<CChar>?]) -> Result) -> Result {
         let pointers = map { strdup($0) }
         defer { for pointer in pointers { free(pointer) } }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Files that are read and written whole.
+/// Functions that read and write files as a whole.
 package enum WholeFile {
-    /// All of it. One that is larger is not read.
+    /// Returns the contents of a file. Throws if it is larger than `limit` bytes.
     package static func read(_ path: String, atMost limit: Int) throws(SystemError) -> [UInt8] {
         let bytes = try beginning(of: path, limit + 1)
         guard bytes.count <= limit else {
@@ -11,18 +11,18 @@ package enum WholeFile {
         return bytes
     }
 
-    /// At most so many bytes from the start.
+    /// Returns at most the first `byteCount` bytes of a file.
     package static func beginning(of path: String, _ byteCount: Int) throws(SystemError) -> [UInt8] {
         try File(path, O_RDONLY, doing: "read").read(atMost: byteCount)
     }
 
-    /// Whether there is a file, which is neither a folder nor a device.
+    /// Whether there is a regular file at the path, or a symbolic link to one.
     package static func isThere(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Takes the place of what is there, whole or not at all. Without a mode nobody else may read it.
+    /// Replaces a file atomically, or creates it. By default only this user can access the new file.
     package static func replace(_ path: String, with text: String, mode: UInt32 = 0o600) throws(SystemError) {
         let draft = "\(path).\(getpid()).part"
         unlink(draft)
@@ -37,7 +37,8 @@ package enum WholeFile {
         }
     }
 
-    /// The same, where a pipe or a device is written to, not replaced.
+    /// Writes a file as `replace` does; but if the path is a pipe or a device, writes to it instead of
+    /// replacing it.
     package static func write(_ text: String, to path: String, mode: UInt32 = 0o644) throws(SystemError) {
         do throws(SystemError) {
             var status = stat()
@@ -53,7 +54,8 @@ package enum WholeFile {
         }
     }
 
-    /// Writes a new file of a name that nothing else has; gives its path.
+    /// Creates a file with a unique name in a folder, writes the bytes, and returns its path. Removes it if
+    /// writing fails.
     package static func temporary(
         in folder: String, named beginning: String, _ bytes: [UInt8]
     ) throws(SystemError) -> String {
@@ -69,7 +71,7 @@ package enum WholeFile {
         return path
     }
 
-    /// A file, or the names in a folder, stay even after a power cut.
+    /// Makes a file, or the entries of a folder, survive a power cut.
     package static func sync(_ path: String) throws(SystemError) {
         try File(path, O_RDONLY).sync()
     }
