@@ -1,21 +1,25 @@
 package import Web
 
-/// Undoes all the codings of one body, the last one first.
+/// Decodes a body that has one or more content codings, the last applied first.
+///
+/// If there are several, the output of each decoder is the input of the next.
 package final class BodyDecoder {
     private var layers: [(coding: ContentCoding, decoder: any CodingDecoder)] = []
     private var output: [UnsafeMutableRawBufferPointer] = []
-    /// What came, in its codings.
+    /// The number of encoded bytes that were passed to `take`.
     package private(set) var takenByteCount = 0
 
-    /// Nobody means more; each costs memory.
+    /// The maximum number of codings of a body, each of which needs memory for a decoder.
     private static let mostCodings = 4
     private static let pieceSize = 32 * 1024
 
-    /// Codings that there are, and that cannot be undone here.
+    /// The names of codings that exist but that Larder cannot decode.
     private static let foreign: Set<String> = ["compress", "x-compress", "dcb", "dcz"]
 
-    /// Nil for a body without a coding. What is none, a character set as a rule, is passed over, as browsers
-    /// do.
+    /// Returns nil for a body without a known coding. Unknown names, usually those of character sets, are
+    /// ignored as in browsers.
+    ///
+    /// - Throws: `CodingFault` if the body has a coding that cannot be decoded, or too many codings.
     package init?(_ fields: HTTPFields) throws(CodingFault) {
         guard fields.isCoded else { return nil }
         let names = fields.elements("Content-Encoding").map { $0.lowercased() }
@@ -36,9 +40,10 @@ package final class BodyDecoder {
 
     deinit { for piece in output { piece.deallocate() } }
 
-    /// Hands on what the bytes are without their codings, in pieces.
+    /// Decodes a piece of the body and passes the output to `give` in pieces. Their bytes are valid only
+    /// during the call.
     ///
-    /// - Parameter fault: makes the caller's error of what is not in the coding.
+    /// - Parameter fault: converts the error for invalid input to the caller's error type.
     package func take<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void,
         fault: (CodingFault) -> Failure
@@ -61,13 +66,13 @@ package final class BodyDecoder {
                 try take(UnsafeRawBufferPointer(rebasing: output[layer][..<made]), in: layer + 1, give, fault)
             }
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
-            // A full piece may not be all that there is.
+            // If the output buffer is full, the decoder may have more output.
             if rest.isEmpty, made < output[layer].count { return }
             guard taken > 0 || made > 0 else { return }
         }
     }
 
-    /// Nil when every coding has come to its end, or nothing came at all.
+    /// An error if the body so far ends before one of its codings does; nil if it is complete or empty.
     package var flaw: CodingFault? {
         guard takenByteCount > 0, let cut = layers.first(where: { !$0.decoder.isComplete }) else {
             return nil
@@ -76,15 +81,15 @@ package final class BodyDecoder {
     }
 }
 
-/// Why a body's codings cannot be undone.
+/// The reason why a body cannot be decoded.
 package enum CodingFault: Error, Sendable, Equatable, CustomStringConvertible {
-    /// One that there is, and that cannot be undone here.
+    /// A coding that Larder cannot decode.
     case unknown(String)
-    /// So many, one around the other.
+    /// The number of codings exceeds the maximum.
     case nested(Int)
-    /// The bytes are not in it.
+    /// The bytes are not valid in this coding.
     case damaged(String)
-    /// The bytes end before it does.
+    /// The bytes end before the coding does.
     case cut(String)
 
     package var description: String {
@@ -97,12 +102,12 @@ package enum CodingFault: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// How large a body may become when its content coding is undone. A page of text shrinks to a tenth, a table
-/// of zeros to a thousandth; what grows without measure was made to fill a disk.
+/// A limit on the growth of a body when its content coding is removed. Text typically grows tenfold and a
+/// table of zeros a thousandfold; unlimited growth is an attack that fills the disk (a decompression bomb).
 package struct ExpansionLimit: Sendable {
-    /// So many bytes out of one.
+    /// The maximum ratio of decoded to encoded bytes.
     package var factor = 200
-    /// Smaller bodies may come from as little as they like.
+    /// The size in bytes up to which a decoded body may have any ratio.
     package var floor = 1024 * 1024
 
     package init() {}

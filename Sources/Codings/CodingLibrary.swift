@@ -1,7 +1,8 @@
 internal import CCodings
 internal import Glibc
 
-/// What libcurl brings along to undo content codings; nil for what it does not.
+/// The compression libraries, resolved at run time: mostly those that libcurl has loaded. A property is nil
+/// if its library is not available.
 enum CodingLibrary {
     static let zlib = Zlib()
     static let libdeflate = LibDeflate()
@@ -9,6 +10,7 @@ enum CodingLibrary {
     static let zstd = Zstd()
     static let xz = XZ()
 
+    /// Functions of zlib.
     struct Zlib: Sendable {
         let start: larder_zlib_init
         let run: larder_zlib_run
@@ -38,12 +40,12 @@ enum CodingLibrary {
         }
     }
 
-    /// Nobody brings it along: it is used where it is installed.
+    /// Functions of libdeflate. No other library loads it: it is used if it is installed.
     struct LibDeflate: Sendable {
         let create: larder_libdeflate_create
         let bound: larder_libdeflate_bound
         let pack: larder_libdeflate_pack
-        /// The same of the bare stream.
+        /// The same functions for raw deflate streams.
         let boundOfBare: larder_libdeflate_bound
         let packBare: larder_libdeflate_pack
         let free: larder_libdeflate_free
@@ -66,6 +68,7 @@ enum CodingLibrary {
         }
     }
 
+    /// Functions of libbrotlidec.
     struct Brotli: Sendable {
         let create: larder_brotli_create
         let run: larder_brotli_run
@@ -80,6 +83,7 @@ enum CodingLibrary {
         }
     }
 
+    /// Functions of libzstd.
     struct Zstd: Sendable {
         let create: larder_zstd_create
         let set: larder_zstd_set
@@ -115,7 +119,7 @@ enum CodingLibrary {
         }
     }
 
-    /// Nobody brings it along: it is used where it is installed.
+    /// Functions of liblzma. No other library loads it: it is used if it is installed.
     struct XZ: Sendable {
         let start: larder_xz_start
         let run: larder_xz_run
@@ -132,8 +136,10 @@ enum CodingLibrary {
         }
     }
 
-    /// The type is the one that `shim.h` gives for the name. A program without libcurl has zlib and zstd all
-    /// the same.
+    /// Returns a function of a loaded library. Loads zlib and zstd if necessary, since a program without
+    /// libcurl may not have loaded them.
+    ///
+    /// The caller must pass the type that `shim.h` declares for the name.
     private static func find<Function>(_ name: String, _: Function.Type) -> Function? {
         let library = name.hasPrefix("ZSTD_") ? "libzstd.so.1" : "libz.so.1"
         let found = dlsym(nil, name) ?? dlopen(library, RTLD_NOW).flatMap { dlsym($0, name) }

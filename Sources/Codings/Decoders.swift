@@ -3,22 +3,24 @@ package import Web
 
 // MARK: - ContentCoding
 
-/// A coding that servers may send content in (RFC 9110, section 8.4.1).
+/// A content coding that Larder can decode (RFC 9110, section 8.4.1).
 package enum ContentCoding: String, CaseIterable, Sendable {
     case deflate, gzip, br, zstd
 
-    /// Nil for what is none, such as the name of a character set. The name is in lower case.
+    /// Returns nil for an unknown name, such as that of a character set. The name must be in lower case.
     package init?(named name: String) {
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
-    /// Whether somebody takes the codings of a body, and they can be undone here.
+    /// Whether Larder may decode a response: the client accepts its codings, Larder can decode them, and the
+    /// response does not forbid transformations.
     ///
-    /// - Parameter codings: an `Accept-Encoding`; nil takes whatever comes.
+    /// - Parameter codings: the client's `Accept-Encoding`; nil if the request is Larder's own. Then the
+    ///   result is true.
     package static func accepts(_ codings: String?, _ fields: HTTPFields) -> Bool {
         guard let codings, fields.isCoded else { return true }
         let taken = Set(names(codings))
-        // RFC 9111, section 5.2.2.6, and RFC 9110, section 7.7.
+        // RFC 9111, section 5.2.2.6, and RFC 9110, section 7.7: removing a coding is a transformation.
         if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "no-transform") }) {
             return false
         }
@@ -28,7 +30,8 @@ package enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// What a server is asked for in the stead of somebody who takes these.
+    /// Returns the `Accept-Encoding` for a request to the origin on behalf of a client: the client's codings
+    /// that Larder can decode, or "identity".
     package static func shared(with codings: String) -> String {
         if codings.isEmpty { return "identity" }
         let taken = names(codings)
@@ -36,7 +39,7 @@ package enum ContentCoding: String, CaseIterable, Sendable {
         return shared.isEmpty ? "identity" : shared.joined(separator: ", ")
     }
 
-    /// Those of an `Accept-Encoding` that are not refused by a weight of 0.
+    /// Returns the codings in an `Accept-Encoding` in lower case, without those that a weight of 0 excludes.
     private static func names(_ codings: String) -> [String] {
         var fields = HTTPFields()
         fields.append("Accept-Encoding", codings)
@@ -51,9 +54,10 @@ package enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// What a request asks for: all that can be undone here.
+    /// The `Accept-Encoding` of Larder's own requests: all codings that it can decode.
     package static let accepted = allCases.filter(\.isKnown).map(\.rawValue).joined(separator: ", ")
 
+    /// Whether the library for the coding is available.
     private var isKnown: Bool {
         switch self {
         case .deflate, .gzip: CodingLibrary.zlib != nil
@@ -62,7 +66,7 @@ package enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// Nil where its library is not there.
+    /// Returns a decoder; nil if the library is not available.
     package func decoder() -> (any CodingDecoder)? {
         switch self {
         case .deflate, .gzip: InflateDecoder(isGzip: self == .gzip)
@@ -72,13 +76,13 @@ package enum ContentCoding: String, CaseIterable, Sendable {
     }
 }
 
-/// Undoes one coding, piece by piece.
+/// A streaming decoder of one coding.
 package protocol CodingDecoder: AnyObject {
-    /// Whether what came so far ends where the coding ends: what breaks off is not whole, whatever its length
-    /// promised.
+    /// Whether the input so far ends where the coding ends. If not, the body was cut short, even if its
+    /// length is as promised.
     var isComplete: Bool { get }
-    /// Takes some of the input and fills some of the output, and says how much of each; nil for what is not
-    /// in the coding.
+    /// Decodes some of the input into the output and returns how many bytes were read and written; nil if the
+    /// input is not valid in this coding. The caller passes the rest of the input in the next call.
     func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
         taken: Int, made: Int
     )?
@@ -86,19 +90,20 @@ package protocol CodingDecoder: AnyObject {
 
 // MARK: - InflateDecoder
 
-/// gzip and deflate. By the latter some servers mean zlib's format, as they should, and some the bare stream.
+/// Decodes gzip and deflate. For the coding deflate, servers should send the zlib format, but some send the
+/// raw stream; both are accepted.
 package final class InflateDecoder: CodingDecoder {
     private let zlib: CodingLibrary.Zlib
-    /// zlib remembers where it is.
+    /// Allocated, since zlib requires that the stream keeps its address.
     private let stream: UnsafeMutablePointer<larder_zlib_stream>
     private let isGzip: Bool
     private let isBare: Bool
     private var isStarted = false
-    /// The first byte alone, which does not tell the formats of deflate apart.
+    /// The first byte, if it came alone. It is not enough to distinguish the two formats of deflate.
     private var first: UInt8?
     package private(set) var isComplete = false
 
-    /// - Parameter isBare: deflate is nothing but the stream, as in zip files.
+    /// - Parameter isBare: whether the input is a raw deflate stream, as in zip files.
     package init?(isGzip: Bool, isBare: Bool = false) {
         guard let zlib = CodingLibrary.zlib else { return nil }
         self.zlib = zlib
@@ -124,12 +129,12 @@ package final class InflateDecoder: CodingDecoder {
             guard start(input) else { return nil }
         }
         if isComplete {
-            // RFC 1952, section 2.2: one member may follow another. Anything else behind the end is nobody's.
+            // RFC 1952, section 2.2: another member may follow. Other bytes after the end are ignored.
             guard isGzip, input.first == 0x1F, zlib.reset(stream) == 0 else { return (input.count, 0) }
             isComplete = false
         }
         if var first {
-            // So little makes nothing yet.
+            // One byte does not produce output.
             self.first = nil
             guard withUnsafeBytes(of: &first, { step($0, output) }) != nil else { return nil }
         }
@@ -144,7 +149,7 @@ package final class InflateDecoder: CodingDecoder {
             windowBits = -windowBits
         } else {
             let head = [first].compactMap { $0 } + input.prefix(2)
-            // RFC 1950, section 2.2: the method, and a check of the two bytes.
+            // RFC 1950, section 2.2: the compression method, and the check bits of the two bytes.
             let isZlib = head[0] & 0x0F == 8 && (Int(head[0]) << 8 + Int(head[1])) % 31 == 0
             if !isZlib { windowBits = -windowBits }
         }
@@ -177,7 +182,7 @@ package final class InflateDecoder: CodingDecoder {
 
 // MARK: - BrotliDecoder
 
-/// RFC 7932.
+/// Decodes brotli (RFC 7932). Bytes after the end of the stream are ignored.
 package final class BrotliDecoder: CodingDecoder {
     private let brotli: CodingLibrary.Brotli
     private let state: UnsafeMutableRawPointer
@@ -212,7 +217,7 @@ package final class BrotliDecoder: CodingDecoder {
 
 // MARK: - ZstdDecoder
 
-/// RFC 8878: frames, one behind the other.
+/// Decodes zstd (RFC 8878): one or more frames. Other bytes after the end of a frame are ignored.
 package final class ZstdDecoder: CodingDecoder {
     private let zstd: CodingLibrary.Zstd
     private let context: UnsafeMutableRawPointer
@@ -240,23 +245,23 @@ package final class ZstdDecoder: CodingDecoder {
     }
 
     private static let windowLogMax: Int32 = 100
-    /// 8 MB, as RFC 9659 has it for the Web.
+    /// The binary logarithm of the maximum window size: 8 MB, as RFC 9659 requires for the coding `zstd`.
     private static let largestWindow: Int32 = 23
-    /// Each begins so.
+    /// The first byte of each frame.
     private static let frame: UInt8 = 0x28
 }
 
 // MARK: - XZDecoder
 
-/// The .xz format: streams, one behind the other. No coding of the Web, but files come in it.
+/// Decodes the .xz format: one or more streams. It is not a content coding of HTTP; imported files use it.
 package final class XZDecoder: CodingDecoder {
     private let xz: CodingLibrary.XZ
-    /// liblzma remembers where it is.
+    /// Allocated, so that liblzma finds the stream at the same address in each call.
     private let stream: UnsafeMutablePointer<larder_xz_stream>
     private var isStarted = false
     package private(set) var isComplete = false
 
-    /// Nil where liblzma is not there.
+    /// Returns nil if liblzma is not available.
     package init?() {
         guard let xz = CodingLibrary.xz else { return nil }
         self.xz = xz
@@ -286,9 +291,9 @@ package final class XZDecoder: CodingDecoder {
         return (input.count - stream.pointee.avail_in, output.count - stream.pointee.avail_out)
     }
 
-    /// `xz -9` takes 65 MB.
+    /// The memory limit of the decoder in bytes. Files made by `xz -9` need 65 MB.
     private static let mostMemory: UInt64 = 128 << 20
-    /// Each stream begins so.
+    /// The first byte of each stream.
     private static let mark: UInt8 = 0xFD
     private static let goOn: Int32 = 0
     private static let good: Int32 = 0
@@ -298,7 +303,7 @@ package final class XZDecoder: CodingDecoder {
 
 // MARK: - Gzip
 
-/// Undoes gzip (RFC 1952) of files that are compressed in themselves, such as `sitemap.xml.gz`.
+/// Decompresses files that are gzip files themselves (RFC 1952), such as `sitemap.xml.gz`.
 package enum Gzip {
     private static let pieceByteCount = 64 * 1024
 
@@ -306,9 +311,9 @@ package enum Gzip {
         bytes.count >= 2 && bytes[0] == 0x1F && bytes[1] == 0x8B
     }
 
-    /// The content of all members; nil for what is no gzip, is damaged or cut short, or becomes longer than
-    /// the limit. What stands behind the last member, such as the zeros with which some writers pad, is
-    /// passed over.
+    /// Returns the content of all members; nil if the bytes are not gzip, are damaged or cut short, or
+    /// decompress to more than `limit` bytes. Bytes after the last member, such as padding zeros, are
+    /// ignored.
     package static func inflate(_ bytes: Span<UInt8>, limit: Int) -> [UInt8]? {
         guard let decoder = InflateDecoder(isGzip: true) else { return nil }
         var output: [UInt8] = []

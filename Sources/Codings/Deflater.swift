@@ -1,17 +1,17 @@
 internal import CCodings
 
-/// Makes deflate's streams, one after the other, with the memory of the first. It belongs to one thread.
+/// Compresses bytes into deflate streams, one after the other. Reuses its memory. It belongs to one thread.
 package final class Deflater {
+    /// The format of the output.
     package enum Form: Sendable {
-        /// A member of a file in gzip's form (RFC 1952), without name and time: the same bytes give the same
-        /// member.
+        /// A gzip member (RFC 1952) without name and time, so that the same input gives the same output.
         case gzip
-        /// The bare stream (RFC 1951), as zip files have it.
+        /// A raw deflate stream (RFC 1951), as in zip files.
         case bare
     }
 
     private let zlib: CodingLibrary.Zlib
-    /// zlib remembers where it is.
+    /// Allocated, since zlib requires that the stream keeps its address.
     private let stream: UnsafeMutablePointer<larder_zlib_stream>
     private let piece: UnsafeMutableRawBufferPointer
     private var hasBegun = false
@@ -23,9 +23,9 @@ package final class Deflater {
     private static let ok: Int32 = 0
     private static let end: Int32 = 1
 
-    /// Nil where zlib is not there, or no memory is left.
+    /// Returns nil if zlib is not available or there is not enough memory.
     ///
-    /// - Parameter level: from 0, which copies, to 9, which takes the longest.
+    /// - Parameter level: from 0 (no compression) to 9 (the slowest).
     package init?(_ form: Form, level: Int32) {
         guard let zlib = CodingLibrary.zlib else { return nil }
         self.zlib = zlib
@@ -46,7 +46,8 @@ package final class Deflater {
         piece.deallocate()
     }
 
-    /// Goes on with the stream that is open, or begins one.
+    /// Compresses bytes into the current stream, or begins one. Calls `give` with the output, whose bytes are
+    /// valid only during the call.
     package func take<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -58,7 +59,7 @@ package final class Deflater {
         }
     }
 
-    /// Ends the stream; the next bytes begin another one.
+    /// Ends the stream. Further bytes begin another one.
     package func finish<Failure: Error>(
         _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -76,7 +77,8 @@ package final class Deflater {
             stream.pointee.next_out = piece.baseAddress?.assumingMemoryBound(to: UInt8.self)
             stream.pointee.avail_out = UInt32(piece.count)
             let code = zlib.deflate(stream, flush)
-            // With memory at hand and a stream that was begun, it has nothing to refuse.
+            // The stream is initialized and has its memory, so zlib has no reason to fail; -5 means that
+            // there is nothing to do.
             precondition(code == Self.ok || code == Self.end || code == -5, "zlib stopped deflating")
             let made = piece.count - Int(stream.pointee.avail_out)
             if made > 0 { try give(UnsafeRawBufferPointer(rebasing: piece[..<made])) }
@@ -85,7 +87,7 @@ package final class Deflater {
     }
 }
 
-/// The check of gzip and zip (CRC-32), as bytes come in.
+/// A CRC-32 checksum, as used by gzip and zip, updated piece by piece. It stays 0 if zlib is not available.
 package struct Checksum: Sendable {
     package private(set) var value: UInt32 = 0
 
@@ -104,16 +106,16 @@ package struct Checksum: Sendable {
     }
 }
 
-/// Makes members of files in gzip's form (RFC 1952) out of bytes that are all at hand, by libdeflate: twice
-/// as fast as zlib, and smaller. The same bytes give the same member. It belongs to one thread.
+/// Compresses complete inputs with libdeflate, which is twice as fast as zlib and compresses better. The same
+/// input gives the same output. It belongs to one thread.
 package final class WholeDeflater {
     private let library: CodingLibrary.LibDeflate
     private let compressor: UnsafeMutableRawPointer
     private let form: Deflater.Form
 
-    /// Nil where libdeflate is not there, or no memory is left.
+    /// Returns nil if libdeflate is not available or there is not enough memory.
     ///
-    /// - Parameter level: from 0, which copies, to 12, which takes the longest.
+    /// - Parameter level: from 0 (no compression) to 12 (the slowest).
     package init?(_ form: Deflater.Form = .gzip, level: Int32) {
         guard let library = CodingLibrary.libdeflate, let compressor = library.create(level) else {
             return nil
@@ -123,7 +125,7 @@ package final class WholeDeflater {
 
     deinit { library.free(compressor) }
 
-    /// Appends a member, or a stream.
+    /// Compresses the bytes and appends the result, a gzip member or a raw stream, to `made`.
     package func add(_ bytes: [UInt8], to made: inout [UInt8]) {
         let isBare = form == .bare
         let room = (isBare ? library.boundOfBare : library.bound)(compressor, bytes.count)
@@ -132,7 +134,7 @@ package final class WholeDeflater {
             bytes.withUnsafeBytes { from in
                 count = pack(compressor, from.baseAddress, from.count, to.baseAddress, room)
             }
-            // It has the room that it asked for.
+            // The buffer has the size that libdeflate requires, so it cannot fail.
             precondition(count > 0, "libdeflate stopped")
         }
     }

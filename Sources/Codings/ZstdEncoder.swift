@@ -1,6 +1,6 @@
 internal import CCodings
 
-/// Makes one frame of zstd (RFC 8878) with a check of its content. It belongs to one thread.
+/// Compresses bytes into zstd frames with a content checksum (RFC 8878). It belongs to one thread.
 package final class ZstdEncoder {
     private let zstd: CodingLibrary.Zstd
     private let context: UnsafeMutableRawPointer
@@ -12,7 +12,9 @@ package final class ZstdEncoder {
     private static let goOn: Int32 = 0
     private static let end: Int32 = 2
 
-    /// Nil where zstd is not there, or no memory is left.
+    /// Returns nil if libzstd is not available or there is not enough memory.
+    ///
+    /// - Parameter level: the compression level of zstd.
     package init?(level: Int32) {
         guard let zstd = CodingLibrary.zstd, let context = zstd.createPacker() else { return nil }
         (self.zstd, self.context) = (zstd, context)
@@ -26,13 +28,15 @@ package final class ZstdEncoder {
         piece.deallocate()
     }
 
+    /// Compresses bytes into the current frame, or begins one. Calls `give` with the output, whose bytes are
+    /// valid only during the call.
     package func take<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         try run(bytes, Self.goOn, give)
     }
 
-    /// Ends the frame; the next bytes begin another one.
+    /// Ends the frame. Further bytes begin another one.
     package func finish<Failure: Error>(
         _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -47,7 +51,7 @@ package final class ZstdEncoder {
         while true {
             var to = larder_zstd_output(bytes: piece.baseAddress, size: piece.count, place: 0)
             let left = zstd.pack(context, &to, &from, end)
-            // With memory at hand it has nothing to refuse.
+            // The parameters are valid and the context has its memory, so zstd has no reason to fail.
             precondition(zstd.isError(left) == 0, "zstd stopped packing")
             if to.place > 0 { try give(UnsafeRawBufferPointer(rebasing: piece[..<to.place])) }
             if end == Self.end ? left == 0 : from.place == from.size { return }
