@@ -1,18 +1,19 @@
 internal import COpenSSL
 
-/// The finished hash of a body.
+/// The hash of a body, with its algorithm.
 package struct Digest: Hashable, Sendable, CustomStringConvertible {
     package let algorithm: DigestAlgorithm
     package let bytes: [UInt8]
 
-    /// Nil when the count of bytes is not the algorithm's.
+    /// Returns nil if the number of bytes is not that of the algorithm.
     package init?(_ algorithm: DigestAlgorithm, bytes: [UInt8]) {
         guard bytes.count == algorithm.byteCount else { return nil }
         self.algorithm = algorithm
         self.bytes = bytes
     }
 
-    /// Nil unless the text is exactly the algorithm's count of hexadecimal digits, in either case.
+    /// Returns nil unless the text has exactly as many hexadecimal digits, in upper or lower case, as the
+    /// algorithm requires.
     package init?(_ algorithm: DigestAlgorithm, hex: String) {
         let digits = hex.utf8
         guard digits.count == algorithm.byteCount * 2 else { return nil }
@@ -31,7 +32,7 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
         self.init(algorithm, bytes: bytes)
     }
 
-    /// Lower case hexadecimal.
+    /// The digest in lower-case hexadecimal digits.
     package var hex: String {
         String(unsafeUninitializedCapacity: bytes.count * 2) { text in
             var end = 0
@@ -60,7 +61,7 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The hash functions that the web's manifests and headers name.
+/// The hash functions that manifests and HTTP headers use.
 package enum DigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     case md5
     case sha1
@@ -78,7 +79,8 @@ package enum DigestAlgorithm: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether nobody can make two bodies with the same digest. For MD5 and SHA-1 attackers can.
+    /// Whether the algorithm is collision-resistant. For MD5 and SHA-1, attackers can make two bodies with
+    /// the same digest.
     package var isStrong: Bool {
         switch self {
         case .md5, .sha1: false
@@ -86,7 +88,7 @@ package enum DigestAlgorithm: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// As people write it: `MD5`, `SHA-256`.
+    /// The usual name for people, such as "MD5" or "SHA-256".
     package var label: String {
         switch self {
         case .md5: "MD5"
@@ -98,7 +100,7 @@ package enum DigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Hashes bytes as they come, in constant memory.
+/// Computes a digest piece by piece in constant memory.
 package struct DigestStream: ~Copyable {
     package let algorithm: DigestAlgorithm
     private let context: OpaquePointer
@@ -135,16 +137,16 @@ package struct DigestStream: ~Copyable {
         return digest
     }
 
-    /// The digest of bytes that are all at hand.
+    /// Returns the digest of bytes that are all in memory.
     package static func digest(_ algorithm: DigestAlgorithm, of bytes: Span<UInt8>) -> Digest {
         var stream = DigestStream(algorithm)
         stream.update(bytes)
         return stream.finish()
     }
 
-    /// HMAC-SHA256 (RFC 2104): nobody makes it who does not have the key.
+    /// Returns the HMAC-SHA256 of a message (RFC 2104), which can be computed only with the key.
     package static func hmac(_ key: [UInt8], _ message: Span<UInt8>) -> Digest {
-        // A span of what nobody holds is more than the compiler takes.
+        // The arrays below need names: the compiler rejects the span of a temporary value.
         let short = key.count > 64 ? digest(.sha256, of: key.span).bytes : key
         let padded = short + Array(repeating: 0, count: 64 - short.count)
         let (inside, outside) = (padded.map { $0 ^ 0x36 }, padded.map { $0 ^ 0x5C })
@@ -168,7 +170,8 @@ package struct DigestStream: ~Copyable {
         }
     }
 
-    /// Fetched once: libcrypto 3 would look a method up again at each use. They are constant and never freed.
+    /// Fetched once, since libcrypto 3 would otherwise look a method up at each use. They are immutable and
+    /// never freed.
     private enum Methods {
         nonisolated(unsafe) static let md5 = EVP_MD_fetch(nil, "MD5", nil)
         nonisolated(unsafe) static let sha1 = EVP_MD_fetch(nil, "SHA1", nil)

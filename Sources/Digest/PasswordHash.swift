@@ -1,7 +1,7 @@
 internal import COpenSSL
 
-/// What is kept of a password: its scrypt (RFC 7914) with a salt of its own, from which nobody gets it back
-/// but by trying, and each try costs 32 MiB of memory and a tenth of a second.
+/// The salted scrypt hash of a password (RFC 7914), for storing. Guessing the password costs 32 MiB of memory
+/// and about a tenth of a second per guess.
 ///
 ///     let kept = PasswordHash("correct horse")?.text
 ///     let isRight = kept.flatMap { PasswordHash(text: $0) }?.matches("correct horse")
@@ -14,10 +14,11 @@ package struct PasswordHash: Sendable, Equatable {
 
     private static let name = "scrypt"
     private static let keySize = 32
-    /// What somebody else's line may have this machine take.
+    /// The maximum memory in bytes for checking a password against a parsed line. A line that needs more is
+    /// rejected.
     private static let mostMemory: UInt64 = 256 << 20
 
-    /// Of a new password; nil where OpenSSL has no memory for it.
+    /// Hashes a new password with a random salt; nil if OpenSSL fails, usually for lack of memory.
     package init?(_ password: String) {
         var source = SystemRandomNumberGenerator()
         let salt = (0..<16).map { _ in UInt8.random(in: 0 ... .max, using: &source) }
@@ -31,7 +32,7 @@ package struct PasswordHash: Sendable, Equatable {
         (self.salt, self.key) = (salt, key)
     }
 
-    /// A line that was kept; nil for what is none.
+    /// Parses a line that `text` returned; nil if it is malformed or its parameters exceed the limits.
     package init?(text: String) {
         let words = text.split(whereSeparator: { $0 == " " || $0 == "\n" }).map(String.init)
         guard words.count == 6, words[0] == Self.name, let cost = UInt64(words[1]),
@@ -44,11 +45,12 @@ package struct PasswordHash: Sendable, Equatable {
         (self.salt, self.key) = (salt, key)
     }
 
+    /// The line to store: the parameters, the salt and the hash.
     package var text: String {
         "\(Self.name) \(cost) \(blockSize) \(lanes) \(Self.hex(salt)) \(Self.hex(key))"
     }
 
-    /// In the same time, however much of it is right.
+    /// Whether the password is right. Takes the same time wherever the hashes differ.
     package func matches(_ password: String) -> Bool {
         guard
             let tried = Self.key(of: password, salt: salt, cost: cost, blockSize: blockSize, lanes: lanes)
@@ -56,7 +58,7 @@ package struct PasswordHash: Sendable, Equatable {
         return Self.isSame(tried, key)
     }
 
-    /// Compares in a time that does not tell where they differ.
+    /// Compares two arrays in constant time, so that the time does not reveal where they differ.
     package static func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
         one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
     }

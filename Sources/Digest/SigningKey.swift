@@ -1,7 +1,7 @@
 internal import COpenSSL
 
-/// A key that signs bytes (ECDSA with SHA-256 on the curve P-384, which is the one that readers of signed
-/// archives know). It does not change, so that any thread may use it.
+/// A private key for ECDSA signatures with SHA-256 on the curve P-384, which readers of signed web archives
+/// support. It is immutable, so any thread may use it.
 ///
 ///     let key = SigningKey()
 ///     let signature = key?.sign(bytes)
@@ -10,13 +10,13 @@ package final class SigningKey: @unchecked Sendable {
 
     private static let curve = "P-384"
 
-    /// Another one than any before; nil where OpenSSL has none to give.
+    /// Generates a new key; nil if OpenSSL fails.
     package init?() {
         guard let pointer = larder_new_signing_key(Self.curve) else { return nil }
         self.pointer = pointer
     }
 
-    /// A key that was kept: what `stored` gave.
+    /// Restores a key from the bytes of `stored`; nil if they are not a P-384 key.
     package init?(stored bytes: [UInt8]) {
         let found = bytes.withUnsafeBufferPointer { bytes in
             var place = bytes.baseAddress
@@ -31,10 +31,10 @@ package final class SigningKey: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(pointer) }
 
-    /// All of it, in DER. Nobody else is to see it.
+    /// The private key in DER. Must be kept secret.
     package var stored: [UInt8] { Self.encoded { i2d_PrivateKey(pointer, &$0) } }
 
-    /// What others verify with: a SubjectPublicKeyInfo in DER.
+    /// The public key, with which others verify signatures: a SubjectPublicKeyInfo in DER.
     package var publicKey: [UInt8] { Self.encoded { i2d_PUBKEY(pointer, &$0) } }
 
     private static func encoded(_ encode: (inout UnsafeMutablePointer<UInt8>?) -> Int32) -> [UInt8] {
@@ -45,8 +45,8 @@ package final class SigningKey: @unchecked Sendable {
         return Array(UnsafeBufferPointer(start: place, count: Int(count)))
     }
 
-    /// The two numbers of the signature, one behind the other, as the Web's cryptography has them. Nil where
-    /// OpenSSL fails.
+    /// Returns the signature of the bytes as two concatenated 48-byte numbers, the format of the Web
+    /// Cryptography API; nil if OpenSSL fails.
     package func sign(_ bytes: [UInt8]) -> [UInt8]? {
         guard let context = EVP_MD_CTX_new() else { return nil }
         defer { EVP_MD_CTX_free(context) }
@@ -58,8 +58,8 @@ package final class SigningKey: @unchecked Sendable {
         return DERSignature.numbers(Array(signature[..<count]), size: 48)
     }
 
-    /// Whether someone with the key to this public one has signed the bytes. The curve is whichever it is;
-    /// false for what is no key.
+    /// Whether the signature of the bytes is valid for a public key. Accepts keys on any curve; returns false
+    /// if the key or the signature is malformed.
     package static func verify(_ signature: [UInt8], of bytes: [UInt8], by publicKey: [UInt8]) -> Bool {
         guard (2...256).contains(signature.count), publicKey.count <= 4096 else { return false }
         let key = publicKey.withUnsafeBufferPointer { bytes in
@@ -81,9 +81,12 @@ package final class SigningKey: @unchecked Sendable {
     }
 }
 
-/// A sequence of two numbers, as OpenSSL has signatures (RFC 3279, section 2.2.3).
+/// Converts signatures between two concatenated numbers and OpenSSL's format, a DER sequence of two integers
+/// (RFC 3279, section 2.2.3).
 enum DERSignature {
-    /// - Parameter size: of each number, in bytes.
+    /// Returns the concatenated numbers of a DER signature; nil if it is malformed.
+    ///
+    /// - Parameter size: the size of each number in bytes.
     static func numbers(_ bytes: [UInt8], size: Int) -> [UInt8]? {
         guard bytes.count >= 2, bytes[0] == 0x30, Int(bytes[1]) == bytes.count - 2 else { return nil }
         var (at, numbers) = (2, [UInt8]())
@@ -99,11 +102,12 @@ enum DERSignature {
         return at == bytes.count ? numbers : nil
     }
 
+    /// Returns the DER encoding of two concatenated numbers of the same size.
     static func encoded(_ numbers: [UInt8]) -> [UInt8] {
         let half = numbers.count / 2
         let parts = [numbers[..<half], numbers[half...]].flatMap { number in
             let bare = number.drop { $0 == 0 }
-            // The first bit would make it negative.
+            // A first byte with the high bit set would make the number negative.
             let positive = (bare.first ?? 0x80) & 0x80 == 0 ? Array(bare) : [0] + bare
             return [0x02, UInt8(positive.count)] + positive
         }
