@@ -13,7 +13,7 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
         description = "cannot \(doing): \(why)" + (advice.map { "; \($0)" } ?? "")
     }
 
-    /// The first error in the queue of OpenSSL for this thread. Clears the queue.
+    /// Returns the reason for the first error in OpenSSL's queue for this thread, and clears the queue.
     static func lastReason() -> String {
         let code = ERR_get_error()
         ERR_clear_error()
@@ -21,32 +21,32 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Who vouches, before the user's own clients, that a larder may speak for every host: a key and a
-/// certificate that stay in the store's folder. Any thread may use it.
+/// A certificate authority that the user's own clients can trust, so that Larder may answer for every host.
+/// Its key and certificate are in the store's folder. Any thread may use it.
 ///
-///     let authority = try Authority.open(folder.path)
+///     let authority = try Authority.open(in: folder.path)
 ///     print(authority.certificate)
 ///
-/// Whoever has the key can pretend to be any host to those who trust the certificate, so its file is nobody
-/// else's to read.
+/// With the key one can impersonate any host to clients that trust the certificate. Therefore only the
+/// store's owner can read the file.
 package final class Authority: Sendable {
-    /// The certificate in PEM, which clients are to trust.
+    /// The certificate in PEM, for clients to trust.
     package let certificate: String
-    /// SHA-256 of the certificate, as browsers show it.
+    /// The SHA-256 hash of the certificate in the format that browsers show.
     package let fingerprint: String
-    /// SHA-256 of the public key in Base64, by which Chromium can be told to trust it
-    /// (`--ignore-certificate-errors-spki-list`).
+    /// The SHA-256 hash of the public key in Base64, for Chromium's option
+    /// `--ignore-certificate-errors-spki-list`.
     package let keyDigest: String
 
     let own: Credential
-    /// One key for all hosts: making one costs as much as signing.
+    /// One key for all hosts, since generating a key costs as much as signing.
     private let leafKey: Key
     private let leaves = Mutex<[String: Leaf]>([:])
 
-    /// The file below a folder that holds key and certificate.
+    /// The name of the file in the store's folder that contains the key and the certificate.
     package static let fileName = "authority.pem"
 
-    /// The folder's authority, made where there is none yet.
+    /// Returns the folder's authority, and creates it if there is none.
     package static func open(in folder: String) throws(TLSError) -> Authority {
         let path = folder + "/" + fileName
         if let held = try held(in: folder) { return held }
@@ -55,7 +55,7 @@ package final class Authority: Sendable {
             let draft = try WholeFile.temporary(in: folder, named: "authority", Array(made.utf8))
             defer { unlink(draft) }
             chmod(draft, 0o600)
-            // Of two that make one at the same time, the second takes the first one's.
+            // If two processes create one at the same time, both use the one that was linked first.
             guard link(draft, path) == 0 || errno == EEXIST else {
                 throw SystemError(errno, doing: "write", path)
             }
@@ -66,7 +66,7 @@ package final class Authority: Sendable {
         return held
     }
 
-    /// The folder's authority; nil where there is none.
+    /// Returns the folder's authority; nil if there is none.
     package static func held(in folder: String) throws(TLSError) -> Authority? {
         let path = folder + "/" + fileName
         guard access(path, F_OK) == 0 else { return nil }
@@ -87,21 +87,27 @@ package final class Authority: Sendable {
 
     // MARK: - Leaves
 
-    /// What a host shows to its clients.
+    /// The certificate and key that a host presents to its clients. After `goodUntil`, in seconds since 1970,
+    /// a new certificate is issued.
     struct Leaf: Sendable {
         let certificate: Certificate
         let key: Key
         let goodUntil: Int64
     }
 
-    /// Clients take certificates of so many days without asking back.
+    /// The number of days for which certificates are valid. They are replaced after half of it.
     private static let leafDays: Int64 = 30
-    /// A clock that is somewhat behind takes it as well.
+    /// The number of days before today from which certificates are valid, for clients whose clocks are slow.
     private static let daysBefore: Int64 = 2
+    /// The maximum number of cached certificates. The cache is emptied when it is full.
     private static let mostLeaves = 4000
     private static let day: Int64 = 86_400
 
-    /// The certificate for a host, which is a name or an address as URLs have it, in lower case.
+    /// Returns the cached certificate for a host, or issues one.
+    ///
+    /// - Parameters:
+    ///   - host: a host name or an address in the format of URLs, in lower case.
+    ///   - now: the time in seconds since 1970.
     func leaf(for host: String, now: Int64) throws(TLSError) -> Leaf {
         let names = Self.names(for: host)
         let known = leaves.withLock { $0[names[0]] }
@@ -122,20 +128,22 @@ package final class Authority: Sendable {
         return leaf
     }
 
-    /// Those of one domain share a certificate, so that a site with names without end has few.
+    /// Returns the names in a host's certificate. Hosts with the same parent domain share a wildcard
+    /// certificate, so that a site with unlimited host names needs few.
     static func names(for host: String) -> [String] {
         guard let domain = PublicSuffixes.system.registrableDomain(of: host) else { return [host] }
         let parent = host.utf8.count > domain.utf8.count ? String(host.drop { $0 != "." }.dropFirst()) : host
         return [parent, "*." + parent]
     }
 
+    /// Returns the entry of a name in the extension subjectAltName.
     private static func alternative(_ name: String) -> String {
         if name.hasPrefix("[") { return "IP:" + name.dropFirst().dropLast() }
         return (name.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) } ? "IP:" : "DNS:") + name
     }
 }
 
-/// A key on the curve P-256. It does not change, so that any thread may use it.
+/// A key pair on the curve P-256. It is immutable, so any thread may use it.
 final class Key: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -144,22 +152,26 @@ final class Key: @unchecked Sendable {
         self.pointer = pointer
     }
 
-    /// Takes what it is given.
+    /// Takes ownership of an OpenSSL object.
     init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { EVP_PKEY_free(pointer) }
 }
 
-/// A certificate that is signed. It does not change any more, so that any thread may use it.
+/// A signed certificate. It is immutable, so any thread may use it.
 final class Certificate: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes what it is given.
+    /// Takes ownership of an OpenSSL object.
     init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { X509_free(pointer) }
 
-    /// - Parameter signer: nil for one that vouches for itself.
+    /// Creates and signs a certificate.
+    ///
+    /// - Parameters:
+    ///   - signer: the issuer; nil for a self-signed certificate.
+    ///   - start: the beginning of its validity, in seconds since 1970.
     static func signed(
         by signer: Credential?, key: Key, subject: String, from start: Int64, days: Int64,
         extensions: [(kind: Int32, value: String)]
@@ -169,7 +181,7 @@ final class Certificate: @unchecked Sendable {
         var serial = [UInt8](repeating: 0, count: 16)
         var end = time_t(start + days * 86_400)
         var start = time_t(start)
-        // Browsers refuse a second certificate of one issuer with the same number. It is positive.
+        // Browsers reject two certificates of one issuer with the same serial number. It must be positive.
         guard RAND_bytes(&serial, Int32(serial.count)) == 1,
             made.setSerial([serial[0] & 0x7F | 0x40] + serial[1...]),
             X509_set_version(pointer, 2) == 1,
@@ -203,7 +215,7 @@ final class Certificate: @unchecked Sendable {
         try PEM.text("write the certificate") { PEM_write_bio_X509($0, pointer) }
     }
 
-    /// `AB:CD:...`, of all of it.
+    /// The SHA-256 hash of the whole certificate as `AB:CD:...`.
     var fingerprint: String {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
@@ -212,6 +224,7 @@ final class Certificate: @unchecked Sendable {
             .joined(separator: ":")
     }
 
+    /// Returns the SHA-256 hash of the public key (SubjectPublicKeyInfo) in Base64.
     func keyDigest() throws(TLSError) -> String {
         var encoded: UnsafeMutablePointer<UInt8>?
         let count = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(pointer), &encoded)
@@ -226,18 +239,19 @@ final class Certificate: @unchecked Sendable {
     }
 }
 
-/// A certificate with its key.
+/// A certificate with its private key.
 struct Credential: Sendable {
     let certificate: Certificate
     let key: Key
 
     private static let years: Int64 = 10
 
-    /// One that may sign those of hosts, and nothing below them.
+    /// Creates a self-signed authority that may sign certificates of hosts, but not of other authorities.
     static func newAuthority() throws(TLSError) -> Credential {
         let key = try Key()
         let now = SystemClock.secondsSinceEpoch()
-        // Its name tells it from those of other stores, and from what was there before it.
+        // A random name distinguishes this authority from those of other stores and from earlier ones of this
+        // store.
         let mark = String(UInt32.random(in: 0 ... .max), radix: 16)
         let certificate = try Certificate.signed(
             by: nil, key: key, subject: "Larder authority \(mark)", from: now - 86_400, days: 365 * years,
@@ -254,6 +268,7 @@ struct Credential: Sendable {
         self.key = key
     }
 
+    /// Parses a private key and its certificate in PEM. The path is used in error messages.
     init(pem bytes: [UInt8], _ path: String) throws(TLSError) {
         let advice = "remove it to have a new one created, which clients must be made to trust"
         ERR_clear_error()
@@ -278,6 +293,7 @@ struct Credential: Sendable {
     }
 }
 
+/// Writes OpenSSL objects as PEM text of at most 8 KiB.
 private enum PEM {
     static func text(_ doing: String, _ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
         guard let output = BIO_new(BIO_s_mem()) else { throw TLSError(doing) }

@@ -3,17 +3,18 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The server's side of TLS: whichever host a client asks for, it is shown a certificate for that. Any thread
-/// may begin sessions.
+/// The server side of TLS. Presents a certificate for the host that the client requests. Any thread may begin
+/// sessions.
 package final class TLSServer: @unchecked Sendable {
-    // OpenSSL locks what sessions share of a context; nothing of it is set once `init` is over.
+    // OpenSSL synchronizes the parts of the context that sessions share, and the context is not configured
+    // after `init`.
     private let context: OpaquePointer
-    /// Nil where one certificate is shown to all.
+    /// The issuer of the certificates; nil if all clients get the same certificate.
     private let authority: Authority?
     private let isServed: @Sendable (String) -> Bool
 
-    /// - Parameter isServed: whether there is a certificate for the host that a client names; who names
-    ///   another one is shown that of the host for which the session was begun.
+    /// - Parameter isServed: whether to issue a certificate for the host name that a client sends. If not,
+    ///   the client gets that of the host that was passed to `session(on:for:)`.
     package convenience init(
         _ authority: Authority, isServed: @escaping @Sendable (String) -> Bool = { _ in true }
     ) throws(TLSError) {
@@ -21,9 +22,12 @@ package final class TLSServer: @unchecked Sendable {
         SSL_CTX_set_cert_cb(context, { TLSServer.choose($0, $1) }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Shows the certificate of a file, with those behind it that vouch for it, to whoever comes.
+    /// Presents the certificate chain in a file to all clients.
     ///
-    /// - Parameter key: the file of its key, which may be the same.
+    /// - Parameters:
+    ///   - certificate: the path of a PEM file with the server's certificate, followed by intermediate
+    ///     certificates.
+    ///   - key: the path of a PEM file with the private key, which may be the same file.
     package convenience init(certificate: String, key: String) throws(TLSError) {
         try self.init(authority: nil, isServed: { _ in true })
         let advice = "name a PEM file that begins with the server's own certificate"
@@ -33,7 +37,7 @@ package final class TLSServer: @unchecked Sendable {
         guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
             throw TLSError("read a certificate in \(certificate)", advice: advice)
         }
-        // Nobody is there to be asked for a password.
+        // A server cannot ask for a password, so an encrypted key is an error.
         SSL_CTX_set_default_passwd_cb(context) { _, _, _, _ in -1 }
         guard SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1,
             SSL_CTX_check_private_key(context) == 1
@@ -59,14 +63,15 @@ package final class TLSServer: @unchecked Sendable {
 
     deinit { SSL_CTX_free(context) }
 
-    /// A session that a client begins on a socket which does not wait. The socket stays the caller's.
+    /// Begins a session on a non-blocking socket, which the caller continues to own.
     ///
-    /// - Parameter host: for whom it is when the client does not say; a name or an address as URLs have it.
+    /// - Parameter host: the host whose certificate is presented if the client sends no host name; a name or
+    ///   an address in the format of URLs.
     package func session(on descriptor: Int32, for host: String) throws(TLSError) -> TLSSession {
         try TLSSession(context, descriptor, host, self)
     }
 
-    /// The certificate that a client's hello asks for.
+    /// OpenSSL's callback that selects the certificate for the host name in a ClientHello.
     private static func choose(_ session: OpaquePointer?, _ pointer: UnsafeMutableRawPointer?) -> Int32 {
         guard let session, let pointer, let owner = larder_tls_owner(session) else { return 0 }
         let server = Unmanaged<TLSServer>.fromOpaque(pointer).takeUnretainedValue()
@@ -76,7 +81,8 @@ package final class TLSServer: @unchecked Sendable {
             let named = TLSSession.serverName(session).flatMap { server.isServed($0) ? $0 : nil }
             let host = named ?? own.host
             let leaf = try authority.leaf(for: host, now: SystemClock.secondsSinceEpoch())
-            // With who signed it: by that some clients know whom to trust.
+            // The issuer's certificate is included because some clients need it to find the authority that
+            // they trust.
             return larder_tls_show(
                 session, leaf.certificate.pointer, leaf.key.pointer, authority.own.certificate.pointer)
         } catch {
@@ -84,7 +90,8 @@ package final class TLSServer: @unchecked Sendable {
         }
     }
 
-    /// RFC 7301: what we speak, where the client names what it speaks.
+    /// OpenSSL's callback for ALPN (RFC 7301). Accepts HTTP/1.1 only. A client that does not offer it gets an
+    /// alert.
     private static func selectProtocol(
         _: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
         _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ count: UInt32,
@@ -104,16 +111,19 @@ package final class TLSServer: @unchecked Sendable {
     }
 }
 
-/// One client's session. It belongs to one thread at a time; nothing in it ever waits.
+/// The TLS session of one client. It belongs to one thread at a time, and its functions never block.
+///
+/// The caller reads from the socket and passes the bytes to `take`; OpenSSL writes to the socket itself. The
+/// handshake comes first, then `read` and `write`, and finally `end`.
 package final class TLSSession {
-    /// For whom it is when the client does not say.
+    /// The host whose certificate is presented if the client sends no host name.
     let host: String
     private let session: OpaquePointer
     private let inbox: OpaquePointer
-    /// Keeps the context's callbacks alive.
+    /// Keeps the server alive, since the context's callbacks use it.
     private let server: TLSServer
     private var hasEnded = false
-    /// The client has said something.
+    /// Whether the client has sent bytes.
     package private(set) var hasHeard = false
 
     fileprivate init(
@@ -135,34 +145,36 @@ package final class TLSSession {
 
     deinit { SSL_free(session) }
 
-    /// With which every client begins: the record that holds its hello.
+    /// The first byte that every TLS client sends: the type of a handshake record.
     package static let firstByte: UInt8 = 0x16
 
+    /// The state of a handshake.
     package enum Progress: Equatable {
         case done
-        /// Goes on when more has come.
+        /// The handshake continues when the client has sent more.
         case wantsMore
-        /// Goes on when the socket takes more.
+        /// The handshake continues when the socket is writable.
         case wantsRoom
         case failed(String)
     }
 
-    /// Puts in what the socket brought.
+    /// Adds bytes that were read from the socket.
     package func take(_ bytes: UnsafeBufferPointer<UInt8>) {
         hasHeard = true
-        // A memory inbox grows as it must.
+        // A memory BIO grows as needed.
         BIO_write(inbox, bytes.baseAddress, Int32(bytes.count))
     }
 
     package var hasShakenHands: Bool { SSL_is_init_finished(session) == 1 }
 
+    /// Continues the handshake.
     package func shakeHands() -> Progress {
         ERR_clear_error()
         let result = SSL_do_handshake(session)
         return result == 1 ? .done : progress(after: result)
     }
 
-    /// The name that the client asked for, in lower case; nil where it named none.
+    /// The host name that the client sent (SNI), in lower case; nil if there is none or it is invalid.
     package var serverName: String? { Self.serverName(session) }
 
     static func serverName(_ session: OpaquePointer) -> String? {
@@ -173,14 +185,15 @@ package final class TLSSession {
         return url.host
     }
 
+    /// The result of a read.
     package enum Reading: Equatable {
         case bytes(Int)
-        /// There will be, when more has come.
+        /// No data is available until the client has sent more.
         case nothing
         case ended
     }
 
-    /// What the client said, as far as it has come.
+    /// Decrypts what the client has sent so far into a buffer.
     package func read(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Reading {
         ERR_clear_error()
         let count = SSL_read(session, buffer.baseAddress, Int32(clamping: buffer.count))
@@ -188,7 +201,8 @@ package final class TLSSession {
         return SSL_get_error(session, count) == SSL_ERROR_WANT_READ ? .nothing : .ended
     }
 
-    /// Like `send`: how much the socket took, or -1 with the reason in `errno`.
+    /// Encrypts and writes bytes, like `send`: returns how many were accepted, or -1 with the reason in
+    /// `errno`.
     package func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !bytes.isEmpty else { return 0 }
         ERR_clear_error()
@@ -202,7 +216,8 @@ package final class TLSSession {
         return -1
     }
 
-    /// Tells the client that no more comes, so that it knows the end from a cut.
+    /// Tells the client that no more data follows, so that it can distinguish the end from a broken
+    /// connection.
     package func end() {
         guard !hasEnded, hasShakenHands else { return }
         hasEnded = true
