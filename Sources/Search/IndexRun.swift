@@ -4,7 +4,7 @@ package import Store
 package import System
 package import Web
 
-/// The result of an indexing.
+/// The result of an indexing run.
 public struct IndexReport: Sendable, Equatable {
     /// The number of texts that were added.
     public package(set) var texts = 0
@@ -12,17 +12,18 @@ public struct IndexReport: Sendable, Equatable {
     public package(set) var known = 0
     /// The number of bodies without text, or with the text of another body.
     public package(set) var others = 0
-    /// The number of texts that were removed because no response has them any more.
+    /// The number of texts that were removed because no stored body has them any more. A run with a time
+    /// limit removes none.
     public package(set) var forgotten = 0
-    /// The number of bodies that are left for the next indexing.
+    /// The number of bodies that are left for the next run.
     public package(set) var left = 0
     /// The size of the bodies that were read.
     public package(set) var byteCount: Int64 = 0
-    /// The duration of the indexing.
+    /// The duration of the run.
     public package(set) var elapsed = Duration.zero
-    /// Whether it was interrupted.
+    /// Whether the run was interrupted.
     public package(set) var isInterrupted = false
-    /// Why it failed; nil if it did not.
+    /// The error that ended the run; nil if there was none.
     public package(set) var failure: String?
 
     package init(failure: String? = nil) { self.failure = failure }
@@ -41,11 +42,14 @@ extension IndexReport: JSONObject {
     }
 }
 
-/// Adds the texts of stored bodies to the index that are not in it yet. A second thread reads, and the calling thread
-/// writes. Committed texts stay if the run is stopped, and the next run continues.
+/// Adds the texts of stored bodies that are not in the search index yet.
+///
+/// A second thread reads texts while the calling thread writes them. If the run is stopped, texts that were
+/// committed stay in the index, and the next run continues.
 package struct IndexRun {
+    /// The name, URL or host of the site to index; nil for all sites.
     package var site: String?
-    /// The time after which the run ends and leaves the rest to the next one; nil for no limit.
+    /// The time after which the run ends and leaves the rest to the next run; nil for no limit.
     package var budget: Duration?
     package var progress: (@Sendable (WorkProgress) -> Void)?
     private let folder: StoreFolder
@@ -56,10 +60,11 @@ package struct IndexRun {
         self.interruption = interruption
     }
 
-    /// The approximate time to read and write a kilobyte of a page.
+    /// The approximate time to read and index a kilobyte of a page. With a time limit, work that would exceed
+    /// it is not begun.
     private static let timeOfKilobyte = Duration.microseconds(80)
 
-    /// Runs the indexing. A damaged index is rebuilt.
+    /// Indexes the bodies, and rebuilds the index if it is damaged.
     package func run() throws(StoreError) -> IndexReport {
         do throws(StoreError) {
             return try goOn()
@@ -102,8 +107,11 @@ package struct IndexRun {
     }
 }
 
-/// The state of one run: bodies that are being read, and texts that are not written yet. Belongs to the thread that
-/// runs it.
+/// The state of one run: bodies that are being read, and texts that are not written yet. It belongs to the
+/// calling thread of the run.
+///
+/// A body is first in the queue of the reading thread, then in `batch`, then in the index. `pendingBytes` is
+/// the size of all bodies that are in the queue or in the batch.
 private final class IndexPass {
     private(set) var report: IndexReport
     private let reader: StoreReader
@@ -111,25 +119,29 @@ private final class IndexPass {
     private let hands: TextReading
     private let isHasty: Bool
     private let progress: (@Sendable (WorkProgress) -> Void)?
+    /// The number of bodies in the queue of the reading thread.
     private var askedCount = 0
     /// The size of the bodies that are being read, or not written yet.
     private var pendingBytes = 0
     private var batch: [(candidate: TextCandidate, text: DocumentText)] = []
     private var batchBytes = 0
-    /// Bodies that are left for the next indexing, and whether the current snapshot has any.
+    /// The ids of bodies that are left for the next run.
     private var left: Set<Int64> = []
+    /// Whether the current snapshot has such bodies.
     private var isLeft = false
     /// The number of pages that link to each URL; counted when there is something new.
     private var links: [Int64: Int]?
 
-    /// The maximum number of bodies in the queue of the reading thread. They are read even when the time is over.
+    /// The maximum number of bodies in the queue of the reading thread. They are read even after the time
+    /// limit.
     private static let mostWaiting = 4
-    /// The size of a transaction; smaller if there is a time limit. Texts that were read are written even when the
-    /// time is over.
+    /// The number of texts after which a transaction is committed. Texts that were read are written even
+    /// after the time limit.
     private static let textsAtOnce = 256
+    /// The size of the texts in bytes after which a transaction is committed, without and with a time limit.
     private static let bytesAtOnce = 16 << 20
     private static let bytesInHaste = 128 << 10
-    /// The number of bodies beyond which links are not counted.
+    /// The number of stored bodies above which links are not counted.
     private static let mostCounted = 300_000
 
     init(
@@ -144,9 +156,9 @@ private final class IndexPass {
 
     func tell() { progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount)) }
 
-    /// Adds the texts of a snapshot. When all of them are in the index, the snapshot is not visited again.
+    /// Adds the texts of a snapshot. When all of them are in the index, later runs skip the snapshot.
     ///
-    /// - Parameter isOver: whether the time does not suffice for a number of bytes.
+    /// - Parameter isOver: whether the remaining time is too short to process this number of bytes.
     func read(_ snapshot: TextSnapshot, until isOver: (Int) -> Bool) throws(StoreError) {
         let bodies = try reader.textBodies(of: snapshot)
         isLeft = false
@@ -172,13 +184,14 @@ private final class IndexPass {
         if !isLeft { try index.noteRead(snapshot) }
     }
 
-    /// Leaves bodies to the next indexing. Bodies that other snapshots share count once.
+    /// Leaves bodies to the next run. Bodies that several snapshots share count once.
     private func leave(_ bodies: ArraySlice<Int64>) {
         isLeft = true
         left.formUnion(bodies)
         report.left = left.count
     }
 
+    /// Moves a text from the reading thread to the batch, and writes the batch if it is full.
     private func take() throws(StoreError) {
         let (candidate, text) = try hands.next()
         askedCount -= 1
@@ -212,6 +225,8 @@ private final class IndexPass {
         report.others += texts.count - added
     }
 
+    /// Returns the number of pages that link to each URL, by its id; empty if the store is too
+    /// large to count. Links are counted once per run.
     private func countedLinks() throws(StoreError) -> [Int64: Int] {
         if let links { return links }
         let counted = try reader.bodyCount() <= Self.mostCounted ? reader.linkCounts() : [:]
@@ -225,7 +240,9 @@ private final class IndexPass {
     }
 }
 
-/// A thread that reads the texts of bodies, in the order of the requests.
+/// A thread that reads the texts of bodies, in the order of the calls of `read`.
+///
+/// After an error the thread ends: `next` throws that error once, and must not be called again.
 private final class TextReading: Sendable {
     private let asked = Inbox<TextCandidate>()
     private let read = Inbox<Result<(TextCandidate, DocumentText), StoreError>>()
@@ -259,7 +276,8 @@ private final class TextReading: Sendable {
 
     func end() { asked.close() }
 
-    /// The text of a body; empty if the body is damaged or gone, which other checks report.
+    /// Returns the text of a body; an empty text if the body is too large, damaged or removed. Other checks
+    /// report that.
     private static func text(of candidate: TextCandidate, _ reader: StoreReader) throws(StoreError)
         -> DocumentText
     {

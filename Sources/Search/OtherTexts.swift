@@ -3,10 +3,10 @@ internal import Markup
 internal import System
 internal import Web
 
-/// The text of what is neither HTML nor plain: Markdown by its own reader, and documents by programs of this
-/// machine, where they are installed.
+/// Extracts the text of formats other than HTML and plain text: Markdown with our own parser, and documents
+/// with programs that are used if they are installed.
 enum OtherTexts {
-    /// Nil for what is read by its form, and for what nobody here can read.
+    /// Returns the text; nil for other media types, and if the program is missing or fails.
     static func text(of bytes: [UInt8], type: String?) -> DocumentText? {
         switch type {
         case "text/markdown", "text/x-markdown": DocumentText(markdown: bytes.span)
@@ -18,7 +18,7 @@ enum OtherTexts {
         }
     }
 
-    /// `$1` is the document, and its text comes out.
+    /// Shell commands that write the text of the document `$1` to the standard output.
     private static let programs: [(type: String, command: String)] = [
         ("application/pdf", "pdftotext -q -enc UTF-8 \"$1\" -"),
         ("application/epub+zip", "unzip -p \"$1\" '*.xhtml' '*.html' '*.htm' | sed 's/<[^>]*>/ /g'"),
@@ -26,11 +26,12 @@ enum OtherTexts {
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx2txt \"$1\" -"),
     ]
 
-    /// Kilobytes of memory, seconds of work and of waiting: a document may be made to take all that there is.
+    /// Limits for hostile documents: 1 GiB of memory, 10 seconds of CPU time, 20 seconds in total.
     private static let bounds = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec timeout 20 sh -c"
+    /// The maximum size of a text in bytes. The rest is ignored.
     private static let mostOutput = 8 << 20
 
-    /// Nil where there is no such program, or it fails.
+    /// Returns the output of a command for a document; nil if there is none.
     private static func output(of command: String, over bytes: [UInt8]) -> [UInt8]? {
         guard let folder = try? Folder.makeTemporary(named: "larder-text") else { return nil }
         defer { Folder.remove(folder) }
@@ -51,7 +52,7 @@ enum OtherTexts {
             guard count > 0 else { break }
             output += piece[..<count]
         }
-        // What it still says goes nowhere, and ends it.
+        // The program blocks on the full pipe, so it must be killed.
         if output.count >= mostOutput { kill(process, SIGTERM) }
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}

@@ -1,26 +1,31 @@
 internal import Store
 internal import Web
 
-/// What speaks for a text beside its words: that its title or its name says what was asked, that it is a
-/// page, and near the root of its site.
+/// Ranks a text by its score in the index and by other properties: titles and file names that match the
+/// query, pages rather than assets, and URLs near the root of the site.
+///
+/// Where a text is stored is expensive to look up. Without it only an upper bound of the score, `most`, is
+/// known.
 struct Ranking {
-    /// The title has the question as it was asked.
+    /// The factor for a title that contains all words of the query in their order.
     private static let wholeQuestion = 1.2
-    /// The name is the question, in whatever order.
+    /// The factor for a name that consists of the words of the query, in any order.
     private static let exactName = 1.3
 
-    /// Of where it is shown nothing is known yet: no more than this can come of it.
+    /// The upper bound of the score at any URL.
     let most: Double
     private let score: Double
     private let words: SoughtWords
 
-    /// - Parameter isComplete: It has all that was asked for.
+    /// - Parameters:
+    ///   - score: the score in the index.
+    ///   - isComplete: whether the text has all words of the query.
     init(_ score: Double, _ facts: TextFacts, _ words: SoughtWords, isComplete: Bool) {
         var score = score
         let count = Double(max(words.count, 1))
         let title = words.share(of: facts.title)
         if title.found > 0, title.total > 0 {
-            // A title that says what was asked, and little else, is what was looked for.
+            // A title that contains the query and little else is most likely wanted.
             let asked = title.found / count
             let told = title.found / title.total
             score *= 1 + 0.8 * asked * asked + 0.6 * asked * told
@@ -32,6 +37,7 @@ struct Ranking {
         most = self.score * (names.max() ?? 1)
     }
 
+    /// Returns the score of the text at one of its URLs.
     func score(_ holding: TextHolding) -> Double {
         let address = String(decoding: [UInt8](percentDecoding: Array(holding.href.utf8).span), as: UTF8.self)
         var score = min(score * Self.weight(ofName: Self.name(of: address[...]), words), most)
@@ -41,15 +47,16 @@ struct Ranking {
         return score
     }
 
+    /// Returns the factor for a name that matches the query; 1 if it does not.
     private static func weight(ofName name: String, _ words: SoughtWords) -> Double {
         let share = words.share(of: name)
         guard share.found > 0, share.total > 0 else { return 1 }
         let weight = 1 + 0.4 * share.found / Double(max(words.count, 1)) * share.found / share.total
-        // Nothing else is called so.
+        // The name consists of the query.
         return share.found == Double(words.count) && share.isAll ? weight * Self.exactName : weight
     }
 
-    /// The last part of the path.
+    /// Returns the last path component of a URL without the suffix of HTML files.
     private static func name(of address: Substring) -> String {
         let path = address.utf8.prefix { $0 != UInt8(ascii: "?") }
         let name = path.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""

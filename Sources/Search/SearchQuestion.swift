@@ -1,40 +1,44 @@
 internal import Store
 internal import Web
 
-/// The error in a query, with what to change.
+/// An error in a query. Its message says what to change.
 package struct QuestionMistake: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 }
 
-/// A question in words, read as people type it: `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b`, `a
-/// NEAR b`.
+/// A query as people type it: words, `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b`, `a NEAR b`.
 ///
-/// What it cannot read so is words. Nothing of it reaches the database but as words between quotes.
+/// Everything else is treated as words. Words are passed to FTS5 only in quotes, so that a query cannot
+/// inject operators.
 package struct SearchQuestion: Sendable, Equatable {
+    /// The maximum length of a query in bytes. Longer ones are errors.
     package static let longest = 1000
+    /// The maximum number of terms. Queries with more are errors.
     private static let mostTerms = 32
+    /// The distance for `NEAR` without a number.
     private static let usualDistance = 10
 
-    /// A word, or several that stand one behind the other.
+    /// A word, or a phrase of several words.
     struct Term: Sendable, Equatable {
         var text: String
-        /// As they are cut.
+        /// The words of `text`, as `WordCutter` cuts them.
         var words: [String]
-        /// The column that has it; nil for any.
+        /// The column of the index that must contain the term; nil for any.
         var column: String?
         var isPrefix = false
         var isQuoted = false
 
-        /// A word that nobody looks for by itself, such as "the".
+        /// Whether the term is a stop word, such as "the".
         var isCommon: Bool {
             !isQuoted && column == nil && words.count == 1 && CommonWords.all.contains(words[0])
         }
     }
 
+    /// A condition of the query.
     enum Clause: Sendable, Equatable {
-        /// One of these; most often there is one.
+        /// The text has at least one of the terms. Usually there is only one.
         case any([Term])
-        /// Both, with no more than so many words between them.
+        /// The text has both terms, with at most this number of words between them.
         case near(Term, Term, Int)
 
         var terms: [Term] {
@@ -46,6 +50,7 @@ package struct SearchQuestion: Sendable, Equatable {
     }
 
     package let text: String
+    /// The conditions that a text should satisfy, and the terms that it must not have.
     private(set) var wanted: [Clause] = []
     private(set) var unwanted: [Term] = []
     private var cutter: WordCutter { WordCutter() }
@@ -98,6 +103,7 @@ package struct SearchQuestion: Sendable, Equatable {
 
     // MARK: - Reading
 
+    /// A word or phrase of the query as it was typed, without its prefix.
     private struct Piece {
         var text: String
         var column: String?
@@ -105,8 +111,10 @@ package struct SearchQuestion: Sendable, Equatable {
         var isUnwanted = false
     }
 
+    /// The prefixes for columns, and the names of the columns in the index.
     private static let columns = ["title": "title", "heading": "headings", "url": "address", "text": "body"]
 
+    /// Splits a query at spaces and quotes.
     private static func pieces(of text: String) -> [Piece] {
         var pieces: [Piece] = []
         var rest = Substring(text)
@@ -141,7 +149,7 @@ package struct SearchQuestion: Sendable, Equatable {
         return pieces
     }
 
-    /// `NEAR`, or `NEAR/5`.
+    /// Parses `NEAR` or `NEAR/5`; nil for other text and distances above 100.
     private static func distance(of text: String) -> Int? {
         if text == "NEAR" { return usualDistance }
         guard text.hasPrefix("NEAR/"), let number = Int(text.dropFirst(5)), (1...100).contains(number) else {
@@ -150,11 +158,12 @@ package struct SearchQuestion: Sendable, Equatable {
         return number
     }
 
+    /// Converts a typed word or phrase to terms; none if it has no letters or digits.
     private func terms(of piece: Piece) -> [Term] {
         let isPrefix = !piece.isQuoted && piece.text.hasSuffix("*")
         var piece = piece
         if isPrefix { piece.text.removeLast() }
-        // Where no space says where words end, ICU's dictionaries do; each is looked for by itself.
+        // In scripts without spaces, ICU's dictionaries find the words, each of which is a separate term.
         let parts =
             piece.isQuoted || !Self.isUnspaced(piece.text) ? [piece.text] : WordBreaks.words(of: piece.text)
         return parts.compactMap { part in
@@ -162,7 +171,7 @@ package struct SearchQuestion: Sendable, Equatable {
             guard !words.isEmpty else { return nil }
             var term = Term(text: part, words: words, column: piece.column)
             term.isQuoted = piece.isQuoted
-            // A single character of such a script is the beginning of a word of two.
+            // The index has pairs of characters of such scripts, so a single character is a prefix.
             term.isPrefix =
                 isPrefix
                 || words.count == 1 && words[0].unicodeScalars.count == 1 && Self.isUnspaced(words[0])
@@ -170,7 +179,7 @@ package struct SearchQuestion: Sendable, Equatable {
         }
     }
 
-    /// Three and more characters of a script without spaces.
+    /// Whether a text has characters of a script without spaces between words, such as Thai or Chinese.
     private static func isUnspaced(_ text: String) -> Bool {
         text.unicodeScalars.contains { scalar in
             switch scalar.value {
@@ -189,30 +198,34 @@ package struct SearchQuestion: Sendable, Equatable {
 // MARK: - Expressions
 
 extension SearchQuestion {
-    /// How much of the question a text has to have.
+    /// The part of a query that a text must satisfy.
     package enum Strictness: Sendable, CaseIterable {
+        /// The text satisfies all conditions.
         case all
-        /// What the last word begins with does too.
+        /// The same, but the last word also matches all words that begin with it.
         case lastBegins
+        /// The text satisfies at least one condition.
         case some
     }
 
-    /// The terms that count: not those that every text has, unless there are no others.
+    /// The conditions without stop words; all conditions if there are no others.
     var counted: [Clause] {
         let rare = wanted.filter { !($0.terms.count == 1 && $0.terms[0].isCommon) }
         return rare.isEmpty ? wanted : rare
     }
 
-    /// What an index knows of the words in it, so that looking for them takes no longer than people wait.
+    /// Facts about the words in an index that keep searches fast.
     struct Knowledge {
-        /// The words that are looked for in place of all that begin so; nil where those are few.
+        /// Returns the most frequent words with a prefix, which are searched for in place of all; nil if
+        /// there are so few that all can be searched for.
         var frequentWords: (String) throws(StoreError) -> [String]? = { _ throws(StoreError) in nil }
-        /// Whether a phrase stands in so many texts that those with others are looked for instead.
+        /// Whether a phrase is in so many texts that searching for it alone is useless. If only some
+        /// conditions must hold, those with such phrases are left out, unless there are no others.
         var isEverywhere: (String) throws(StoreError) -> Bool = { _ throws(StoreError) in false }
     }
 
-    /// An expression of FTS5; nil where it would be no other than a stricter one, or that part has nothing
-    /// of it.
+    /// Returns the expression for FTS5; nil if it would be the same as a stricter one, or if the query needs
+    /// columns that `part` does not have.
     func expression(
         _ strictness: Strictness, inSite site: String?, in part: SearchIndex.Part = .all,
         _ knowledge: Knowledge = Knowledge()
@@ -229,7 +242,7 @@ extension SearchQuestion {
         case .some:
             guard clauses.count > 1 else { return nil }
         }
-        // What is wanted besides, and what is not, stands in other columns as well.
+        // Other terms and exclusions refer to columns that the table of names does not have.
         let isNamed = part == .names
         let named = ["title", "address", nil]
         if isNamed, !unwanted.isEmpty || !clauses.flatMap(\.terms).allSatisfy({ named.contains($0.column) }) {
@@ -282,6 +295,7 @@ extension SearchQuestion {
         }
     }
 
+    /// Returns the phrase for a term in the syntax of FTS5.
     private static func phrase(
         _ term: Term, _ frequentWords: (String) throws(StoreError) -> [String]?
     ) throws(StoreError) -> String {
@@ -297,18 +311,19 @@ extension SearchQuestion {
         return term.column.map { "{\($0)} : \(words)" } ?? words
     }
 
+    /// Returns a term in quotes. A single word also matches its inflections, except in URLs.
     private static func quoted(_ term: Term) -> String {
         let isInflecting =
             !term.isQuoted && !term.isPrefix && term.words.count == 1 && term.column != "address"
         return quoted(isInflecting ? SearchIndex.inflecting(term.words[0]) : term.text)
     }
 
-    /// Between quotes everything is a word.
+    /// Returns a text in quotes, within which FTS5 treats everything as words.
     private static func quoted(_ text: String) -> String {
         "\"\(text.replacing("\"", with: " ").replacing("\0", with: " "))\""
     }
 
-    /// The same question without a word, or with another in its place, as people would type it.
+    /// Returns the query as typed, with each occurrence of a word replaced.
     func replacing(_ word: String, with other: String) -> String {
         text.split(separator: " ", omittingEmptySubsequences: false).map { piece in
             let words = cutter.words(of: String(piece))
@@ -323,12 +338,13 @@ extension SearchQuestion {
 }
 
 extension SearchQuestion {
+    /// Compares the conditions; `text` is ignored.
     package static func == (first: SearchQuestion, second: SearchQuestion) -> Bool {
         first.wanted == second.wanted && first.unwanted == second.unwanted
     }
 }
 
-/// Words that stand in every text of their language, and tell none from another.
+/// Stop words of several languages. They are in almost every text, so they hardly help to distinguish texts.
 enum CommonWords {
     static let all: Set<String> = {
         let lists = """

@@ -18,7 +18,8 @@ public struct SearchOptions: Sendable {
     /// Creates options for the first ten hits in all sites.
     public init() {}
 
-    /// Whether hits have to be filtered: the index does not contain types and snapshots.
+    /// Whether stored types or snapshots must be looked up for each match, since the index does not contain
+    /// them.
     var isFiltering: Bool { type != nil || snapshot != nil }
 }
 
@@ -34,21 +35,21 @@ public struct SearchReport: Sendable, Equatable {
         public let anchor: String
         /// The text around the words.
         public let snippet: Snippet
-        /// The name of its site.
+        /// The name of the site.
         public let site: String
         public let snapshot: SnapshotName
         public let type: String?
         public let language: String
         /// The time of the response, in seconds since 1970.
         public let fetched: Int64
-        /// The rank: higher is better. Comparable only within one search.
+        /// The score: higher is better. Comparable only within one search.
         public let score: Double
 
         /// The URL with the fragment of the part.
         public var address: String { anchor.isEmpty ? url : "\(url)#\(FragmentText.encoded(anchor))" }
     }
 
-    /// The query.
+    /// The query as it was passed.
     public let question: String
     /// The matches, the best first.
     public package(set) var hits: [Hit] = []
@@ -56,7 +57,8 @@ public struct SearchReport: Sendable, Equatable {
     public package(set) var hasMore = false
     /// Whether no page has all words, so that the hits have only some of them.
     public package(set) var isRelaxed = false
-    /// Corrected queries, if no page has a word of the query.
+    /// Similar queries that find something, each with a replacement for a word that no text has. Empty if a
+    /// page has all words.
     public package(set) var proposals: [String] = []
     /// The number of texts in the index; nil if nothing was indexed yet.
     public package(set) var texts: Int?
@@ -95,6 +97,7 @@ extension SearchReport.Hit: JSONObject {
 
 /// Percent-encodes the fragment of a URL.
 enum FragmentText {
+    /// Returns the anchor in the form of a URL's fragment.
     static func encoded(_ anchor: String) -> String {
         let url = WebURL("http://localhost/#\(anchor.replacing("\n", with: "").replacing("\t", with: ""))")
         return url?.href.split(separator: "#", maxSplits: 1).last.map { String($0) } ?? ""

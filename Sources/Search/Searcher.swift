@@ -2,32 +2,34 @@ internal import Reports
 package import Store
 internal import Web
 
-/// Answers questions from an index and the store that it is of. It belongs to one thread.
+/// Answers queries from the search index and the store. It belongs to one thread.
 package final class Searcher {
     private let reader: StoreReader
     private var index: SearchIndex?
-    /// `Snapshot.id` of the snapshot that the current search is about; nil for live snapshots.
+    /// The id of the snapshot that the current search uses; nil for live snapshots.
     private var snapshot: Int64?
     private let cutter = WordCutter()
-    /// Asked now and then; where it says false, what comes of the search is of no use to anybody.
+    /// Polled during a search. When it returns false, the search ends early, and its result must be ignored.
     package var isWanted: () -> Bool = { true }
 
     package init(_ reader: StoreReader) { self.reader = reader }
 
-    /// So many of the best by words alone are looked at.
+    /// The minimum number of index matches that are ranked further.
     private static let pool = 120
-    /// With a type or a snapshot wanted, which the index knows nothing of, so many.
+    /// The same if results are filtered by type or snapshot, which the index does not contain.
     private static let widePool = 5000
 
-    /// Nil where nothing was indexed yet.
+    /// Returns the index, and reopens it if its file was replaced; nil if nothing was indexed yet.
     private func current() throws(StoreError) -> SearchIndex? {
         if let index, index.isInPlace { return index }
         index = try SearchIndex.ifAny(reader.folder)
         return index
     }
 
+    /// Whether there is an index to search.
     package var isReady: Bool { get throws(StoreError) { try current() != nil } }
 
+    /// Searches the index, strictly first, and less strictly if there are too few matches.
     package func search(_ question: SearchQuestion, _ options: SearchOptions) throws(StoreError)
         -> SearchReport
     {
@@ -50,7 +52,7 @@ package final class Searcher {
         for next in SearchQuestion.Strictness.allCases
         where pool.found.count < (next == .some ? pool.wanted : 1) {
             let words = SoughtWords(question, lastBegins: next == .lastBegins, cutter)
-            // What is called so may be too long a text to be among the best by its words.
+            // A long text with a matching name may not be among the best matches by its words.
             for part in [SearchIndex.Part.all, .names] {
                 guard let expression = try question.expression(next, inSite: site?.name, in: part, knowledge)
                 else { continue }
@@ -70,7 +72,7 @@ package final class Searcher {
         for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {
             report.hits.append(try hit(candidate, words, &reach, index))
         }
-        // A proposal is a word of some text, which this reader may have to hide.
+        // A proposal is a word of some text, which may be invisible to this reader.
         if !reader.hidesPrivate, pool.found.isEmpty || report.isRelaxed {
             report.proposals = try proposals(for: question, index) { (text) throws(StoreError) in
                 try findsAny(text, site: site, options, index, knowledge)
@@ -79,7 +81,7 @@ package final class Searcher {
         return report
     }
 
-    /// The snapshot of the site, or of the only site.
+    /// Returns a snapshot of the site, or of the only stored site.
     private func snapshot(_ name: SnapshotName, of site: Site?) throws(StoreError) -> Snapshot {
         if let site { return try site.snapshot(name) }
         let sites = try reader.sites()
@@ -92,13 +94,13 @@ package final class Searcher {
         return try only.snapshot(name)
     }
 
-    /// So many are ranked by more than their words.
+    /// Returns the maximum number of matches to take from the index.
     private func most(_ options: SearchOptions) -> Int {
         let most = max(Self.pool, 2 * (options.offset + options.limit))
         return options.isFiltering ? max(Self.widePool, most) : most
     }
 
-    /// What was found by words, with what speaks for it beside those.
+    /// Adds matches that the pool does not have yet, with what is needed to rank them.
     private func add(
         _ matches: [TextMatch], to pool: inout Pool, _ words: SoughtWords, isComplete: Bool, site: Site?,
         _ options: SearchOptions, _ index: SearchIndex
@@ -123,27 +125,32 @@ package final class Searcher {
         }
     }
 
+    /// A text that matches the query.
     private struct Candidate {
         let match: TextMatch
         let facts: TextFacts
         let ranking: Ranking
-        /// Once it is known.
+        /// The response with the text; nil until it was looked up.
         var holding: TextHolding?
         var score = 0.0
     }
 
-    /// What was found. Where a text is shown is looked up only for those that may be among the best.
+    /// The candidates of a search. Finds the best ones while looking up where few of them are stored.
+    ///
+    /// Candidates in `open` have only an upper bound of their score. `settle` looks them up in descending
+    /// order of that bound, until no other one can be among the best.
     private struct Pool {
         let wanted: Int
         var known: Set<Int64> = []
-        /// Nobody knows yet where they are shown.
+        /// Candidates whose stored response was not looked up yet.
         var open: [Candidate] = []
-        /// The best first.
+        /// Candidates with a final score, the best first.
         private(set) var found: [Candidate] = []
 
         init(wanted: Int) { self.wanted = wanted }
 
-        /// Finds out the best, and one more.
+        /// Moves candidates to `found` until it has the best ones, and one more if there is one, which shows
+        /// that there are further results.
         mutating func settle(
             _ holding: (Candidate) throws(StoreError) -> TextHolding?
         ) throws(StoreError) {
@@ -153,7 +160,7 @@ package final class Searcher {
             {
                 var candidate = open[count]
                 count += 1
-                // Nobody gets it any more, or it is not of the kind that is wanted.
+                // There is no response that the reader may see and that passes the filter.
                 guard let shown = try holding(candidate) else { continue }
                 candidate.holding = shown
                 candidate.score = candidate.ranking.score(shown)
@@ -164,7 +171,8 @@ package final class Searcher {
         }
     }
 
-    /// Where a text is shown; nil where nobody gets it any more, or it is not of the kind that is wanted.
+    /// Returns a response with the text that the reader may see and that passes the filter; nil if there is
+    /// none.
     private func holding(
         of match: TextMatch, site: Site?, _ options: SearchOptions, _ index: SearchIndex
     ) throws(StoreError) -> TextHolding? {
@@ -176,6 +184,7 @@ package final class Searcher {
         return nil
     }
 
+    /// Returns a candidate as it is reported, with an excerpt and the section of the first match.
     private func hit(
         _ candidate: Candidate, _ words: SoughtWords, _ reach: inout Int, _ index: SearchIndex
     ) throws(StoreError) -> SearchReport.Hit {
@@ -199,16 +208,16 @@ package final class Searcher {
     // MARK: - Typing errors
 
     private static let mostProposals = 3
-    /// Of so many words what they may have meant is looked up: each is hundreds of others.
+    /// The maximum number of unknown words for which similar words are looked up. Each has hundreds.
     private static let mostUnknown = 2
 
-    /// A word is of letters and digits.
+    /// Returns a phrase of one word, which has only letters and digits and needs no escaping.
     private static func quoted(_ word: String) -> String { "\"\(word)\"" }
 
-    /// The number of matches of a proposal that are looked up, to find one that is stored.
+    /// The maximum number of matches of a proposal that are checked for a stored response.
     private static let maxCheckedMatches = 20
 
-    /// Whether a query finds a stored text.
+    /// Whether a query finds a text that is stored and passes the filter.
     private func findsAny(
         _ text: String, site: Site?, _ options: SearchOptions, _ index: SearchIndex,
         _ knowledge: SearchQuestion.Knowledge
@@ -228,7 +237,8 @@ package final class Searcher {
         return false
     }
 
-    /// The question with another word in place of one that no text has. Only questions that find something.
+    /// Returns queries in which a word that no text has is replaced by a similar one. Returns only queries
+    /// with results.
     private func proposals(
         for question: SearchQuestion, _ index: SearchIndex,
         findsAny: (String) throws(StoreError) -> Bool
@@ -255,12 +265,13 @@ package final class Searcher {
     }
 }
 
-/// Words that differ from one by a slip of the finger: a letter too many, too few, another, or two that
-/// changed places.
+/// The words that differ from another one by a single typing error: a letter that is missing, added or wrong,
+/// or two that are swapped.
 enum Slips {
     private static let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
     private static let longestWord = 24
 
+    /// Returns the words; none if the word is not ASCII or has fewer than 3 or more than 24 letters.
     static func of(_ word: String) -> [String] {
         let bytes = Array(word.utf8)
         guard (3...longestWord).contains(bytes.count), bytes.allSatisfy({ $0 < 0x80 }) else { return [] }

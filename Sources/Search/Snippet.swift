@@ -18,25 +18,29 @@ public struct Snippet: Sendable, Equatable {
     /// The whole excerpt.
     public var text: String { parts.map(\.text).joined() }
 
-    /// The approximate length in bytes.
+    /// The approximate length of an excerpt in bytes.
     private static let length = 220
-    /// The number of bytes that are searched for all excerpts of one result together.
+    /// The maximum number of bytes that are searched for all excerpts of one report together.
     static let reach = 2 << 20
-    /// The number of bytes of each text that are searched in any case.
+    /// The number of bytes of each text that are loaded even if `reach` is used up.
     static let leastReach = 32 << 10
-    /// The number of bytes after a complete match in which a better one is searched.
+    /// The number of bytes after a first complete match that are searched for a better one.
     private static let further = 8 << 10
+    /// The maximum number of occurrences of query words that are considered.
     private static let mostHits = 2000
 
+    /// An occurrence of a query word in the text.
     private struct Hit {
         let place: Range<Int>
         let word: Int
     }
 
-    /// Finds the excerpt with the most different words of the query, and among those the one that has them closest
-    /// together. Ends early if the beginning of the text has all words.
+    /// Creates the excerpt with the most different words of the query. Among those it prefers the one with
+    /// the most occurrences, then the first. The search ends early if all words are close together near the
+    /// beginning of the text.
     ///
-    /// - Parameter reach: the number of bytes that may be searched; reduced by those that were.
+    /// - Parameter reach: the number of bytes that may be searched for further excerpts; reduced by those
+    ///   that were searched.
     package init(of body: [UInt8], _ words: SoughtWords, reach: inout Int) {
         var hits: [Hit] = []
         // The offset of the last occurrence of each word.
@@ -71,12 +75,12 @@ public struct Snippet: Sendable, Equatable {
                 })
     }
 
-    /// Creates an excerpt that is a plain sentence.
+    /// Creates an excerpt of a whole text without marked words.
     package init(plain text: String) {
         if !text.isEmpty { parts = [Part(text: text, isMarked: false)] }
     }
 
-    /// The hits in the best excerpt.
+    /// Returns the indices of the hits in the best excerpt.
     private static func best(_ hits: [Hit]) -> Range<Int> {
         var best = 0..<0
         var bestScore = 0
@@ -95,7 +99,7 @@ public struct Snippet: Sendable, Equatable {
         return best
     }
 
-    /// The range of whole words around a match, within its lines.
+    /// Returns the range to show: whole words around a match, beginning in its line.
     private static func window(_ body: [UInt8], around start: Int, to end: Int) -> Range<Int> {
         let spare = max(0, length - (end - start))
         var lower = max(0, start - spare / 3)
@@ -110,6 +114,7 @@ public struct Snippet: Sendable, Equatable {
         return lower..<upper
     }
 
+    /// Splits the shown range into marked and other parts, and adds ellipses.
     private mutating func fill(_ body: [UInt8], _ shown: Range<Int>, _ hits: [Hit]) {
         func text(_ range: Range<Int>) -> String {
             String(decoding: body[range].map { $0 == 0x0A ? 0x20 : $0 }, as: UTF8.self)
@@ -137,7 +142,7 @@ public struct Snippet: Sendable, Equatable {
     }
 }
 
-/// The words of a query, prepared for searching texts. Belongs to one thread.
+/// The words of a query, prepared to be found in texts. It belongs to one thread.
 package final class SoughtWords {
     let cutter: WordCutter
     private var numbers: [[UInt8]: Int] = [:]
@@ -146,10 +151,12 @@ package final class SoughtWords {
     let count: Int
     /// All words joined into one, as in file names; nil if there is only one word.
     private let together: [UInt8]?
-    /// Whether a word begins with a byte, which excludes most words of a text quickly.
+    /// Whether a word of the query begins with the byte. Excludes most words of a text quickly.
     private var beginnings = [Bool](repeating: false, count: 256)
 
-    /// - Parameter cutter: reused for many texts, since it caches how characters are folded.
+    /// - Parameters:
+    ///   - lastBegins: whether the last word matches all words that begin with it.
+    ///   - cutter: can be shared by many instances, since it caches how characters are folded.
     package init(_ question: SearchQuestion, lastBegins: Bool, _ cutter: WordCutter = WordCutter()) {
         self.cutter = cutter
         var number = 0
@@ -176,6 +183,7 @@ package final class SoughtWords {
         }
     }
 
+    /// Returns the number of the query word that a word of a text matches; nil if there is none.
     func number(of word: Span<UInt8>) -> Int? {
         guard word.count > 0, beginnings[Int(word[0])] else { return nil }
         var bytes: [UInt8] = []
@@ -184,22 +192,24 @@ package final class SoughtWords {
         return numbers[bytes] ?? prefixes.first { bytes.starts(with: $0.bytes) }?.number
     }
 
-    /// How well a short text, such as a title, matches the words.
+    /// The degree to which a short text, such as a title, matches the query.
     struct Share {
-        /// The number of matching words. A word that is only part of one, as in an identifier, counts half.
+        /// The number of matching query words. One that matches only a part of a word, as in an identifier,
+        /// counts half.
         var found = 0.0
-        /// The number of words of the text.
+        /// The number of words in the text.
         var total = 0.0
-        /// Whether it has all words, one after the other.
+        /// Whether the text contains all query words in their order, without other words between them.
         var isInOrder = false
-        /// Whether it has no other words.
+        /// Whether the text contains no other words.
         var isAll = true
     }
 
+    /// Compares a short text with the query. Considers about the first 200 words.
     func share(of text: String) -> Share {
         var found: [Int: Double] = [:]
         var share = Share()
-        // The number of words that directly precede.
+        // The number of consecutive query words, from the first one, that end here.
         var run = 0
         cutter.cut(Array(text.utf8).span, for: .index) { word, _, isColocated in
             let number = number(of: word)
