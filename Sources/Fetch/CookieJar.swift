@@ -9,8 +9,6 @@ final class CookieJar {
     /// The share must outlive the handle.
     private let share: Share
     private let options: CookieOptions
-    /// Whether no cookies were added.
-    var isEmpty: Bool
     /// The cookies that scripts of pages set. All others come from servers or from the user's files.
     private var scripted: Set<CookieName> = []
 
@@ -24,7 +22,6 @@ final class CookieJar {
     init(_ options: CookieOptions, share: Share) throws(FetchFailure) {
         self.options = options
         self.share = share
-        isEmpty = options.load.isEmpty
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
         self.handle = handle
         try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
@@ -93,7 +90,6 @@ final class CookieJar {
             // libcurl ignores a line that it does not recognize as a cookie.
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, line).check()
             scripted.insert(name)
-            isEmpty = false
         }
     }
 

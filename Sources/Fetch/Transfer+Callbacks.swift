@@ -174,7 +174,6 @@ extension Transfer {
             return
         }
         var fields = head.fields
-        if let jar = setup.cookies, fields.contains("Set-Cookie") { jar.isEmpty = false }
         if let held {
             switch held.meaning(status: status, fields: fields) {
             case .rest(let whole):
