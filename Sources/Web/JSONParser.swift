@@ -1,4 +1,4 @@
-/// One pass over a text in memory that its caller keeps alive for as long as this value is used.
+/// A recursive descent parser for JSON. The caller must keep the buffer alive while this value is used.
 struct JSONParser {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let limits: JSONLimits
@@ -148,7 +148,8 @@ struct JSONParser {
         repeat { at += 1 } while isDigit(peek())
     }
 
-    /// Reads a string from its opening quote to behind its closing one.
+    /// Reads a string from its opening to its closing quote. Only strings with escapes need the scratch
+    /// buffer.
     private mutating func parseString() throws(JSONError) -> String {
         let opening = at
         at += 1
@@ -200,7 +201,7 @@ struct JSONParser {
         at += 1
     }
 
-    /// Reads the four digits behind `\u`, and the second half of a surrogate pair when it follows.
+    /// Reads the four digits after `\u`, and the second half of a surrogate pair if it follows.
     private mutating func parseUnicodeEscape() throws(JSONError) {
         let unit = try parseFourHexDigits()
         var scalar = Unicode.Scalar(unit)
@@ -275,15 +276,15 @@ struct JSONParser {
     }
 }
 
-/// How much a JSON text may ask of us. A text beyond any of these is refused with a `JSONError`.
+/// Limits on the resources that a JSON text may take. A text that exceeds one is rejected with a `JSONError`.
 package struct JSONLimits: Sendable, Equatable {
-    /// How deep arrays and objects may nest. Never taken above 4096: parsing, comparing and freeing a tree
-    /// recurse.
+    /// The maximum depth of nested arrays and objects. At most 4096, since parsing, comparing and freeing a
+    /// tree are recursive.
     package var depth: Int
-    /// How long the text may be. Never taken above `UInt32.max`, which is what a node's range can count to.
+    /// The maximum length in bytes. At most `UInt32.max`, since the ranges of nodes have 32 bits.
     package var byteCount: Int
-    /// How many values, of every kind, the tree may hold: the tree of `[[],[],…]` is many times as large as
-    /// its text.
+    /// The maximum number of values of all kinds. The tree of `[[],[],…]` takes many times the memory of its
+    /// text.
     package var valueCount: Int
 
     package init(depth: Int = 512, byteCount: Int = 64 << 20, valueCount: Int = 4_000_000) {
@@ -293,14 +294,14 @@ package struct JSONLimits: Sendable, Equatable {
     }
 }
 
-/// Why a text is not JSON, told so that a person can go to the place and mend it.
+/// The reason why a text is not valid JSON, with its position for people.
 package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The byte at which reading stopped.
+    /// The offset of the byte at which parsing stopped.
     package let offset: Int
     package let position: TextPosition
-    /// What would have been right there, such as `"',' or '}' after a member"`.
+    /// The valid continuation, such as `"',' or '}' after a member"`.
     package let expected: String
-    /// What stands there instead, quoted for people.
+    /// A description of the text at that offset.
     package let found: String
 
     package var line: Int { position.line }

@@ -1,11 +1,12 @@
 // Rounding a Double reaches libm, which only this import links.
 internal import Glibc
 
-/// A JSON text as a tree in which each node knows where it stands in the source.
+/// A JSON value whose nodes know their positions in the source.
 ///
-/// Two values are equal when they say the same, wherever they stand; members of objects are compared in
-/// order.
+/// Two values are equal if their contents are, wherever they are in the source. Members of objects are
+/// compared in order.
 package struct JSONValue: Sendable, Equatable {
+    /// The types of JSON values.
     package enum Content: Sendable, Equatable {
         case null
         case bool(Bool)
@@ -15,7 +16,7 @@ package struct JSONValue: Sendable, Equatable {
         case object([Member])
     }
 
-    /// One `"key": value` of an object.
+    /// A member `"key": value` of an object.
     package struct Member: Sendable, Equatable {
         package let key: String
         package let value: JSONValue
@@ -27,7 +28,7 @@ package struct JSONValue: Sendable, Equatable {
             self.value = value
         }
 
-        /// Where the key's opening quote stands.
+        /// The offset of the key's opening quote in the source.
         package var keyOffset: Int { Int(keyStart) }
 
         package static func == (left: Member, right: Member) -> Bool {
@@ -45,10 +46,10 @@ package struct JSONValue: Sendable, Equatable {
         end = UInt32(truncatingIfNeeded: range.upperBound)
     }
 
-    /// The bytes of this node in the source; a string's range includes its quotes.
+    /// The range of this node in the source, in bytes. The range of a string includes its quotes.
     package var range: Range<Int> { Int(start)..<Int(end) }
 
-    /// Between the quotes of a string: what a splice would replace. Nil for what is no string.
+    /// The range between the quotes of a string, to replace its text; nil for other values.
     package var stringRange: Range<Int>? {
         guard case .string = content else { return nil }
         return Int(start) + 1..<Int(end) - 1
@@ -56,8 +57,8 @@ package struct JSONValue: Sendable, Equatable {
 
     package static func == (left: JSONValue, right: JSONValue) -> Bool { left.content == right.content }
 
-    /// Reads one JSON text (RFC 8259), a byte order mark allowed before it. A lone surrogate escape and
-    /// malformed UTF-8 inside a string become U+FFFD. Takes time linear in the text.
+    /// Parses a JSON text (RFC 8259). Allows a byte order mark. A lone surrogate escape and malformed UTF-8
+    /// in a string become U+FFFD. Takes linear time.
     package static func parse(
         _ source: Span<UInt8>, limits: JSONLimits = JSONLimits()
     ) throws(JSONError) -> JSONValue {
@@ -91,30 +92,30 @@ extension JSONValue {
         if case .array(let value) = content { value } else { nil }
     }
 
-    /// The members of an object in the order of the source, repeated keys included.
+    /// The members of an object in the order of the source, including repeated keys.
     package var members: [Member]? {
         if case .object(let value) = content { value } else { nil }
     }
 
-    /// The value of a key; of a repeated key the last one, as in JavaScript. Looks through the members one by
-    /// one.
+    /// The value of a key; for a repeated key the last one, as in JavaScript. Takes time linear in the number
+    /// of members.
     package subscript(key: String) -> JSONValue? {
         members?.last { $0.key == key }?.value
     }
 
-    /// The element of an array; nil when there is none.
+    /// The element of an array; nil if there is none.
     package subscript(index: Int) -> JSONValue? {
         guard let array, array.indices.contains(index) else { return nil }
         return array[index]
     }
 
-    /// The members of this object whose key stood there already, in order.
+    /// The members of this object whose key also occurs earlier, in order.
     package var duplicateMembers: [Member] {
         var seen: Set<String> = []
         return (members ?? []).filter { !seen.insert($0.key).inserted }
     }
 
-    /// What this is, for a sentence such as "expected a string, found an array".
+    /// The type with its article, for a sentence such as "expected a string, found an array".
     package var kindName: String {
         switch content {
         case .null: "null"
@@ -127,21 +128,21 @@ extension JSONValue {
     }
 }
 
-/// A JSON number as it was written. Nothing is rounded until somebody asks for an `Int` or a `Double`.
+/// A JSON number as it was written. It is rounded only when it is converted to a `Double`.
 package struct JSONNumber: Sendable, Hashable {
     package let text: String
 
     init(text: String) { self.text = text }
 
-    /// The exact integer, also of `2.0` and `1e3`; nil when there is a fraction or `Int` cannot hold it.
+    /// The exact integer, also for `2.0` and `1e3`; nil if there is a fraction or an overflow.
     package var int: Int? {
         if let exact = Int(text) { return exact }
-        // Beyond 2^53 a Double no longer tells neighbouring integers apart.
+        // Above 2^53, a Double cannot distinguish adjacent integers.
         guard let double, abs(double) <= 9_007_199_254_740_992 else { return nil }
         return Int(exactly: double)
     }
 
-    /// The nearest `Double`; nil when the number lies outside its range.
+    /// The nearest `Double`; nil if the number is outside its range.
     package var double: Double? {
         guard let value = Double(text), value.isFinite else { return nil }
         return value

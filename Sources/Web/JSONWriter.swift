@@ -1,4 +1,4 @@
-/// Writes JSON into memory, members in the order in which they are given.
+/// Writes JSON to memory, with members in the order of the calls.
 ///
 ///     var writer = JSONWriter(.pretty)
 ///     writer.object {
@@ -6,19 +6,20 @@
 ///         $0.member("links") { $0.array { for link in links { $0.value(link) } } }
 ///     }
 package struct JSONWriter: Sendable {
+    /// The layout of the output.
     package enum Style: Sendable {
-        /// One member or element a line, two spaces a level.
+        /// One member or element per line, indented by two spaces per level.
         case pretty
-        /// No space at all, so that one value is one line.
+        /// No space, so that a value is on one line.
         case compact
     }
 
-    /// What has been written, valid UTF-8.
+    /// The output, which is valid UTF-8.
     package private(set) var bytes: [UInt8] = []
     private let style: Style
     private var depth = 0
     private var needsComma = false
-    /// Whether a key was just written, whose value follows on the same line.
+    /// Whether a key was just written, so that its value follows on the same line.
     private var afterKey = false
 
     package init(_ style: Style = .compact) {
@@ -27,7 +28,7 @@ package struct JSONWriter: Sendable {
 
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Hands over what has been written and goes on behind it; for outputs too large to hold.
+    /// Returns the output so far and removes it. Use it for outputs that are too large for memory.
     package mutating func takeBytes() -> [UInt8] {
         defer { bytes.removeAll(keepingCapacity: true) }
         return bytes
@@ -37,7 +38,7 @@ package struct JSONWriter: Sendable {
 
     package mutating func array(_ elements: (inout JSONWriter) -> Void) { nest(0x5B, 0x5D, elements) }
 
-    /// Writes an element of an array, or a whole text.
+    /// Writes an element of an array, or the whole text.
     package mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
 
     package mutating func member(_ key: String, _ value: some JSONWritable) {
@@ -51,7 +52,7 @@ package struct JSONWriter: Sendable {
         value(&self)
     }
 
-    /// Leaves the member out when there is no value; `member` would write null.
+    /// Writes a member unless its value is nil. (`member` writes null for nil.)
     package mutating func memberIfPresent(_ key: String, _ value: (some JSONWritable)?) {
         if let value { member(key, value) }
     }
@@ -62,7 +63,7 @@ package struct JSONWriter: Sendable {
 
     package mutating func int(_ value: some BinaryInteger) { scalar(String(value)) }
 
-    /// Writes the shortest text that reads back as the same number; null for what JSON cannot say.
+    /// Writes the shortest text that parses to the same number; null for infinities and NaN.
     package mutating func double(_ value: Double) {
         scalar(value.isFinite ? value.description : "null")
     }
@@ -102,7 +103,7 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Puts what stands between the last thing written and the next one.
+    /// Writes the comma, line end and indentation before the next key or value.
     private mutating func separate() {
         if afterKey {
             afterKey = false
@@ -123,9 +124,9 @@ package struct JSONWriter: Sendable {
         text.withUTF8 { Self.quote($0, to: &bytes) }
     }
 
-    /// A text as a string with its quotes.
+    /// Appends a text as a JSON string with quotes.
     ///
-    /// - Precondition: It is UTF-8.
+    /// - Precondition: The text is valid UTF-8.
     package static func quote(_ utf8: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
         bytes.append(0x22)
         var copied = 0
@@ -155,12 +156,12 @@ package struct JSONWriter: Sendable {
     }
 }
 
-/// What can be written as one JSON value.
+/// A type that can be written as a JSON value.
 package protocol JSONWritable {
     /// Writes exactly one value.
     func write(to writer: inout JSONWriter)
 
-    /// As a member of an object it is left out.
+    /// Whether the value is left out when it is a member of an object.
     var isLeftOut: Bool { get }
 }
 
@@ -168,7 +169,7 @@ extension JSONWritable {
     package var isLeftOut: Bool { false }
 }
 
-/// A value that is one JSON object: it lists its members once, and everybody who shows it writes those.
+/// A type that is written as a JSON object with these members.
 ///
 ///     extension Move: JSONObject {
 ///         package var members: JSONMembers { ["from": from, "to": to] }
@@ -181,7 +182,7 @@ extension JSONObject {
     package func write(to writer: inout JSONWriter) { members.write(to: &writer) }
 }
 
-/// The members of an object, in their order. What is nil is written as null.
+/// The members of a JSON object, in order. A nil value is written as null.
 package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
     private var list: [(String, any JSONWritable)]
 
@@ -189,10 +190,10 @@ package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
         list = members
     }
 
-    /// Members whose names are data.
+    /// Creates an object whose keys are not known at compile time.
     package init(_ members: [(String, any JSONWritable)]) { list = members }
 
-    /// The members of both, one after the other.
+    /// Appends the members of the second object to those of the first.
     package static func + (first: JSONMembers, second: JSONMembers) -> JSONMembers {
         var sum = first
         sum.list += second.list
@@ -208,7 +209,7 @@ package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// The whole object as a text: on lines of its own for a report, on one line for a list.
+    /// The object as a text: on several lines for a report, or on one line for a list of objects.
     package func text(_ style: JSONWriter.Style = .pretty) -> String {
         var writer = JSONWriter(style)
         write(to: &writer)
@@ -216,7 +217,7 @@ package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// A member that is there only where it has something to say.
+/// A member that is left out if its value is nil or empty.
 package struct IfAny: JSONWritable {
     private let value: (any JSONWritable)?
 
@@ -224,7 +225,7 @@ package struct IfAny: JSONWritable {
         self.value = value
     }
 
-    /// Left out when the list is empty.
+    /// Creates a member that is left out if the list is empty.
     package init(_ list: [some JSONWritable]) {
         value = list.isEmpty ? nil : list
     }

@@ -1,23 +1,25 @@
-/// A robots.txt as RFC 9309 reads it, for all user agents.
+/// A robots.txt file, parsed by RFC 9309 for all user agents.
 ///
-/// Lenient where Google's parser is: misspelt names of records, spaces instead of the colon. Only the first
-/// 500 KiB are looked at.
+/// Accepts the same errors as Google's parser: misspelt record names, and spaces instead of the colon. Only
+/// the first 500 KiB are read.
 package struct RobotsFile: Sendable {
-    /// The URLs of `Sitemap` records as written (some are relative), each once, in order. They belong to no
-    /// group.
+    /// The URLs of `Sitemap` records as written, in order and without repetitions. Some are relative. They
+    /// apply to all agents.
     package private(set) var sitemaps: [String] = []
     /// Whether the file is longer than `byteLimit`, so that its end was not read.
     package let isTruncated: Bool
 
     private var groups: [Group] = []
 
+    /// A group of rules and the user agents that they apply to.
     private struct Group {
         var agents: [String] = []
         var rules: [RobotsRules.Rule] = []
-        /// A delay holds for the agents named above it; others may still join the group below.
+        /// The delays. Each applies to the agents that were named before it; more agents can be added to the
+        /// group after it.
         var delays: [(agentCount: Int, seconds: Double)] = []
 
-        /// The delay of an agent; the longest of several.
+        /// The delay of an agent. If there are several, the longest one.
         func delay(of agent: String) -> Double? {
             guard let index = agents.firstIndex(of: agent) else { return nil }
             return delays.lazy.filter { $0.agentCount > index }.map { $0.seconds }.max()
@@ -26,10 +28,11 @@ package struct RobotsFile: Sendable {
 
     /// The maximum size that is read, which is the minimum that RFC 9309 section 2.5 requires.
     static let byteLimit = 500 * 1024
-    /// The length at which longer lines are cut, as in Google's parser: eight times the longest URL of old browsers.
+    /// The length at which longer lines are cut, as in Google's parser: eight times the longest URL of old
+    /// browsers.
     static let lineLimit = 2083 * 8 - 1
 
-    /// Reads a body in UTF-8, or in UTF-16 when it begins with that byte order mark.
+    /// Parses a file in UTF-8, or in UTF-16 if it has its byte order mark.
     package init(_ body: Span<UInt8>) {
         isTruncated = body.count > Self.byteLimit
         let bytes = body.extracting(first: Self.byteLimit).withUnsafeBufferPointer { Self.utf8($0) }
@@ -60,8 +63,8 @@ package struct RobotsFile: Sendable {
         sitemaps = sitemaps.filter { seen.insert($0).inserted }
     }
 
-    /// The rules for the agent with this product token (`Larder`, without a version): those of all groups that name
-    /// it, regardless of case; else those of all groups of `*`; else none.
+    /// Returns the rules for the agent with a product token (`Larder`, without a version): those of all
+    /// groups that name it, regardless of case. If there are none, those of all groups for `*`; else none.
     package func rules(for productToken: String) -> RobotsRules {
         let token = HTTPGrammar.lowercased(productToken.utf8)
         let named = groups.filter { $0.agents.contains(token) }
@@ -71,8 +74,9 @@ package struct RobotsFile: Sendable {
             chosen.flatMap { $0.rules }, crawlDelay: chosen.compactMap { $0.delay(of: key) }.max())
     }
 
-    /// The token in lower case, `*`, or nil. What follows the token, a version or a second word, does not
-    /// count. Digits belong to it, although the grammar leaves them out: bots are called `MJ12bot`.
+    /// The token in lower case, `*`, or nil. Text after the token, such as a version or a second word, is
+    /// ignored. Digits belong to the token although the grammar excludes them, since there are bots such as
+    /// `MJ12bot`.
     private static func productToken(_ value: ArraySlice<UInt8>) -> String? {
         if value.first == 0x2A {
             let second = value.dropFirst().first
@@ -84,7 +88,7 @@ package struct RobotsFile: Sendable {
         return token.isEmpty ? nil : HTTPGrammar.lowercased(token)
     }
 
-    /// A decimal number of seconds, at most 2^31; what follows the number does not count.
+    /// Parses a decimal number of seconds, at most 2^31. Text after the number is ignored.
     private static func seconds(_ value: ArraySlice<UInt8>) -> Double? {
         let whole = value.prefix(while: \.isASCIIDigit)
         let rest = value.dropFirst(whole.count)
@@ -108,8 +112,9 @@ package struct RobotsFile: Sendable {
 
 // MARK: - RobotsLines
 
-/// The records of a robots.txt, line by line. Lines end with LF, CR or CRLF.
+/// The records of a robots.txt file, line by line. Lines end with LF, CR or CRLF.
 struct RobotsLines {
+    /// The records that Larder evaluates.
     enum Record {
         case userAgent
         case allow
@@ -118,9 +123,10 @@ struct RobotsLines {
         case sitemap
     }
 
+    /// A line with a known record.
     struct Line {
         let record: Record
-        /// Without a comment, and without spaces around it.
+        /// The value without comments and surrounding spaces.
         let value: ArraySlice<UInt8>
         /// Counted from 1.
         let number: Int
@@ -131,13 +137,14 @@ struct RobotsLines {
     private var at = 0
     private var number = 0
 
-    /// When the text is cut off, its last line is not read: half a path would forbid or allow too much.
+    /// Creates a reader. If the text was cut off, it skips the last line: half a path would forbid or allow
+    /// too much.
     init(_ bytes: [UInt8], isCut: Bool) {
         self.bytes = bytes
         self.isCut = isCut
     }
 
-    /// The next line that holds a record known here.
+    /// The next line with a known record; nil at the end.
     mutating func next() -> Line? {
         while at < bytes.count {
             let start = at
@@ -162,7 +169,7 @@ struct RobotsLines {
             if let record = record(name) { return (record, value) }
             return isBareSitemap(name, value) ? (.sitemap, text) : nil
         }
-        // Without a colon, spaces may stand for it when they part the line in exactly two.
+        // Without a colon, spaces may replace it if they split the line into exactly two words.
         let words = text.split(maxSplits: 2, whereSeparator: HTTPGrammar.isSpace)
         guard words.count == 2, let record = record(words[0]) else { return nil }
         return (record, words[1])
@@ -183,7 +190,7 @@ struct RobotsLines {
         "sitemap": .sitemap, "site-map": .sitemap, "sitemaps": .sitemap,
     ]
 
-    /// Whether the line is the URL of a sitemap whose record's name was forgotten.
+    /// Whether the line is the URL of a sitemap without the name of the record.
     private static func isBareSitemap(_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Bool {
         let scheme = HTTPGrammar.lowercased(name.prefix(6))
         return (scheme == "http" || scheme == "https") && value.starts(with: [0x2F, 0x2F])
@@ -195,20 +202,20 @@ struct RobotsLines {
 
 /// The rules of a robots.txt for one user agent.
 package struct RobotsRules: Sendable {
-    /// One `Allow` or `Disallow`.
+    /// An `Allow` or `Disallow` rule.
     package struct Rule: Sendable, CustomStringConvertible {
         package let isAllow: Bool
-        /// The pattern as it was written, to show to people.
+        /// The pattern as written, to show to users.
         package let text: String
         /// The line in the file, counted from 1.
         package let line: Int
         let pattern: RobotsPattern
 
-        /// `Disallow: /private/ (line 12)`
+        /// The rule as shown to users: `Disallow: /private/ (line 12)`.
         package var description: String { "\(isAllow ? "Allow" : "Disallow"): \(text) (line \(line))" }
 
-        /// The rules that a record amounts to: none when it has no pattern; for an allowed `…/index.html` a
-        /// second one for the folder itself, as Google has it.
+        /// The rules for a record: none without a pattern. `Allow: …/index.html` adds a second rule for the
+        /// folder itself, as in Google's parser.
         static func rules(isAllow: Bool, pattern: ArraySlice<UInt8>, line: Int) -> [Rule] {
             guard !pattern.isEmpty else { return [] }
             let text = HTTPGrammar.text(pattern)
@@ -223,9 +230,10 @@ package struct RobotsRules: Sendable {
         }
     }
 
-    /// Seconds between requests that the file asks for.
+    /// The time between requests that the file asks for, in seconds.
     package let crawlDelay: Double?
-    /// The longest first, and of equally long ones those that allow: the first that matches decides.
+    /// The rules, the longest patterns first and `Allow` before `Disallow` for equal lengths, so that the
+    /// first rule that matches decides.
     private let rules: [Rule]
 
     init(_ rules: [Rule], crawlDelay: Double?) {
@@ -241,11 +249,11 @@ package struct RobotsRules: Sendable {
 
     package var isEmpty: Bool { rules.isEmpty }
 
-    /// Whether the agent may ask for this path with its query, `/a/b?c`. Both it and the rules are brought to
-    /// one form of percent-encoding first. An empty target is `/`; `/robots.txt` is always allowed.
+    /// Whether the agent may request a path with its query, such as `/a/b?c`. Percent-encoding is normalized
+    /// in both the path and the rules. An empty target means `/`; `/robots.txt` is always allowed.
     package func allows(_ target: String) -> Bool { decidingRule(for: target)?.isAllow ?? true }
 
-    /// The rule that decides about this path with its query; nil when none speaks of it, which allows it.
+    /// The rule that decides about a path with its query; nil if none matches, so that it is allowed.
     package func decidingRule(for target: String) -> Rule? {
         if rules.isEmpty || target == "/robots.txt" { return nil }
         let path = target.isEmpty ? [0x2F] : RobotsPattern.normalized(target.utf8, isPattern: false)
@@ -255,18 +263,20 @@ package struct RobotsRules: Sendable {
 
 // MARK: - RobotsPattern
 
-/// The path of one rule, cut at its wildcards. Matching takes time linear in the path however many there are.
+/// The path pattern of a rule, split at its wildcards. Matching takes time linear in the path, regardless of
+/// the number of wildcards.
 struct RobotsPattern: Sendable {
-    /// The normalised text without stars and without the `$` at its end.
+    /// The normalized text without stars and without `$` at its end.
     private let literals: [UInt8]
-    /// The texts between stars. The first one is at the beginning of the path, unless a star precedes it.
+    /// The ranges of the texts between stars in `literals`. The first one matches at the beginning of the
+    /// path, unless there is a star before it.
     private let pieces: [Range<Int>]
-    /// The failure tables for searching the pieces; see `borders(of:_:)`.
+    /// The failure tables of the pieces for searching; see `borders(of:_:)`.
     private let borders: [UInt32]
     private let beginsWithStar: Bool
     private let endsWithStar: Bool
     private let isAnchoredAtEnd: Bool
-    /// How many bytes the normalised pattern has, wildcards included; the longest pattern that matches
+    /// The length of the normalized pattern in bytes, including wildcards. The longest pattern that matches
     /// decides.
     let length: Int
 
@@ -285,12 +295,12 @@ struct RobotsPattern: Sendable {
         }
         self.literals = literals
         self.pieces = pieces
-        // A piece that begins the path is compared once and needs no table.
+        // A piece at the beginning of the path is compared only once and needs no table.
         let searched = body.first == 0x2A ? pieces : Array(pieces.dropFirst())
         borders = searched.isEmpty ? [] : Self.borders(of: literals, searched)
     }
 
-    /// Whether the pattern matches a normalised path from its beginning.
+    /// Whether the pattern matches the beginning of a normalized path.
     func matches(_ path: UnsafeRawBufferPointer) -> Bool {
         literals.withUnsafeBytes { literals in
             var at = 0
@@ -312,8 +322,9 @@ struct RobotsPattern: Sendable {
         }
     }
 
-    /// Finds the end of the leftmost place of a piece at or behind a byte of the path (Knuth, Morris and
-    /// Pratt). The leftmost is always good enough: the star behind the piece takes whatever is left.
+    /// Returns the end of the first occurrence of a piece at or after an offset of the path
+    /// (Knuth-Morris-Pratt). The first occurrence is always sufficient, since the star after the piece
+    /// matches any text.
     private func end(
         of range: Range<Int>, in path: UnsafeRawBufferPointer, from start: Int,
         _ literals: UnsafeRawBufferPointer
@@ -329,7 +340,8 @@ struct RobotsPattern: Sendable {
         return nil
     }
 
-    /// For each byte of a piece, how long a proper beginning of the piece also ends there.
+    /// The failure tables: for each byte of a piece, the length of the longest proper prefix of the piece
+    /// that also ends there.
     private static func borders(of literals: [UInt8], _ pieces: [Range<Int>]) -> [UInt32] {
         var borders = [UInt32](repeating: 0, count: literals.count)
         for piece in pieces {
@@ -345,10 +357,10 @@ struct RobotsPattern: Sendable {
         return borders
     }
 
-    /// One form of percent-encoding for both sides (RFC 9309, section 2.2.2): escapes of unreserved
-    /// characters are decoded, other escapes are in upper case, and what no URL holds bare is escaped. A star
-    /// or a dollar sign that is no wildcard is escaped too, for a pattern can only name it so. A malformed
-    /// escape stays.
+    /// Normalizes percent-encoding for the comparison (RFC 9309, section 2.2.2): decodes escapes of
+    /// unreserved characters, writes other escapes in upper case, and escapes bytes that URLs do not contain
+    /// unescaped. Also escapes stars and dollar signs that are not wildcards, since a pattern can only
+    /// contain them escaped. Malformed escapes are unchanged.
     static func normalized(_ text: some Collection<UInt8>, isPattern: Bool) -> [UInt8] {
         let bytes = Array(text)
         var result: [UInt8] = []
@@ -379,8 +391,8 @@ struct RobotsPattern: Sendable {
         byte.isASCIIAlphanumeric || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
     }
 
-    /// Whether the byte stands for itself: printable, and neither a wildcard nor one of those that URLs
-    /// always escape in a path or in a query.
+    /// Whether a byte is left unescaped: it is printable, not a wildcard, and not one of those that URLs
+    /// always escape in a path or query.
     private static func isBare(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x22, 0x24, 0x27, 0x2A, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D: false
@@ -396,19 +408,19 @@ struct RobotsPattern: Sendable {
     }
 }
 
-/// Whether rules for robots are obeyed: pages that robots.txt forbids are not fetched, and pages marked `noindex` are
-/// not stored.
+/// Whether robots rules are obeyed: pages that robots.txt forbids are not fetched, and pages marked `noindex`
+/// are not stored.
 public enum RobotsPolicy: String, Sendable, CaseIterable {
     case obey, ignore
 }
 
-/// Which links marked `nofollow` are not followed to pages. Assets are never affected.
+/// The links marked `nofollow` that are not followed to pages. Assets are never affected.
 public enum NofollowPolicy: String, Sendable, CaseIterable {
-    /// None: every link is followed.
+    /// All links are followed.
     case ignore
-    /// All links of a page that is marked as a whole, in its head or in `X-Robots-Tag`.
+    /// The links of pages that are marked as a whole, in the head or in `X-Robots-Tag`.
     case pages
-    /// These, and single links marked `rel=nofollow`, `ugc` or `sponsored`.
+    /// The same, and single links marked `rel=nofollow`, `ugc` or `sponsored`.
     case links
 }
 

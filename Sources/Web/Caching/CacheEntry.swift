@@ -1,12 +1,13 @@
-/// A stored response as a cache looks at it: its head and its times, not its body.
+/// The properties of a stored response that a cache needs: its status, header fields and freshness, not its
+/// body.
 package struct CacheEntry: Sendable, Equatable {
     package var status: Int
     package var fields: HTTPFields
     package var freshness: Freshness
-    /// Whether an unsafe request, or a HEAD, showed that it may no longer hold (RFC 9111, sections 4.3.5 and
-    /// 4.4).
+    /// Whether an unsafe request or a HEAD showed that the response may be outdated (RFC 9111, sections 4.3.5
+    /// and 4.4).
     package var isInvalidated: Bool
-    /// Whether only part of the body is held.
+    /// Whether only part of the body is stored.
     package var isPart: Bool
 
     package init(
@@ -20,8 +21,7 @@ package struct CacheEntry: Sendable, Equatable {
         self.isPart = isPart
     }
 
-    /// An entry as a store gives it back: its head and its times, from which the freshness is worked out
-    /// again.
+    /// Creates an entry from the stored status, header fields and times. Computes the freshness again.
     package init(
         status: Int, fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate, profile: CacheProfile,
         forced: ForcedLifetime? = nil, isInvalidated: Bool = false, isPart: Bool = false
@@ -35,7 +35,7 @@ package struct CacheEntry: Sendable, Equatable {
         )
     }
 
-    /// The head of a body whose last part has come (RFC 9111, section 3.4).
+    /// The entry after the last part of its body was stored (RFC 9111, section 3.4).
     package func completed(byteCount: Int) -> CacheEntry {
         var whole = self
         whole.status = 200
@@ -47,23 +47,22 @@ package struct CacheEntry: Sendable, Equatable {
 
     package var validator: Validator { Validator(fields) }
 
-    /// Whether a 304 is about this version (RFC 9111, section 4.3.4).
+    /// Whether a 304 confirms this version of the response (RFC 9111, section 4.3.4).
     package func isConfirmed(by answer: CacheAnswer) -> Bool {
         Validator(answer.fields).confirms(validator)
     }
 
-    /// The fields that it has from a 304 or a HEAD's answer on.
+    /// The fields to store after a 304 or a response to HEAD.
     package func fields(updatedBy answer: CacheAnswer, in profile: CacheProfile) -> HTTPFields {
         fields.updated(by: answer.fields, in: profile).storable(in: profile)
     }
 
-    /// How good it is now.
+    /// Whether the response is fresh or stale.
     package func hit(at now: HTTPDate) -> CacheHit {
         freshness.isFresh(at: now) && !isInvalidated ? .fresh : .stale
     }
 
-    /// The fields to answer with: as stored, with the age that the response has reached (RFC 9111, section
-    /// 4).
+    /// The header fields to serve: the stored ones with the current age (RFC 9111, section 4).
     package func servedFields(at now: HTTPDate) -> HTTPFields {
         var result = fields
         result.set("Age", String(freshness.age(at: now)))
@@ -73,14 +72,14 @@ package struct CacheEntry: Sendable, Equatable {
 
 // MARK: - CacheRequest
 
-/// A request as a cache looks at it.
+/// The properties of a request that a cache needs.
 package struct CacheRequest: Sendable {
-    /// What a method means to a cache (RFC 9110, section 9.2).
+    /// The classes of methods that caches distinguish (RFC 9110, section 9.2).
     package enum Method: Sendable, Equatable {
         case get, head, post
-        /// Any other that changes nothing.
+        /// Any other safe method.
         case safe
-        /// Any other, those that we do not know included.
+        /// Any other method, including unknown ones.
         case unsafe
 
         package init(_ name: String) {
@@ -93,7 +92,7 @@ package struct CacheRequest: Sendable {
             }
         }
 
-        /// Whether an answer to GET that is stored may answer it.
+        /// Whether a stored response to GET may answer the request.
         package var isAnsweredByStored: Bool { self == .get || self == .head }
 
         package var isUnsafe: Bool { self == .post || self == .unsafe }
@@ -103,8 +102,8 @@ package struct CacheRequest: Sendable {
     package let url: WebURL
     package let fields: HTTPFields
     package let directives: CacheDirectives
-    /// Whether the caller keeps its answer under a key of its own, which tells it from others of the same
-    /// URL: a recorded API call. Then its method does not stand against storing.
+    /// Whether the caller stores the response under a key that includes the request, as for a recorded API
+    /// call. It may then be stored for any method.
     package let isRecorded: Bool
 
     package init(
@@ -123,13 +122,13 @@ package struct CacheRequest: Sendable {
     ]
     private static let parts: FieldNames = ["range", "if-range"]
 
-    /// What goes to the server in the request's stead: without the fields of the connection and, for GET and
-    /// HEAD, without the client's conditions and range, which are evaluated against what comes; with the
-    /// fields that the action asks for.
+    /// The header fields of the request to the server: those of the client with the additional ones of the
+    /// action. Leaves out the fields of the connection and, for GET and HEAD, the client's conditions and
+    /// range, which are applied to the response instead.
     ///
     /// - Parameters:
-    ///   - keepingRange: asks for the client's part alone, by its condition.
-    ///   - keepingConditions: has the server tell whether what the client holds is still so.
+    ///   - keepingRange: whether to request only the client's range.
+    ///   - keepingConditions: whether the server evaluates the client's conditions.
     package func upstreamFields(
         _ additional: HTTPFields, keepingRange: Bool = false, keepingConditions: Bool = false
     ) -> HTTPFields {
@@ -145,13 +144,14 @@ package struct CacheRequest: Sendable {
 
 // MARK: - CacheChanges
 
-/// Works out what a server's answer to a request changes in the store.
+/// Determines how the server's response to a request changes the store.
 struct CacheChanges {
     let request: CacheRequest
     let profile: CacheProfile
     let rules: CacheRules
 
-    /// RFC 9111, section 4.3.5: a HEAD brings what is stored up to date, or shows that it is out of date.
+    /// Applies a response to HEAD, which updates or invalidates the stored response (RFC 9111, section
+    /// 4.3.5).
     func change(of entry: CacheEntry, byHead answer: CacheAnswer) -> CacheConclusion.Change {
         var outdated = entry
         outdated.isInvalidated = true
@@ -167,14 +167,14 @@ struct CacheChanges {
         }
     }
 
-    /// A whole answer, or a part (RFC 9111, sections 3 and 3.4).
+    /// Applies a complete or partial response (RFC 9111, sections 3 and 3.4).
     func storing(_ answer: CacheAnswer, over entry: CacheEntry?) -> CacheConclusion.Change {
         if let entry, CacheStatus.isPassing(answer.status), !CacheStatus.isPassing(entry.status) {
             return .none
         }
         if answer.status == 206, let entry {
-            // Of another version, a part is worth less than a whole and more than other parts (RFC 9111,
-            // section 3.4).
+            // A part of another version replaces stored parts, but not a complete body (RFC 9111, section
+            // 3.4).
             if let tag = answer.fields.entityTag, let held = entry.fields.entityTag, tag.matchesStrongly(held)
             {
                 let updated = refreshed(entry, by: answer)
@@ -191,7 +191,7 @@ struct CacheChanges {
         }
     }
 
-    /// The entry with the head that a 304, a HEAD or a part brought, and its times.
+    /// The entry with the header fields and times of a 304, a HEAD or a part.
     func refreshed(_ entry: CacheEntry, by answer: CacheAnswer) -> CacheEntry {
         var result = self.entry(entry.status, entry.fields.updated(by: answer.fields, in: profile), answer)
         result.isPart = entry.isPart
@@ -207,9 +207,10 @@ struct CacheChanges {
             status: status, fields: fields.storable(in: profile), freshness: freshness, isPart: status == 206)
     }
 
-    /// The stored head becomes this one, if it may still be stored: a 304 can say that it may not.
+    /// The change that stores an updated head. There is none if the head forbids storing, as the fields of a
+    /// 304 can.
     func updating(_ entry: CacheEntry) -> CacheConclusion.Change {
-        // Whatever asked, HEAD or a recorded POST, what is stored was let in before.
+        // Uses a request whose method is always allowed: the stored response was accepted before.
         let plain = CacheRequest(url: request.url, fields: request.fields, isRecorded: true)
         let storability = Storability.judge(
             plain, status: entry.status, fields: entry.fields, profile: profile,

@@ -1,5 +1,5 @@
-/// How stored responses and the network are combined. The names are the same in the library, the command and the
-/// portal. Most have a counterpart in `NSURLRequest.CachePolicy`.
+/// A policy for combining stored responses and the network. The names are the same in the library, the
+/// command and the portal. Most have a counterpart in `NSURLRequest.CachePolicy`.
 public enum CachePolicy: String, Sendable, CaseIterable {
     /// RFC 9111: fresh responses are served, stale ones validated, missing ones loaded.
     case `protocol`
@@ -35,8 +35,8 @@ package enum CacheHit: String, Sendable, Equatable {
 package enum CacheAction: Sendable, Equatable {
     /// Serve the stored response.
     case serve(CacheHit)
-    /// Serve the stored response, and send a request in the background with these header fields, which contain
-    /// conditions if the response has a validator.
+    /// Serve the stored response, and send a request in the background with these header fields, which
+    /// contain conditions if the response has a validator.
     case serveAndRefresh(CacheHit, with: HTTPFields)
     /// Validate the stored response with these conditions.
     case validate(with: HTTPFields)
@@ -49,8 +49,9 @@ package enum CacheAction: Sendable, Equatable {
 extension CachePolicy {
     /// Decides how to handle a request, given the stored response that it selects.
     ///
-    /// A part of a body counts as missing. A caller that knows the requested range, and finds that the part covers
-    /// it, says so by clearing `isPart`. A request that must not use the network (`only-if-cached`) never does.
+    /// A part of a body counts as missing. A caller that knows the requested range, and finds that the part
+    /// covers it, clears `isPart` to say so. A request that must not use the network (`only-if-cached`) never
+    /// does.
     package func action(
         for request: CacheRequest, entry: CacheEntry?, reachability: Reachability = .unknown, now: HTTPDate
     ) -> CacheAction {
@@ -92,9 +93,8 @@ extension CachePolicy {
         }
     }
 
-    /// The action for methods that are not safe, or whose response a stored GET cannot replace. A stored response was
-    /// recorded for exactly this request. It is never refreshed in the background, since the request may have
-    /// effects.
+    /// The action for methods other than GET and HEAD. The stored response was recorded for exactly this
+    /// request. It is never refreshed in the background, since the request may have effects.
     private func actionForOther(_ entry: CacheEntry?, _ reachability: Reachability, _ now: HTTPDate)
         -> CacheAction
     {
@@ -126,7 +126,8 @@ extension CachePolicy {
         let isYoungEnough = wishes.maxAge.map { age <= $0 } ?? true
         if staleness < 0 {
             let lastsLongEnough = wishes.minFresh.map { -staleness >= $0 } ?? true
-            // A reload sends `max-age=0`. An immutable response need not be validated for that (RFC 8246, section 2).
+            // A reload sends `max-age=0`. An immutable response need not be validated for that (RFC 8246,
+            // section 2).
             if lastsLongEnough, isYoungEnough || freshness.isImmutable { return .serve(.fresh) }
             return revalidation(of: entry)
         }
@@ -205,7 +206,7 @@ extension CachePolicy {
         return CacheConclusion(.stored(updated, .validated), changes.updating(updated))
     }
 
-    /// Whether a stored response may be served because the server failed.
+    /// Whether a stored response may be served because the request to the server failed.
     private func maySubstitute(
         _ entry: CacheEntry, for outcome: CacheOutcome, _ request: CacheRequest, _ now: HTTPDate
     ) -> Bool {
@@ -251,8 +252,8 @@ extension CachePolicy {
 /// The status and header fields of a server's response.
 package struct CacheAnswer: Sendable, Equatable {
     package let status: Int
-    /// The header fields, always with a `Date`: a response without one gets the time of its arrival (RFC 9110,
-    /// section 6.6.1).
+    /// The header fields, always with a `Date`: a response without one gets the time of its arrival (RFC
+    /// 9110, section 6.6.1).
     package let fields: HTTPFields
     package let requestTime: HTTPDate
     package let responseTime: HTTPDate
@@ -270,14 +271,15 @@ package struct CacheAnswer: Sendable, Equatable {
 /// The result of a request to a server.
 package enum CacheOutcome: Sendable, Equatable {
     case answered(CacheAnswer)
-    /// There was no complete response: no route, no connection, a timeout, a broken message.
+    /// The server sent no complete response: no route, no connection, a timeout, a broken message.
     case unreachable
 }
 
 // MARK: - CacheConclusion
 
-/// The reply to the client, and the change of the store, after a server was asked.
+/// The reply to the client and the change of the store after a request to the server.
 package struct CacheConclusion: Sendable, Equatable {
+    /// The response to send to the client.
     package enum Reply: Sendable, Equatable {
         /// The response of the server.
         case received
@@ -289,14 +291,16 @@ package struct CacheConclusion: Sendable, Equatable {
         case gatewayTimeout
     }
 
+    /// The change to the stored response.
     package enum Change: Sendable, Equatable {
         case none
-        /// The response replaces the stored one, with these header fields. The user's inspection may still reject its
-        /// body.
+        /// The response replaces the stored one, with these header fields. The user's inspection may still
+        /// reject its body.
         case store(CacheEntry, StoragePolicy)
         /// The stored body gets this head.
         case update(CacheEntry)
-        /// The received part is added to the stored parts, which get this head (`HeldParts`, `CacheEntry.completed`).
+        /// The received part is added to the stored parts, which get this head (`HeldParts`,
+        /// `CacheEntry.completed`).
         case extend(CacheEntry)
 
         /// Marks the stored response as possibly outdated, so that it is validated before it is used again.

@@ -1,23 +1,24 @@
-/// What the user wants otherwise than servers say, for some URLs and media types.
+/// Rules of the user that override the server's caching directives for some URLs and media types.
 package struct CacheRules: Sendable {
+    /// The settings for the URLs and media types that the rule matches. A setting that is nil is not set.
     package struct Rule: Sendable, Hashable {
-        /// Nil for any.
+        /// The URLs that the rule matches; nil matches any.
         package var pattern: URLGlob?
         package var mediaType: MediaTypePattern?
         package var lifetime: ForcedLifetime?
         package var storage: StoragePolicy?
         package var policy: CachePolicy?
-        /// Whether a URL that is not held may be answered by the same without its query.
+        /// Whether a stored response to the URL without its query may answer a request.
         package var dropsQuery: Bool?
-        /// Parameters that tell versions of one thing apart, beside those that are known to.
+        /// Further parameters that distinguish versions of one resource, in addition to the well-known ones.
         package var versions: [String]?
-        /// Whether the order of a query's parameters says nothing of what is asked for.
+        /// Whether the order of the query's parameters does not matter.
         package var ignoresOrder: Bool?
-        /// Whether what a POST was answered is kept, for the same POST.
+        /// Whether responses to POST are stored, for identical requests.
         package var keepsPosts: Bool?
-        /// Which answers are not kept; nil where the rule says nothing of it.
+        /// The responses that are not stored; nil if the rule sets no such condition.
         package var refusal: Refusal?
-        /// As a person wrote it.
+        /// The rule as the user wrote it.
         package var text = ""
 
         package init(pattern: URLGlob? = nil, mediaType: MediaTypePattern? = nil) {
@@ -25,18 +26,19 @@ package struct CacheRules: Sendable {
             self.mediaType = mediaType
         }
 
-        /// - Parameter type: read only where the rule is about types.
+        /// Whether the rule applies to a response. Evaluates the type only if the rule has a media type.
         func matches(_ url: WebURL, _ type: @autoclosure () -> MediaType?) -> Bool {
             (pattern?.matches(url) ?? true) && (mediaType?.matches(type()) ?? true)
         }
     }
 
-    /// What an answer that a rule refuses is like, beside its URL and type: all of these.
+    /// The conditions under which a rule rejects a response, in addition to its URL and type. All must be
+    /// met.
     package struct Refusal: Sendable, Hashable {
         var status: Int?
         var largerThan: Int?
         var smallerThan: Int?
-        /// Stands in the beginning of the body.
+        /// Bytes that occur in the beginning of the body.
         var words: [UInt8]?
 
         func fits(_ subject: ResponseInspection.Subject, byteCount: Int) -> Bool {
@@ -50,7 +52,7 @@ package struct CacheRules: Sendable {
         }
     }
 
-    /// For each question the first rule that matches and answers it counts.
+    /// The rules. For each setting, the first rule that matches and contains the setting counts.
     package var rules: [Rule]
     package var inspection: ResponseInspection
 
@@ -69,21 +71,21 @@ package struct CacheRules: Sendable {
         first(\.storage, url, type())
     }
 
-    /// The rule by which nothing of the URL is to be on the disk; nil where it may be.
+    /// The rule that forbids storing responses for a URL on disk; nil if none does.
     package func storageBan(for url: WebURL, _ type: MediaType?) -> Rule? {
         let rule = rules.first { $0.storage != nil && $0.matches(url, type) }
         return rule?.storage == .allowed ? nil : rule
     }
 
-    /// The policy for a request. Until a response is known, by which to know the type, rules for a type do
-    /// not count.
+    /// The policy for a request. Without a type, as before the response is known, only rules without a media
+    /// type and those for `*/*` match.
     package func policy(for url: WebURL, _ type: MediaType? = nil) -> CachePolicy? {
         first(\.policy, url, type)
     }
 
     package func dropsQuery(of url: WebURL) -> Bool { first(\.dropsQuery, url, nil) ?? false }
 
-    /// The parameters of the URL's query that say nothing of what is asked for.
+    /// The parameters of the URL's query that do not affect the response.
     package func busters(of url: WebURL, isStrict: Bool = false) -> CacheBusters {
         var busters = isStrict ? CacheBusters.strict : .known
         if let names = first(\.versions, url, nil) { busters.names.formUnion(names) }
@@ -94,7 +96,7 @@ package struct CacheRules: Sendable {
 
     package func keepsPosts(to url: WebURL) -> Bool { first(\.keepsPosts, url, nil) ?? false }
 
-    /// The rule that says that the answer is not kept.
+    /// The rule that rejects a response; nil if none does.
     package func refusal(of subject: ResponseInspection.Subject, byteCount: Int) -> Rule? {
         rules.first { rule in
             guard let refusal = rule.refusal, rule.matches(subject.url, subject.fields.contentType) else {
@@ -104,7 +106,7 @@ package struct CacheRules: Sendable {
         }
     }
 
-    /// Nobody has to look at an answer for their sake.
+    /// Whether no response can be rejected, so that its body need not be examined.
     package var refusesNothing: Bool { inspection.acceptsAll && rules.allSatisfy { $0.refusal == nil } }
 
     private func first<Value>(
@@ -118,12 +120,12 @@ package struct CacheRules: Sendable {
 }
 
 extension CacheRules.Rule {
-    /// The reason why a rule cannot be parsed.
+    /// An error in the text of a rule.
     package enum Mistake: Error, Sendable, Equatable, CustomStringConvertible {
         case empty
         case pattern(String)
         case setting(String)
-        /// It has a pattern but no settings.
+        /// The rule has a pattern but no settings.
         case nothingSet
 
         package var description: String {
@@ -136,19 +138,21 @@ extension CacheRules.Rule {
         }
     }
 
-    /// Reads a rule as a person writes it: a pattern of URLs, and behind it, with spaces between, what is
-    /// wanted.
+    /// Parses a rule as a user writes it: a pattern of URLs and, separated by spaces, its settings.
     ///
     ///     https://api.example.com/** type=application/json max-age=600 memory-only
     ///     /search no-query policy=prefer-cache
     ///
-    /// `type=` names a media type, `max-age=` the least lifetime and `max-age=!` the exact one in seconds,
-    /// `allowed`, `memory-only` and `not-allowed` the storage, `policy=` one of the eight policies;
-    /// `no-query` lets an answer without the query, or with another one, stand in; `version=rev,build` names
-    /// parameters that tell versions apart, any of which stands in for the others; `any-order` lets the same
-    /// parameters in another order stand in; `post` keeps what a POST
-    /// was answered, for the same POST. `refuse` keeps no answer that matches and, with `status=`,
-    /// `larger-than=`, `smaller-than=` and `text=`, is so as well; in a text `%20` stands for a space.
+    /// - `type=`: only for responses of this media type
+    /// - `max-age=`: the minimum lifetime in seconds; with `!` before the number, the exact one
+    /// - `allowed`, `memory-only`, `not-allowed`: where responses may be stored
+    /// - `policy=`: one of the eight cache policies
+    /// - `no-query`: a response to the URL without the query, or with another one, may be served instead
+    /// - `version=rev,build`: parameters that distinguish versions, any of which may be served instead
+    /// - `any-order`: a response to the same parameters in another order may be served instead
+    /// - `post`: responses to POST are stored, for identical requests
+    /// - `refuse`: responses are not stored; with `status=`, `larger-than=`, `smaller-than=` or `text=`, only
+    ///   those that meet all these conditions. In a text, `%20` is a space.
     package init(_ text: String) throws(Mistake) {
         var words = text.utf8.split { HTTPGrammar.isAnySpace($0) }.map { HTTPGrammar.text($0) }[...]
         guard let first = words.popFirst() else { throw .empty }
@@ -211,7 +215,7 @@ extension CacheRules.Rule {
 }
 
 extension CacheRules.Refusal {
-    /// False for a word that is no condition.
+    /// Sets the condition that a word describes. Returns false if the word is not a condition.
     fileprivate mutating func set(_ word: String) -> Bool {
         let parts = word.utf8.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[1].isEmpty else { return false }
@@ -235,7 +239,7 @@ extension CacheRules.Refusal {
         return true
     }
 
-    /// `500`, `20k`, `3M`, `1G`: powers of 1000.
+    /// Parses a size in bytes: `500`, `20k`, `3M`, `1G`. The units are powers of 1000.
     private static func size(_ text: Substring.UTF8View.SubSequence) -> Int? {
         let unit: Int
         switch text.last {
@@ -268,15 +272,15 @@ extension CacheRules.Refusal {
 
 // MARK: - ResponseInspection
 
-/// A look at a response before it is stored, which may find that it is not what it claims to be: an error
-/// page served with 200, the form of a captive portal in a script's place.
+/// A check of a response before it is stored. It detects responses that are not what they claim to be: an
+/// error page with status 200, or the login form of a captive portal in place of a script.
 package struct ResponseInspection: Sendable {
-    /// What is looked at.
+    /// The response to check.
     package struct Subject: Sendable {
         package let url: WebURL
         package let status: Int
         package let fields: HTTPFields
-        /// The beginning of the body, as much as the caller has at hand.
+        /// The beginning of the body, as far as the caller has it.
         package let beginning: [UInt8]
 
         package init(url: WebURL, status: Int, fields: HTTPFields, beginning: [UInt8] = []) {
@@ -287,23 +291,23 @@ package struct ResponseInspection: Sendable {
         }
     }
 
-    /// Nil for one that refuses nothing.
+    /// Returns whether to reject a response; nil accepts all.
     private let refuses: (@Sendable (Subject) -> Bool)?
 
-    /// The closure is called on any thread, and says whether to refuse.
+    /// The closure returns whether to reject a response. It may be called on any thread.
     package init(refusing refuses: @escaping @Sendable (Subject) -> Bool) { self.refuses = refuses }
 
     private init() { refuses = nil }
 
-    /// Then nobody needs to read the beginning of a body for it.
+    /// Whether all responses are accepted, so that the beginning of the body need not be read.
     package var acceptsAll: Bool { refuses == nil }
 
     package func accepts(_ subject: Subject) -> Bool { !(refuses?(subject) ?? false) }
 
     package static let acceptingAll = ResponseInspection()
 
-    /// Refuses a page of HTML with status 200 where the URL's ending promises something else, whatever the server calls
-    /// it.
+    /// Rejects an HTML page with status 200 if the URL's file extension promises another type, whatever media
+    /// type the server declares.
     package static let refusingStandIns = ResponseInspection { subject in
         let path = subject.url.path.utf8
         guard subject.status == 200, let dot = path.lastIndex(of: 0x2E),
@@ -313,7 +317,7 @@ package struct ResponseInspection: Sendable {
         return type == "text/html" || type == "application/xhtml+xml" || beginsPage(subject.beginning)
     }
 
-    /// What nothing else begins with.
+    /// Whether the bytes are the beginning of an HTML page.
     private static func beginsPage(_ bytes: [UInt8]) -> Bool {
         let text = bytes.drop { HTTPGrammar.isAnySpace($0) || $0 == 0x0C || $0 >= 0x80 }
         return ["<!doctype html", "<html"].contains {
@@ -321,7 +325,7 @@ package struct ResponseInspection: Sendable {
         }
     }
 
-    /// Endings under which no server has reason to serve a page.
+    /// File extensions under which servers do not serve pages.
     private static let neverHTML: Set<String> = [
         "avif", "bmp", "css", "csv", "gif", "gz", "ico", "jpeg", "jpg", "js", "json", "map", "mjs", "mp3",
         "mp4", "oga",

@@ -1,38 +1,38 @@
-/// How long a stored response may be used as it stands, and what may be done with it afterwards (RFC 9111,
+/// The freshness lifetime and age of a stored response, and its permitted uses after the lifetime (RFC 9111,
 /// section 4.2).
 ///
-/// It is worked out once, when a response is stored; asking it later costs a few additions. Times are whole
-/// seconds, at most 2^31.
+/// It is computed once, when the response is stored or read. All times are in whole seconds, at most 2^31.
 package struct Freshness: Sendable, Equatable {
-    /// What set the lifetime.
+    /// The source of the lifetime.
     package enum Source: Sendable, Equatable {
         case targetedField, sharedMaxAge, maxAge, expires, heuristic, rule
-        /// Nothing did, and it is 0.
+        /// No source; the lifetime is 0.
         case nothing
     }
 
-    /// What the server forbids once the lifetime is over.
+    /// Whether a stale response may be used.
     package enum StaleUse: Sendable, Equatable {
         case permitted
-        /// Only `stale-while-revalidate` and `stale-if-error` lift it: a shared cache and `s-maxage`.
+        /// Only `stale-while-revalidate` and `stale-if-error` permit it: the rule for `s-maxage` in a shared
+        /// cache.
         case onlyAsStated
         case forbidden
     }
 
     package let lifetime: Int
     package let source: Source
-    /// How old the response was when it arrived.
+    /// The age of the response when it was received.
     package let initialAge: Int
     package let responseTime: HTTPDate
-    /// Whether each use needs the server's consent: `no-cache` for everything.
+    /// Whether the response must be validated before each use, as by `no-cache` without field names.
     package let needsValidation: Bool
     package let isImmutable: Bool
     package let staleUse: StaleUse
     package let staleWhileRevalidate: Int?
     package let staleIfError: Int?
 
-    /// Works it out from a response's head, the moments at which it was asked for and came, and what a rule
-    /// of the user says of its lifetime.
+    /// Computes the freshness from the head of a response, the times of the request and the response, and the
+    /// lifetime that a rule of the user sets.
     package init(
         status: Int, fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate, profile: CacheProfile,
         forced: ForcedLifetime? = nil
@@ -58,17 +58,17 @@ package struct Freshness: Sendable, Equatable {
         staleIfError = directives.staleIfError
     }
 
-    /// How old the response is. A clock that was set back makes nothing younger than it came.
+    /// The age of the response. It is at least `initialAge`, even if the clock was set back.
     package func age(at now: HTTPDate) -> Int {
         initialAge + Self.seconds(from: responseTime, to: now)
     }
 
-    /// How long the lifetime has been over, 0 or more; negative while it lasts. At the very end it is over.
+    /// The time since the end of the lifetime; negative before it.
     package func staleness(at now: HTTPDate) -> Int { age(at: now) - lifetime }
 
     package func isFresh(at now: HTTPDate) -> Bool { staleness(at: now) < 0 }
 
-    /// RFC 9111, section 4.2.4: what prohibits a stale answer.
+    /// Whether the directives prohibit using the stale response (RFC 9111, section 4.2.4).
     private static func staleUse(_ directives: CacheDirectives, _ profile: CacheProfile) -> StaleUse {
         if directives.mustRevalidate { return .forbidden }
         guard profile.kind == .shared else { return .permitted }
@@ -76,7 +76,7 @@ package struct Freshness: Sendable, Equatable {
         return directives.sharedMaxAge == nil ? .permitted : .onlyAsStated
     }
 
-    /// RFC 9111, section 4.2.3.
+    /// The corrected initial age (RFC 9111, section 4.2.3).
     private static func initialAge(
         _ fields: HTTPFields, _ date: HTTPDate, requestTime: HTTPDate, responseTime: HTTPDate
     ) -> Int {
@@ -85,15 +85,15 @@ package struct Freshness: Sendable, Equatable {
         return min(max(apparent, corrected), 1 << 31)
     }
 
-    /// The time between two moments, 0 when they come in the other order.
+    /// The seconds between two times, at most 2^31; 0 if the second one is earlier.
     static func seconds(from start: HTTPDate, to end: HTTPDate) -> Int {
-        // Both lie within the years 1 to 9999, so the difference cannot overflow.
+        // Cannot overflow: both are in the years 1 to 9999.
         Int(min(max(0, end.secondsSinceEpoch - start.secondsSinceEpoch), 1 << 31))
     }
 }
 
 extension Freshness {
-    /// RFC 9111, section 4.2.1: the first of these that there is.
+    /// The first lifetime that the response has, in the order of RFC 9111, section 4.2.1.
     static func lifetime(
         _ status: Int, _ fields: HTTPFields, _ date: HTTPDate, _ responseTime: HTTPDate,
         _ directives: CacheDirectives,
@@ -103,7 +103,7 @@ extension Freshness {
             return (seconds, isTargeted ? .targetedField : .sharedMaxAge)
         }
         if let seconds = directives.maxAge { return (seconds, isTargeted ? .targetedField : .maxAge) }
-        // Several lines make a list, which is no date: what is in dispute is over.
+        // Several fields make a list, which is not a valid date, so that the response counts as expired.
         if !isTargeted, let text = fields.combined("Expires") {
             let end = HTTPDate(strict: text, now: responseTime)
             return (end.map { seconds(from: date, to: $0) } ?? 0, .expires)
@@ -114,49 +114,49 @@ extension Freshness {
         )
     }
 
-    /// RFC 9111, section 4.2.2: what has not changed for long will not change soon.
+    /// The lifetime by RFC 9111, section 4.2.2: a response that has not changed for a long time is likely to
+    /// stay unchanged.
     private static func heuristicLifetime(
         _ fields: HTTPFields, _ date: HTTPDate, _ responseTime: HTTPDate, _ profile: CacheProfile
     ) -> Int? {
         guard let modified = fields.date("Last-Modified", now: responseTime), modified < date else {
             return nil
         }
-        // At most 2^31 seconds by a percentage that is ours: no overflow.
+        // Cannot overflow: at most 2^31 seconds, multiplied by a percentage that Larder sets.
         return min(
             seconds(from: modified, to: date) * profile.heuristicPercentage / 100, profile.heuristicLimit)
     }
 }
 
-/// A lifetime that the user's rule sets.
+/// A lifetime that a rule of the user sets.
 package enum ForcedLifetime: Sendable, Hashable {
-    /// In seconds, where the server says nothing or less, or wants to be asked each time.
+    /// The minimum in seconds. Applies if the server sets a shorter lifetime or none, or requires validation.
     case atLeast(Int)
-    /// In seconds, whatever the server says.
+    /// The lifetime in seconds, regardless of the server.
     case exactly(Int)
 }
 
 // MARK: - CacheProfile
 
-/// What kind of cache decides: whom it serves, which fields speak to it, and how far it guesses.
+/// The kind of a cache: who shares it, which header fields address it, and how it estimates lifetimes.
 package struct CacheProfile: Sendable, Equatable {
-    /// RFC 9111's two kinds.
+    /// The two kinds of RFC 9111.
     package enum Kind: Sendable, Equatable {
-        /// One person's, like a browser's.
+        /// The cache of one user, such as a browser's.
         case `private`
-        /// Many people's, like a reverse proxy's.
+        /// The cache of many users, such as a reverse proxy's.
         case shared
     }
 
     package var kind: Kind
-    /// The fields that speak to this cache in place of `Cache-Control` and `Expires`, the most specific first
+    /// The fields that this cache uses in place of `Cache-Control` and `Expires`, the most specific one first
     /// (RFC 9213).
     package var targetedFields: [String] = []
-    /// How many hundredths of the time since the last modification a response without a lifetime is taken as
-    /// fresh.
+    /// The lifetime of a response without one, as a percentage of the time since its last modification.
     package var heuristicPercentage = 10
-    /// The longest lifetime that is guessed, in seconds.
+    /// The maximum of an estimated lifetime, in seconds.
     package var heuristicLimit = 86_400
-    /// Whether parts of a body are kept, to be completed later.
+    /// Whether the cache stores parts of bodies, to complete them later.
     package var storesParts = false
 
     package init(kind: Kind) { self.kind = kind }
@@ -165,7 +165,7 @@ package struct CacheProfile: Sendable, Equatable {
 
     package static let shared = CacheProfile(kind: .shared)
 
-    /// A reverse proxy, to which `CDN-Cache-Control` speaks.
+    /// A reverse proxy, which `CDN-Cache-Control` addresses.
     package static let reverseProxy: CacheProfile = {
         var profile = CacheProfile(kind: .shared)
         profile.targetedFields = ["CDN-Cache-Control"]

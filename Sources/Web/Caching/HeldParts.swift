@@ -1,13 +1,13 @@
-/// Which bytes of a body are held, and of which version they are (RFC 9111, sections 3.3 and 3.4).
+/// The stored byte ranges of a body, and the version that they belong to (RFC 9111, sections 3.3 and 3.4).
 package struct HeldParts: Sendable, Equatable {
-    /// Sorted, apart from each other, none empty.
+    /// The ranges in ascending order. They are not empty, and neither overlap nor touch.
     package let ranges: [Range<Int>]
-    /// The length of the whole; nil while no server has told it.
+    /// The length of the whole body; nil if it is not known.
     package let total: Int?
-    /// By which parts of the same version know each other; nil when the version has no strong entity tag.
+    /// The strong entity tag, which proves that parts are of the same version; nil if the version has none.
     package let entityTag: EntityTag?
 
-    /// Parts that come in more pieces than this are not worth keeping track of.
+    /// Parts in more ranges than this are not combined.
     private static let countLimit = 1024
 
     private init(ranges: [Range<Int>], total: Int?, entityTag: EntityTag?) {
@@ -16,7 +16,8 @@ package struct HeldParts: Sendable, Equatable {
         self.entityTag = entityTag
     }
 
-    /// What a 206 with one part brings; nil when it does not say which, or as many bytes did not come.
+    /// The part in a 206 response with one range. Nil if its `Content-Range` is missing or malformed, or does
+    /// not match the number of bytes that were received.
     package init?(partial fields: HTTPFields, byteCount: Int) {
         guard let range = fields["Content-Range"].flatMap({ ContentRange($0) }), let bytes = range.range,
             bytes.count == byteCount
@@ -24,7 +25,8 @@ package struct HeldParts: Sendable, Equatable {
         self.init(ranges: [bytes], total: range.total, entityTag: Self.strongTag(fields))
     }
 
-    /// What a 200 brings that broke off after so many bytes; `byteCount` of all when it did not.
+    /// The part of the body that a 200 response contains: all of it if it is complete, else the bytes before
+    /// the connection broke.
     package init(whole fields: HTTPFields, byteCount: Int, isComplete: Bool) {
         self.init(
             ranges: [0..<max(0, byteCount)].joiningTouching(),
@@ -46,15 +48,15 @@ package struct HeldParts: Sendable, Equatable {
             || ranges.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
     }
 
-    /// Whether all that a request asks for is held.
+    /// Whether all requested ranges are stored. False if the length of the body is not known.
     package func holds(_ wanted: ByteRanges) -> Bool {
         guard let total else { return false }
         let ranges = wanted.resolved(in: total)
         return !ranges.isEmpty && ranges.allSatisfy { holds($0) }
     }
 
-    /// Both together; nil when they may be of different versions: only the same strong entity tag proves that
-    /// they are not.
+    /// The ranges of both; nil if they may be of different versions, since only equal strong entity tags
+    /// prove that they are not. Also nil if their lengths contradict each other or there are too many ranges.
     package func combined(with other: HeldParts) -> HeldParts? {
         guard let entityTag, let otherTag = other.entityTag, entityTag.matchesStrongly(otherTag),
             total == nil || other.total == nil || total == other.total
@@ -67,8 +69,8 @@ package struct HeldParts: Sendable, Equatable {
         return HeldParts(ranges: joined, total: total, entityTag: entityTag)
     }
 
-    /// The fields that ask for the first gap, or for the whole if the version has changed meanwhile; nil when
-    /// nothing is missing, or when what came could not be combined with what is held.
+    /// The header fields that request the first gap, or the whole body if its version has changed. Nil if the
+    /// body is complete, or if a new part could not be combined with the stored ones.
     package var completion: HTTPFields? {
         guard !isComplete, let entityTag else { return nil }
         let start = ranges.first.flatMap { $0.lowerBound == 0 ? $0.upperBound : nil } ?? 0

@@ -1,17 +1,18 @@
 /// The properties of a stored or new response that ``ReplacementCheck`` uses.
 package struct JudgedResponse: Sendable, Equatable {
-    /// How the end of a body was told.
+    /// How the end of the body was determined.
     package enum Ending: Sendable, Equatable {
-        /// By its head, or by the last chunk.
+        /// By the length in the head, or by the last chunk.
         case declared
-        /// By the end of the connection: nothing says whether it is whole.
+        /// By the end of the connection, so that the body may be incomplete.
         case connection
-        /// By its length, and more bytes came: the length is wrong.
+        /// By the length, but more bytes followed: the length is wrong.
         case bytesBeyondLength
     }
 
     package let status: Int
-    /// Of the body without its content coding; equal for equal bodies. That of a redirect is its target's.
+    /// A digest of the body without its content coding. Equal bodies have equal digests. For a redirect, it
+    /// is computed from the target.
     package let digest: UInt64
     package let byteCount: Int
     /// The media type without parameters.
@@ -20,10 +21,11 @@ package struct JudgedResponse: Sendable, Equatable {
     /// The target of a redirect.
     package let target: WebURL?
     package let ending: Ending
-    /// The response had a length or, as HTTP/2 does, an end of its own.
+    /// Whether the response had a length or, as in HTTP/2, an explicit end.
     package let hasLength: Bool
     package let isChallenge: Bool
-    /// A page whose title asks for a login, with a field for a password. Not known of stored responses.
+    /// Whether the response is a page whose title asks for a login and that has a password field. False for
+    /// stored responses, since it is not stored.
     package let asksForLogin: Bool
     /// Whether a stored response was fetched with credentials. False for new responses.
     package let isPrivate: Bool
@@ -32,7 +34,7 @@ package struct JudgedResponse: Sendable, Equatable {
 
     /// - Parameters:
     ///   - digest: 0 without a body.
-    ///   - asksForLogin: what ``asksForLogin(_:titled:)`` says of a new body.
+    ///   - asksForLogin: the result of ``asksForLogin(_:titled:)`` for a new body.
     package init(
         _ url: WebURL, status: Int, fields: HTTPFields, digest: UInt64, byteCount: Int, title: String? = nil,
         ending: Ending = .declared, asksForLogin: Bool = false, isPrivate: Bool = false
@@ -47,7 +49,7 @@ package struct JudgedResponse: Sendable, Equatable {
             target.map { UInt64($0.href.utf8.reduce(5381) { ($0 &* 33) ^ UInt64($1) }) } ?? digest
         type = fields.contentType?.essence
         lastModified = fields["Last-Modified"]
-        // A weak one is the same for bodies that differ in their bytes.
+        // Bodies with the same weak entity tag may differ in their bytes.
         entityTag = fields["ETag"].flatMap { $0.hasPrefix("W/") ? nil : $0 }
         hasLength = fields.contains("Content-Length")
         isChallenge =
@@ -56,13 +58,13 @@ package struct JudgedResponse: Sendable, Equatable {
         self.isPrivate = isPrivate
     }
 
-    /// Whether a page asks for a login: its title says so, and it has a field for a password.
+    /// Whether a page asks for a login: its title says so, and it has a password field.
     package static func asksForLogin(_ body: [UInt8], titled title: String?) -> Bool {
         guard let title, LoginWords.areSaid(in: title) else { return false }
         return LoginWords.isAsked(in: body.span)
     }
 
-    /// The titles of pages by which networks and services ask for a browser.
+    /// The titles of pages by which networks and services check whether the client is a browser.
     private static let challenges: Set<String> = [
         "Just a moment...", "Attention Required! | Cloudflare", "DDoS-Guard", "Verifying your browser...",
         "Checking your browser", "Human Verification",
@@ -70,7 +72,7 @@ package struct JudgedResponse: Sendable, Equatable {
 
     package var isHTML: Bool { type == "text/html" || type == "application/xhtml+xml" }
 
-    /// Something that a page loads and that is never HTML.
+    /// Whether the response has a type that pages load and that is never HTML.
     package var isNoDocument: Bool {
         guard let type else { return false }
         return ["image/", "font/", "audio/", "video/"].contains { type.hasPrefix($0) }
@@ -78,19 +80,20 @@ package struct JudgedResponse: Sendable, Equatable {
             || ["text/css", "application/wasm", "application/font-woff"].contains(type)
     }
 
-    /// Whether a reader gets something of it.
+    /// Whether the response is usable for a reader: a success or a redirect.
     package var isUsable: Bool { (200..<400).contains(status) }
 
     package var isTitledLogin: Bool { title.map(LoginWords.areSaid) ?? false }
 
-    /// Whether the server gives both the same validators, although their bodies differ.
+    /// Whether both responses have the same validator, although their bodies differ.
     func hasSameVersion(as stored: JudgedResponse) -> Bool {
         guard digest != stored.digest else { return false }
         if let entityTag { return entityTag == stored.entityTag }
         return lastModified != nil && lastModified == stored.lastModified
     }
 
-    /// Whether only the origin can have sent it: a portal has neither the stored body nor the assets of the site.
+    /// Whether only the origin can have sent the response: a captive portal has neither the stored body nor
+    /// the assets of the site.
     func provesOrigin(over stored: JudgedResponse?) -> Bool {
         guard status == 200, byteCount > 0, ending != .bytesBeyondLength else { return false }
         guard let stored, stored.isUsable else { return isNoDocument }
@@ -102,7 +105,7 @@ package struct JudgedResponse: Sendable, Equatable {
 package struct BodyComparison: Sendable, Equatable {
     /// The new body is, byte for byte, the beginning of the stored one.
     package var isBeginning: Bool
-    /// The stored body ends a document of HTML, and the new one does not.
+    /// The stored body ends an HTML document, and the new one does not.
     package var lacksEnd: Bool
 
     package init(stored: Span<UInt8>, new: Span<UInt8>) {

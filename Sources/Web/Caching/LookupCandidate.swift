@@ -1,26 +1,28 @@
-/// A URL under which to look for what is not held under the one that was asked for.
+/// A URL under which to look for a stored response if there is none under the requested URL.
 package struct LookupCandidate: Sendable, Hashable {
-    /// In what a candidate differs from what was asked for. An answer that was found by one says so.
+    /// The differences between a candidate and the requested URL. A response that is found by a candidate
+    /// reports them.
     package struct Change: OptionSet, Sendable, Hashable, CustomStringConvertible {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// http for https, or https for http.
+        /// `http` for `https`, or the reverse.
         package static let scheme = Change(rawValue: 1)
-        /// With or without the slash at the path's end. Counts only when a stored redirect leads from one to
-        /// the other.
+        /// With or without a slash at the end of the path. Counts only if a stored redirect connects the two
+        /// URLs.
         package static let slash = Change(rawValue: 2)
-        /// Without parameters that say nothing of what is asked for: those that keep caches from answering,
-        /// and those that name a session or a campaign.
+        /// Without parameters that do not affect the response: cache busters, and parameters that identify a
+        /// session or a campaign.
         package static let busters = Change(rawValue: 4)
         /// Without the query.
         package static let query = Change(rawValue: 8)
-        /// Without the query, which the page reads by itself: a static page that searches.
+        /// Without the query, which does not affect the response: only a script of the page reads it, as in a
+        /// static page with a search.
         package static let search = Change(rawValue: 16)
         /// With the parameters of the query in another order.
         package static let order = Change(rawValue: 32)
-        /// What was sent names other moments: it was sent at another time.
+        /// With other points in time in the request body: the same request, sent at another time.
         package static let time = Change(rawValue: 64)
 
         package var description: String {
@@ -39,9 +41,9 @@ package struct LookupCandidate: Sendable, Hashable {
     package let url: WebURL
     package let change: Change
 
-    /// What all versions of an URL have in common, and in what it differs from what was asked for: without
-    /// the parameters that say nothing of what is asked for, or without the query where a rule says so. Nil
-    /// where nothing says that there are any.
+    /// The URL that all versions of a URL have in common, and its differences from the URL: without the
+    /// parameters that do not affect the response, without the query if `dropsQuery` is set, and with sorted
+    /// parameters if `ignoresOrder` is set. Nil if none of these applies.
     package static func common(
         of asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false, ignoresOrder: Bool = false
     ) -> (url: WebURL, change: Change)? {
@@ -54,10 +56,12 @@ package struct LookupCandidate: Sendable, Hashable {
         return (sorted, stripped == nil ? .order : [.busters, .order])
     }
 
-    /// All candidates, in the order in which to try them: the URL itself, then each change alone and by the
-    /// other scheme. The query is dropped only when a rule of the user allows it for this URL.
+    /// Returns all candidates in the order in which to try them: the URL itself, then each single change,
+    /// each of them followed by the same with the other scheme. The query is dropped only if a rule of the
+    /// user allows it for this URL.
     ///
-    /// - Parameter isStrict: a program asks, to which another scheme or session is another thing.
+    /// - Parameter isStrict: whether a program sent the request, for which another scheme or session is a
+    ///   different resource.
     package static func all(
         for asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false, isStrict: Bool = false
     ) -> [LookupCandidate] {
@@ -78,7 +82,7 @@ package struct LookupCandidate: Sendable, Hashable {
         }
         let unbusted = busters.stripped(url)
         addBoth(unbusted, .busters)
-        // A crawl keeps pages under the URL without their sessions, and whatever else it has.
+        // A crawl stores a page under its URL without session parameters.
         if url.isHTTP, !isStrict {
             addBoth(SessionParameters.stripped(url), .busters)
             addBoth(unbusted.flatMap(SessionParameters.stripped), .busters)
@@ -90,15 +94,16 @@ package struct LookupCandidate: Sendable, Hashable {
 
 // MARK: - CacheBusters
 
-/// The parameters of a query that only keep caches from answering: they change from one request to the next,
-/// and the answer does not.
+/// The query parameters that only bypass caches: they change with each request and do not affect the
+/// response.
 package struct CacheBusters: Sendable, Hashable {
-    /// In lower case.
+    /// The names of parameters that count whatever their value, in lower case.
     package var names: Set<String>
-    /// Whether a parameter that is nothing but a number, as in `app.js?1699999999`, is one.
+    /// Whether a parameter that is only a number counts, as in `app.js?1699999999`.
     package var includesBareNumbers: Bool
-    /// Those that count only where their value is the reading of a clock, or drawn by lot, and that bare
-    /// numbers do likewise: `v=1.2` may be another thing than `v=1.3`.
+    /// Names of parameters that count only if their value is a time or a random number, since `v=1.2` and
+    /// `v=1.3` may be different resources. If there are any, a parameter without a value counts under the
+    /// same condition.
     package var readings: Set<String> = []
 
     package init(names: Set<String>, includesBareNumbers: Bool = true) {
@@ -106,7 +111,7 @@ package struct CacheBusters: Sendable, Hashable {
         self.includesBareNumbers = includesBareNumbers
     }
 
-    /// Those in common use.
+    /// The parameters in common use.
     package static let known = CacheBusters(names: [
         "_", "__", "_dc", "_t", "_ts", "_v", "bust", "buster", "cachebust", "cachebuster", "cache_bust",
         "cache_buster",
@@ -114,14 +119,14 @@ package struct CacheBusters: Sendable, Hashable {
         "timestamp", "ts", "v", "ver",
     ])
 
-    /// To a program, what differs in nothing but a moment is the same.
+    /// The parameters for requests by programs: only those whose value is a time or a random number.
     package static let strict: CacheBusters = {
         var busters = CacheBusters(names: [], includesBareNumbers: false)
         busters.readings = known.names
         return busters
     }()
 
-    /// The URL without such parameters, the others untouched and in their order; nil when it has none.
+    /// The URL without such parameters, with the others unchanged and in their order; nil if it has none.
     package func stripped(_ url: WebURL) -> WebURL? {
         guard let query = url.query, !query.isEmpty else { return nil }
         let parameters = query.utf8.split(separator: 0x26, omittingEmptySubsequences: false)
@@ -145,7 +150,7 @@ package struct CacheBusters: Sendable, Hashable {
             : readings.contains(lowercased) && Self.isReading(parameter.dropFirst(name.count + 1))
     }
 
-    /// Seconds since 1970 or finer, or a fraction as `Math.random()` gives it.
+    /// Whether a value is a time (seconds since 1970 or a finer unit) or a number as from `Math.random()`.
     private static func isReading(_ value: Substring.UTF8View) -> Bool {
         let digits = value.starts(with: "0.".utf8) ? value.dropFirst(2) : value
         return (digits.count == value.count ? 10...19 : 8...20).contains(digits.count)
@@ -155,10 +160,10 @@ package struct CacheBusters: Sendable, Hashable {
 
 // MARK: - SessionParameters
 
-/// Parts of URLs that name who asks, or where from, and not what is asked for: session IDs, marks of
-/// campaigns.
+/// The parts of URLs that identify the client or the source of a visitor instead of the resource: session IDs
+/// and campaign parameters.
 package enum SessionParameters {
-    /// In lower case.
+    /// Parameter names in lower case.
     private static let names: Set<String> = [
         "jsessionid", "phpsessid", "sessionid", "session_id", "sessid", "sess_id", "phpsession", "cfid",
         "cftoken",
@@ -170,14 +175,13 @@ package enum SessionParameters {
         "oly_anon_id",
     ]
     private static let prefixes = ["utm_", "aspsessionid", "hsa_", "pk_campaign", "pk_kwd", "mtm_"]
-    /// These mean something else as often: they count where the value looks like a key.
+    /// Ambiguous names. They count only if the value looks like a session ID.
     private static let vagueNames: Set<String> = ["sid", "s", "session", "sess", "token"]
     private static let leastKey = 16
 
-    /// The URL without such parts, which leads to the same page, the rest of it untouched; nil when it has
-    /// none.
+    /// The URL without such parts, which identifies the same page; nil if it has none. The rest is unchanged.
     package static func stripped(_ url: WebURL) -> WebURL? {
-        // Most have none, and everything that is linked is asked about.
+        // A fast path: this runs for every link, and few have such parts.
         guard mayHaveSome(url) else { return nil }
         let path = Array(url.path.utf8)
         guard url.query?.isEmpty == false || hasMarks(path) else { return nil }
@@ -189,8 +193,7 @@ package enum SessionParameters {
         if let kept = newQuery ?? query, newQuery == nil || !kept.isEmpty {
             target += [UInt8(ascii: "?")] + kept
         }
-        // What stands before the path and its query is kept as it is, credentials too; a fragment asks
-        // nobody.
+        // Keeps the part before the path unchanged, including credentials.
         let whole = Array(url.withoutFragment.href.utf8.dropLast(url.target.utf8.count)) + target
         return WebURL(utf8: whole.span)
     }
@@ -206,7 +209,8 @@ package enum SessionParameters {
         path.contains { $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "(") }
     }
 
-    /// Without `;jsessionid=…` behind a segment and without segments like `(S(…))`; nil when there are none.
+    /// The path without parameters such as `;jsessionid=…` and without segments such as `(S(…))`; nil if it
+    /// has none.
     private static func strippedPath(_ path: [UInt8]) -> [UInt8]? {
         guard hasMarks(path) else { return nil }
         var kept: [ArraySlice<UInt8>] = []
@@ -220,7 +224,7 @@ package enum SessionParameters {
         return stripped == path ? nil : stripped
     }
 
-    /// ASP.NET without cookies: `(S(lit3py55t21z5v55vlm25s55))`.
+    /// Whether a segment is a session ID of ASP.NET without cookies: `(S(lit3py55t21z5v55vlm25s55))`.
     private static func isCookieless(_ segment: ArraySlice<UInt8>) -> Bool {
         guard segment.count > leastKey, segment.starts(with: "(".utf8),
             segment.suffix(2).elementsEqual("))".utf8)
@@ -232,7 +236,7 @@ package enum SessionParameters {
             && inner.dropFirst(2).allSatisfy(\.isASCIIAlphanumeric)
     }
 
-    /// Nil when nothing is to be left out.
+    /// The query without session parameters; nil if it has none.
     private static func strippedQuery(_ query: ArraySlice<UInt8>) -> [UInt8]? {
         let parameters = query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
         let kept = parameters.filter { !isSession($0) }
@@ -249,7 +253,8 @@ package enum SessionParameters {
         return vagueNames.contains(text) && isKey(parameter.dropFirst(name.count + 1))
     }
 
-    /// Long, with letters and digits, and nothing that a name or a sentence would have.
+    /// Whether a value looks like a session ID: long, with both letters and digits, and no other characters
+    /// than these and hyphens.
     private static func isKey(_ value: ArraySlice<UInt8>) -> Bool {
         value.count >= leastKey && value.allSatisfy { $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "-") }
             && value.contains(where: \.isASCIIDigit) && value.contains(where: \.isASCIIAlpha)
@@ -257,13 +262,12 @@ package enum SessionParameters {
 }
 
 extension WebURL {
-    /// The same with another query, or none; without a fragment.
+    /// The URL with another query, or none, and without a fragment.
     package func replacingQuery(_ query: String?) -> WebURL? {
         WebURL(beforeTarget + path + (query.map { "?" + $0 } ?? ""))
     }
 
-    /// The same with the parameters of its query in the order of their bytes; nil where there are fewer than
-    /// two.
+    /// The URL with its query parameters sorted by their bytes; nil if there are fewer than two.
     fileprivate var withSortedQuery: WebURL? {
         let parameters = query?.utf8.split(separator: 0x26).map { Array($0) } ?? []
         guard parameters.count > 1 else { return nil }
@@ -271,14 +275,14 @@ extension WebURL {
         return replacingQuery(HTTPGrammar.text(Array(sorted.joined(separator: [0x26]))))
     }
 
-    /// The same by http for https, and by https for http; nil where a port of its own ties it to its scheme.
+    /// The URL with `http` for `https` or the reverse; nil if it has an explicit port, which fits only one
+    /// scheme.
     package var otherScheme: WebURL? {
         guard isHTTP, port == nil, let colon = href.utf8.firstIndex(of: 0x3A) else { return nil }
         return WebURL((scheme == "https" ? "http" : "https") + href[colon...])?.withoutFragment
     }
 
-    /// The same with a slash at the path's end where it had none, and without where it had one. Nil for the
-    /// root, which has no other form.
+    /// The URL with a slash at the end of its path if it had none, or without it. Nil for the root path.
     var otherSlash: WebURL? {
         let path = self.path
         guard isHTTP, path.utf8.count > 1 else { return nil }
@@ -286,7 +290,7 @@ extension WebURL {
         return WebURL(beforeTarget + other + (query.map { "?" + $0 } ?? ""))
     }
 
-    /// The same with a question mark and nothing behind it, and without one. Nil where something stands there.
+    /// The URL with an empty query if it had none, or without it. Nil if the query is not empty.
     fileprivate var otherEmptyQuery: WebURL? {
         guard isHTTP, query?.isEmpty ?? true else { return nil }
         return replacingQuery(query == nil ? "" : nil)

@@ -1,19 +1,20 @@
-/// The conditions that a client puts on its request, and what comes of them (RFC 9110, section 13).
+/// The conditions of a request (RFC 9110, section 13) and their evaluation.
 package struct Preconditions: Sendable, Equatable {
+    /// The result of the evaluation.
     package enum Result: Sendable, Equatable {
         case proceed
-        /// 304
+        /// Respond with status 304.
         case notModified
-        /// 412
+        /// Respond with status 412.
         case failed
     }
 
-    /// Who answers.
+    /// The kind of server that evaluates the conditions.
     package enum Role: Sendable, Equatable {
-        /// A server, or a larder in a server's stead.
+        /// An origin server, or a store that replaces one.
         case origin
-        /// A cache on the way, which leaves `If-Match` and `If-Unmodified-Since` to the origin (RFC 9111,
-        /// section 4.3.2).
+        /// A cache, which leaves `If-Match` and `If-Unmodified-Since` to the origin (RFC 9111, section
+        /// 4.3.2).
         case cache
     }
 
@@ -24,7 +25,7 @@ package struct Preconditions: Sendable, Equatable {
     private let ifRange: String?
 
     package init(_ request: HTTPFields) {
-        // Most requests have none: one look at each name, then, costs less than a search for each condition.
+        // A fast path: most requests have no conditions.
         guard
             request.list.contains(where: {
                 $0.name.utf8.starts(with: "if-".utf8, by: { $0.lowercasedASCII == $1 })
@@ -40,13 +41,13 @@ package struct Preconditions: Sendable, Equatable {
         ifRange = request["If-Range"]
     }
 
-    /// Whether there is none, `If-Range` aside.
+    /// Whether there are no conditions, apart from `If-Range`.
     package var isEmpty: Bool {
         ifMatch == nil && ifNoneMatch == nil && ifModifiedSince == nil && ifUnmodifiedSince == nil
     }
 
-    /// Evaluates them in the order of section 13.2.2 against a response that would have a 2xx status without
-    /// them.
+    /// Evaluates the conditions in the order of section 13.2.2, against a response that has a 2xx status
+    /// without them.
     package func evaluate(
         _ current: Validator, method: CacheRequest.Method = .get, as role: Role = .origin
     ) -> Result {
@@ -66,22 +67,22 @@ package struct Preconditions: Sendable, Equatable {
             let since = HTTPDate(ifModifiedSince)
         {
             switch role {
-            // A page that was rolled back has changed, although it got older.
+            // After a rollback the page has changed, although its date is older.
             case .origin: if Validator.isSameDate(ifModifiedSince, modified) { return .notModified }
-            // Whoever speaks for an origin goes by the order that section 13.1.3 asks for.
+            // Section 13.1.3 compares dates by order, and a cache must do so on behalf of the origin.
             case .cache: if let modified = HTTPDate(modified), modified <= since { return .notModified }
             }
         }
         return .proceed
     }
 
-    /// Whether a range may be answered with a part: without `If-Range` always, else when it names just this
-    /// version, by a strong entity tag or by a date that is as good as one (section 13.1.5).
+    /// Whether the response may be partial: there is no `If-Range`, or it identifies the current version by a
+    /// strong entity tag or by a date that is a strong validator (section 13.1.5).
     package func allowsRange(of current: Validator, date: HTTPDate?) -> Bool {
         guard let ifRange else { return true }
         if let wanted = HTTPDate(ifRange), !ifRange.utf8.contains(0x22) {
-            // A second in which the file could have changed twice does not tell its versions apart (section
-            // 8.8.2.2).
+            // A resource can change twice within a second, so the date is a strong validator only if it is
+            // before the date of the response (section 8.8.2.2).
             return current.lastModified.flatMap { HTTPDate($0) } == wanted
                 && date.map { wanted < $0 } ?? false
         }
@@ -97,8 +98,8 @@ package struct Preconditions: Sendable, Equatable {
         condition == .any || current.entityTag.map { condition.includesWeakly($0) } ?? false
     }
 
-    /// A date that is none makes the field as if it were not there, and so does a response without one
-    /// (section 13.1.4).
+    /// Whether the response was modified after a date. False if either date is missing or malformed, which
+    /// disables the condition (section 13.1.4).
     private func isModified(_ current: Validator, since text: String) -> Bool {
         guard let date = HTTPDate(text), let modified = current.lastModified.flatMap({ HTTPDate($0) }) else {
             return false
@@ -109,14 +110,13 @@ package struct Preconditions: Sendable, Equatable {
 
 // MARK: - Validator
 
-/// What tells one version of a representation from another: its entity tag, and the date of its last
-/// modification.
+/// The validators of a version of a representation: its entity tag and the date of its last modification.
 ///
-/// Dates are compared for equality, never by order: a file that was rolled back has changed, although it got
-/// older.
+/// Dates are compared for equality, not by order: a file that was rolled back has changed, although its date
+/// is older.
 package struct Validator: Sendable, Equatable {
     package let entityTag: EntityTag?
-    /// As it was sent, to be sent back byte by byte.
+    /// The field as it was received, to be sent back unchanged.
     package let lastModified: String?
 
     package init(_ fields: HTTPFields) {
@@ -126,8 +126,8 @@ package struct Validator: Sendable, Equatable {
 
     package var isEmpty: Bool { entityTag == nil && lastModified == nil }
 
-    /// The fields that ask whether this version is still the current one (RFC 9111, section 4.3.1). The date
-    /// goes along for servers that do not know entity tags; those that do will not look at it.
+    /// The header fields that ask the server whether this version is still current (RFC 9111, section 4.3.1).
+    /// The date is for servers without entity tags; other servers ignore it.
     package var conditions: HTTPFields {
         var fields = HTTPFields()
         if let entityTag { fields.append("If-None-Match", entityTag.text) }
@@ -135,10 +135,10 @@ package struct Validator: Sendable, Equatable {
         return fields
     }
 
-    /// Whether a 304 with this validator may confirm the stored response that it is asked of: one that names
-    /// another version must not (RFC 9111, section 4.3.4). One that names none speaks of the only one that we
-    /// asked for. A tag may be weak for one and strong for the other: servers that make bodies small on the way mark
-    /// those alone as weak, and a 304 has none.
+    /// Whether a 304 with this validator confirms the stored response. It does not if it names another
+    /// version (RFC 9111, section 4.3.4). A 304 without validators confirms the version in the request.
+    /// Entity tags are compared weakly: servers that compress responses on the fly may mark only those tags
+    /// as weak, and a 304 is not compressed.
     package func confirms(_ stored: Validator) -> Bool {
         if let entityTag {
             guard let storedTag = stored.entityTag else { return false }
@@ -148,15 +148,15 @@ package struct Validator: Sendable, Equatable {
         return Self.isSameDate(lastModified, storedDate)
     }
 
-    /// Whether both name the same version: by their entity tags where both have one, else by their dates.
-    /// False when they have nothing in common to compare.
+    /// Whether both name the same version: by their entity tags if both have one, else by their dates. False
+    /// if they have no validator in common.
     package func isSameVersion(as other: Validator) -> Bool {
         if let entityTag, let otherTag = other.entityTag { return entityTag.matchesWeakly(otherTag) }
         guard let lastModified, let otherDate = other.lastModified else { return false }
         return Self.isSameDate(lastModified, otherDate)
     }
 
-    /// Dates in different forms can be the same, and what is no date is still equal to itself.
+    /// Whether two dates are equal, even if written in different forms. Malformed dates are compared as text.
     static func isSameDate(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         guard let left = HTTPDate(left), let right = HTTPDate(right) else { return false }
@@ -164,11 +164,11 @@ package struct Validator: Sendable, Equatable {
     }
 }
 
-/// What an answer to an unsafe request makes doubtful (RFC 9111, section 4.4).
+/// The stored responses that an unsafe request invalidates (RFC 9111, section 4.4).
 package enum Invalidation {
-    /// The URLs whose stored responses must be asked about before they are used again: that of the request,
-    /// and those that `Location` and `Content-Location` name on the same origin, so that nobody can empty
-    /// another's cache. None after an error, or when the method changes nothing.
+    /// The URLs whose stored responses must be validated before they are used again: that of the request, and
+    /// those in `Location` and `Content-Location` if they have the same origin, so that one origin cannot
+    /// invalidate the responses of another. Empty after an error or for a safe method.
     package static func targets(of request: CacheRequest, status: Int, fields: HTTPFields) -> [WebURL] {
         guard request.method.isUnsafe, (200...399).contains(status) else { return [] }
         var targets = [request.url.withoutFragment]

@@ -1,6 +1,6 @@
-/// The body of a request that was recorded, as it is compared with that of a later one.
+/// Normalizes the body of a recorded request, to compare it with that of a later one.
 package enum RecordedBody {
-    /// What equal requests have in common; nil where the bytes are all that there is to compare.
+    /// A normal form that equal requests share; nil if their bytes must be compared.
     ///
     ///     canonical of {"b": 1.0, "a": [2]} is {"a":[2],"b":1.0}
     package static func canonical(_ body: Span<UInt8>, _ type: MediaType) -> [UInt8]? {
@@ -19,9 +19,10 @@ package enum RecordedBody {
 
     private static let mostBytes = 4 * 1024 * 1024
 
-    /// What requests have in common that ask for the same at different times, and the moments that this one
-    /// names, in seconds since 1970: `{"from": 1764000000000, "until": "2025-11-24T16:00:00Z"}` is like any
-    /// other pair. Nil where it names none.
+    /// The body without the points in time in it, and these times in seconds since 1970. Requests for the
+    /// same data at different times have the same `rest`. Nil if the body contains no times or is too large.
+    ///
+    ///     {"from": 1764000000000, "until": "2025-11-24T16:00:00Z"} contains two times
     package static func outline(_ body: Span<UInt8>, _ type: MediaType) -> (rest: [UInt8], moments: [Int64])?
     {
         guard body.count <= mostOutlined else { return nil }
@@ -56,10 +57,10 @@ package enum RecordedBody {
     }
 }
 
-/// Writes JSON as all who say the same write it: members in the order of their names, nothing between them;
-/// what has no parts is as it was written.
+/// Writes JSON in a normal form: members are sorted by name, there is no space between tokens, and numbers
+/// are unchanged.
 private struct PlainJSON {
-    /// Moments are no part of the text.
+    /// Whether points in time are left out.
     let leavesMoments: Bool
     var bytes: [UInt8] = []
     var moments: [Int64] = []
@@ -68,7 +69,7 @@ private struct PlainJSON {
 
     init(leavesMoments: Bool) { self.leavesMoments = leavesMoments }
 
-    /// - Parameter name: of the member that it is the value of, or a part of that.
+    /// - Parameter name: the name of the innermost member that contains the value.
     mutating func append(_ value: JSONValue, _ source: Span<UInt8>, named name: String) {
         switch value.content {
         case .array(let elements):
@@ -102,7 +103,7 @@ private struct PlainJSON {
         }
     }
 
-    /// `from=1764000000&to=1764003600`
+    /// Appends a form in URL encoding, such as `from=1764000000&to=1764003600`.
     mutating func append(form body: Span<UInt8>) {
         let text = body.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
         for pair in text.split(separator: "&", omittingEmptySubsequences: false) {
@@ -118,7 +119,7 @@ private struct PlainJSON {
         }
     }
 
-    /// Of a question in words, without those that stand behind a name that says it: `timestamp_ms > 1764000000000`.
+    /// A text without the times that follow a name for a time, as in `timestamp_ms > 1764000000000`.
     private mutating func withoutMoments(_ text: String) -> String {
         var (rest, name) = ("", "")
         var start = text.startIndex
@@ -153,26 +154,26 @@ private struct PlainJSON {
         return true
     }
 
-    /// `2025-11-24T16:00:00Z`, or a day.
+    /// The time of an ISO 8601 date or date with time: `2025-11-24T16:00:00Z`.
     private static func date(_ text: String) -> Int64? {
         let bytes = Array(text.utf8.prefix(40))
         guard (10...35).contains(bytes.count), bytes[4] == 0x2D, bytes[7] == 0x2D else { return nil }
         return HTTPDate(iso8601: text)?.secondsSinceEpoch
     }
 
-    /// A count of seconds, or of thousandths or millionths of them, that its name says to be one: a number of
-    /// such a size may be anybody's.
+    /// The time of a number of seconds, milliseconds or microseconds since 1970. The name must be one for a
+    /// time, since other numbers can be as large.
     private static func moment(_ text: String, named name: String) -> Int64? {
         let digits = text.utf8.prefix { $0.isASCIIDigit }
         guard [10, 13, 16].contains(digits.count), saysTime(name), let number = Int64(Substring(digits)),
             text.utf8.dropFirst(digits.count).allSatisfy({ $0.isASCIIDigit || $0 == 0x2E })
         else { return nil }
         let seconds = digits.count == 10 ? number : digits.count == 13 ? number / 1000 : number / 1_000_000
-        // From 2005 to 2049.
+        // Accepts times from 2004 to 2049.
         return (1_100_000_000...2_500_000_000).contains(seconds) ? seconds : nil
     }
 
-    /// `startTime`, `created_after`, `tickCursor`, `updatedAt`
+    /// Whether a name contains a word for a time: `startTime`, `created_after`, `tickCursor`, `updatedAt`.
     private static func saysTime(_ name: String) -> Bool {
         var words: [String] = []
         var hasEnded = true

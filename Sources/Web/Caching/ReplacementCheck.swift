@@ -1,19 +1,21 @@
 /// Decides whether a new response may replace the stored response of its URL.
 ///
-/// A captive portal, a login page or a broken server answers many URLs in the same way. One such response may be a real
-/// change; several within one run, or within one hour, are not. The caller passes each new response with the stored one,
-/// and is told to replace the stored response, to keep it, or to restore responses that were replaced earlier. Restoring
-/// means storing the earlier copy again.
+/// A captive portal, a login page or a broken server answers many URLs in the same way. One such response may
+/// be a real change; several within one run, or within one hour, are not. The caller passes each new response
+/// with the stored one. The verdict is to replace the stored response, to keep it, or to restore responses
+/// that were replaced earlier. Restoring means storing the earlier copy again.
 ///
-/// A change that was held back is accepted when the URL shows it again later and the origin is known to answer by then:
-/// an https origin after an hour, any other one when it has just sent something that a portal does not have, such as the
-/// confirmation of a stored copy.
+/// A rejected change becomes a doubt of its URL. It is accepted if the URL shows it again later and the
+/// origin is known to respond by then: an https origin after an hour, any other one if it has just sent
+/// something that a portal does not have, such as the confirmation of a stored response.
 package struct ReplacementCheck: Sendable {
     /// The operation that loads the responses.
     package enum Purpose: Sendable {
-        /// One run that asks for most URLs of a site. It knows at its end how many of them changed alike.
+        /// A run that requests most URLs of a site. At its end, the number of URLs that changed alike is
+        /// known.
         case run
-        /// A server, a proxy or an app. It cannot know what comes next, so that the first doubtful response is held back.
+        /// A server, a proxy or an app. It cannot know the next responses, so it rejects the first doubtful
+        /// one.
         case serving
     }
 
@@ -47,10 +49,11 @@ package struct ReplacementCheck: Sendable {
         }
     }
 
+    /// The decision about a response.
     package struct Verdict: Sendable, Equatable {
-        /// Nil where the new response may replace the stored one.
+        /// The reason not to replace the stored response; nil if the new response may replace it.
         package var rejected: Reason?
-        /// URLs whose stored copies are to be restored.
+        /// URLs whose stored responses must be restored.
         package var restored: [Restored] = []
     }
 
@@ -61,33 +64,39 @@ package struct ReplacementCheck: Sendable {
     }
 
     private let purpose: Purpose
-    /// Private responses are never replaced, since the requests lack the credentials that those were fetched with.
+    /// Whether responses that were fetched with credentials are never replaced, since the requests lack these
+    /// credentials.
     private let keepsPrivate: Bool
     private var hosts: [String: Host] = [:]
-    /// Bodies and titles that came in place of others.
+    /// URLs whose new responses are alike, by the hash of the body, title or redirect target that they have
+    /// in common.
     private var groups: [UInt64: Group] = [:]
-    /// Changes that were held back, by URL.
+    /// Changes that were rejected, by the hash of the URL.
     private var doubts: [UInt64: Doubt] = [:]
 
+    /// The state of a host.
     private struct Host {
-        /// When the host last sent something that only the origin can send.
+        /// The time at which the host last sent a response that only the origin can send.
         var lastProof: Int64?
-        /// URLs with a stored copy that were judged.
+        /// The number of judged responses to URLs with a stored response.
         var judged = 0
-        /// URLs whose changes were doubtful since the last proof.
+        /// The URLs whose changes were rejected since the last proof.
         var doubtful: Set<UInt64> = []
-        /// Replacements of a run that are restored if there are too many of them.
+        /// Replacements of a run that are restored if there are too many for one reason.
         var replaced: [Reason: [String]] = [:]
-        /// Reasons that were too frequent. Further changes with these reasons are held back at once.
+        /// Reasons that were too frequent. Further changes with these reasons are rejected at once.
         var excessive: Set<Reason> = []
     }
 
+    /// A rejected change, and the time when it was first rejected, in seconds since 1970.
     private struct Doubt {
         var reason: Reason
         var since: Int64
     }
 
+    /// URLs whose new responses are alike.
     private struct Group {
+        /// A URL of the group, with its earlier response.
         struct Member {
             let url: UInt64
             let href: String
@@ -98,24 +107,25 @@ package struct ReplacementCheck: Sendable {
         let byteCount: Int
         var time: Int64
         var members: [Member] = []
-        /// Digests of the bodies that the members had before.
+        /// Digests of the earlier bodies of the members, or hashes of their earlier titles.
         var stored: Set<UInt64> = []
     }
 
     private static let hour: Int64 = 3600
-    /// How long a proof of the origin holds for other URLs of its host.
+    /// The time for which a proof of the origin applies to other URLs of its host.
     private static let proofSeconds: Int64 = 300
-    /// Further hosts, groups and doubts take the place of older ones. Then less is held back, or longer.
+    /// Above these limits, older entries are dropped or new ones ignored. Fewer responses are then rejected,
+    /// or for longer.
     private static let maxHosts = 4096
     private static let maxGroups = 1 << 16
     private static let maxDoubts = 1 << 16
     private static let maxMembers = 256
-    /// Further ones are not restored.
+    /// Replacements above this limit are not restored.
     private static let maxReplaced = 1 << 16
 
     /// - Parameters:
-    ///   - doubts: the doubts of an earlier check of the same site.
-    ///   - keepsPrivate: the requests have no credentials of the user.
+    ///   - doubts: the result of `doubtTexts(now:)` of an earlier check of the same site.
+    ///   - keepsPrivate: whether the requests lack the user's credentials.
     package init(_ purpose: Purpose, doubts: [String] = [], keepsPrivate: Bool = false) {
         self.purpose = purpose
         self.keepsPrivate = keepsPrivate
@@ -128,7 +138,7 @@ package struct ReplacementCheck: Sendable {
         }
     }
 
-    /// The doubts that remain, for the check of the next run.
+    /// The doubts that remain, for the check in the next run. Doubts older than 90 days are dropped.
     package func doubtTexts(now: Int64) -> [String] {
         doubts.filter { now - $0.value.since < Self.doubtSeconds }
             .map { "\(String($0.key, radix: 16)) \($0.value.since) \($0.value.reason.rawValue)" }
@@ -140,11 +150,11 @@ package struct ReplacementCheck: Sendable {
 }
 
 extension ReplacementCheck {
-    /// Judges a complete response to a plain GET.
+    /// Decides about a complete response to a GET without conditions.
     ///
     /// - Parameters:
-    ///   - stored: nil where nothing is stored for the URL.
-    ///   - comparison: of the two bodies, where ``needsComparison(_:with:)`` asks for it.
+    ///   - stored: nil if nothing is stored for the URL.
+    ///   - comparison: the comparison of the two bodies, if ``needsComparison(_:with:)`` requires it.
     ///   - now: seconds since 1970.
     package mutating func judge(
         _ url: WebURL, stored: JudgedResponse?, new: JudgedResponse, comparison: BodyComparison? = nil,
@@ -155,7 +165,7 @@ extension ReplacementCheck {
         let isProof = new.provesOrigin(over: stored)
         if isProof { prove(url.host, now) }
         guard let stored, stored.isUsable else {
-            // A portal's page is not stored for other URLs either.
+            // A portal's page is not stored for new URLs either.
             return Verdict(rejected: isAmongIdentical(new) ? .identical : nil)
         }
         change(url.host) { $0.judged += 1 }
@@ -182,14 +192,15 @@ extension ReplacementCheck {
         return verdict
     }
 
-    /// A 304 for the stored response.
+    /// Records a 304 for the stored response, which proves that the origin responded.
     package mutating func confirm(_ url: WebURL, now: Int64) {
         prove(url.host, now)
         doubts[Self.hash(url.href)] = nil
         change(url.host) { $0.judged += 1 }
     }
 
-    /// The replacements of the run that turned out to be too many: their stored copies are to be restored.
+    /// Ends a run. Returns the replacements that turned out to be too many; their stored responses must be
+    /// restored.
     package mutating func finish(now: Int64) -> [Restored] {
         var restored: [Restored] = []
         for (name, host) in hosts {
@@ -204,14 +215,14 @@ extension ReplacementCheck {
         return restored.sorted { $0.href < $1.href }
     }
 
-    /// Whether the bodies are to be compared: the new one may be a part of the stored one.
+    /// Whether the bodies must be compared, since the new one may be a part of the stored one.
     package static func needsComparison(_ new: JudgedResponse, with stored: JudgedResponse) -> Bool {
         (200..<300).contains(new.status) && stored.status == 200 && new.byteCount > 0
             && new.byteCount < stored.byteCount && minComparedBytes <= stored.byteCount
             && stored.byteCount <= maxComparedBytes
     }
 
-    /// Tiny texts begin alike by chance.
+    /// Very short bodies may begin alike by chance.
     private static let minComparedBytes = 256
     private static let maxComparedBytes = 16 * 1024 * 1024
 
@@ -235,7 +246,8 @@ extension ReplacementCheck {
         return isIdentical(url, key, stored, new, now, &verdict) ? .identical : nil
     }
 
-    /// A site that has moved for good says so, and pages that have moved lead to different places.
+    /// The reason to doubt a redirect. A permanent redirect to another host is accepted in a run, and so are
+    /// temporary ones to different targets.
     private mutating func redirection(
         _ url: WebURL, _ key: UInt64, _ stored: JudgedResponse, _ new: JudgedResponse, _ now: Int64,
         _ verdict: inout Verdict
@@ -265,7 +277,7 @@ extension ReplacementCheck {
 
     // MARK: - Responses that are alike
 
-    /// Whether it is the page that came in place of several different ones.
+    /// Whether the response is a page that replaced several different ones.
     private func isAmongIdentical(_ new: JudgedResponse) -> Bool {
         guard new.isHTML, new.status == 200, new.byteCount > 0, let group = groups[new.digest] else {
             return false
@@ -280,7 +292,8 @@ extension ReplacementCheck {
         }
     }
 
-    /// Whether other URLs, which had other bodies before, now have this one as well; or, of pages, its title and length.
+    /// Whether several URLs with different stored responses now have this body or, in the case of pages, this
+    /// title and about this length.
     private mutating func isIdentical(
         _ url: WebURL, _ key: UInt64, _ stored: JudgedResponse, _ new: JudgedResponse, _ now: Int64,
         _ verdict: inout Verdict
@@ -294,8 +307,8 @@ extension ReplacementCheck {
         return isSame || isTitled
     }
 
-    /// Adds the URL to those that changed in the same way. True if they are at least `least`, and had different responses
-    /// before.
+    /// Adds a URL to a group of URLs whose new responses are alike. Returns whether the group now includes at
+    /// least `least` different stored responses; earlier replacements of the group are then restored.
     private mutating func join(
         _ id: UInt64, _ reason: Reason, _ least: Int, _ url: WebURL, _ key: UInt64, _ stored: UInt64,
         _ new: JudgedResponse, _ now: Int64,
@@ -305,7 +318,7 @@ extension ReplacementCheck {
         if purpose == .serving, now - group.time > Self.hour {
             group = Group(byteCount: new.byteCount, time: now)
         }
-        // Pages with one title may be as different as they like.
+        // Pages that differ much in length are not alike, even with the same title.
         guard abs(group.byteCount - new.byteCount) <= Self.differingBytes + group.byteCount / 32 else {
             return false
         }
@@ -339,13 +352,13 @@ extension ReplacementCheck {
 
     // MARK: - Deciding
 
-    /// Whether a change that was held back before is real.
+    /// Whether a change that was rejected before is now accepted.
     private func isAccepted(
         _ url: WebURL, _ key: UInt64, _ reason: Reason, _ stored: JudgedResponse, _ new: JudgedResponse,
         _ now: Int64
     ) -> Bool {
         guard let doubt = doubts[key], doubt.reason == reason else { return false }
-        // Such a response contradicts itself, however often it comes.
+        // The response contradicts itself, however often it is received.
         if reason == .truncated, new.ending == .bytesBeyondLength || new.hasSameVersion(as: stored) {
             return false
         }
@@ -356,7 +369,7 @@ extension ReplacementCheck {
         return purpose == .run ? now - doubt.since >= Self.hour : host.doubtful.subtracting([key]).isEmpty
     }
 
-    /// Replaces the stored copy for now. With more than `limit` of them all are restored.
+    /// Accepts a replacement provisionally. If there are more than `limit`, all of them are restored.
     private mutating func tolerate(
         _ url: WebURL, _ key: UInt64, _ reason: Reason, _ limit: Int, _ now: Int64, _ verdict: Verdict
     ) -> Verdict {
@@ -403,7 +416,7 @@ extension ReplacementCheck {
         body(&hosts[host, default: Host()])
     }
 
-    /// FNV-1a: the same in every run.
+    /// The FNV-1a hash of a text. It is stored with doubts, so it must be the same in every run.
     private static func hash(_ text: String) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
@@ -412,10 +425,11 @@ extension ReplacementCheck {
 }
 
 extension ReplacementCheck.Reason {
-    /// How many such replacements of one host a run makes before it restores them; nil where the first one is held back.
+    /// The number of such replacements per host that a run makes before it restores them; nil if the first
+    /// one is rejected.
     fileprivate func toleratedInRun(_ stored: JudgedResponse, _ new: JudgedResponse) -> Int? {
         switch self {
-        // How many there are of all is known at the end.
+        // The share of these is only known at the end.
         case .gone: .max
         case .empty: stored.isHTML || new.isHTML ? nil : 2
         case .login: 1
@@ -423,7 +437,7 @@ extension ReplacementCheck.Reason {
         }
     }
 
-    /// Whether the run restores its replacements at the end.
+    /// Whether a run restores its replacements at its end.
     fileprivate func isTooMuch(_ count: Int, of judged: Int) -> Bool {
         self == .gone && count >= 3 && count * 2 >= judged
     }

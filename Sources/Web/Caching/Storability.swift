@@ -1,28 +1,29 @@
-/// Whether a response may be stored (RFC 9111, section 3), and if not, why not.
+/// Whether a response may be stored (RFC 9111, section 3), and if not, the reason.
 package enum Storability: Sendable, Equatable {
     case storable(StoragePolicy)
     case refused(Refusal)
 
+    /// The reason not to store a response.
     package enum Refusal: String, Sendable, CaseIterable {
-        /// Only answers to GET are, those to POST that say how long they are good and that they are what a
-        /// GET would get, and those to recorded requests.
+        /// The method is not GET. A response to POST may be stored if it has a lifetime and its
+        /// `Content-Location` is the URL of the request. Responses to recorded requests may always be stored.
         case method
-        /// Interim, or one that has nothing of its own to say: 304, 412, 416.
+        /// An interim status, or one that depends on the request's conditions or range: 304, 412, 416.
         case status
-        /// `must-understand`, and we do not.
+        /// `must-understand`, with a status that Larder does not know.
         case notUnderstood = "not-understood"
         case requestNoStore = "request-no-store"
         case noStore = "no-store"
         case isPrivate = "private"
-        /// The request was someone's, and the server does not say that the answer is everyone's (section
+        /// The request had credentials, and the server does not say that the response may be shared (section
         /// 3.5).
         case authorization
-        /// Part of a body, where parts are not kept, or several at once.
+        /// A part of a body in a cache that does not store parts, or several parts at once.
         case part
-        /// The status code asks for a word of permission, and there is none.
+        /// The status is not cacheable by default, and the response does not permit storing.
         case notStated = "not-stated"
         case rule
-        /// The user's inspection found that it is not what it claims to be.
+        /// The user's inspection rejected the response.
         case inspection
     }
 
@@ -33,15 +34,16 @@ package enum Storability: Sendable, Equatable {
         }
     }
 
-    /// Judges a response by its head. A storage policy that a rule of the user forces outweighs the wishes of
-    /// server and client, but makes nobody's answer another's, and stores nothing that could not be used.
+    /// Decides by the head of a response. A storage policy that a rule of the user forces overrides the
+    /// directives of server and client. It does not make private responses shared or store responses that
+    /// cannot be used.
     package static func judge(
         _ request: CacheRequest, status: Int, fields: HTTPFields, profile: CacheProfile,
         forced: StoragePolicy? = nil
     ) -> Storability {
         if forced == .notAllowed { return .refused(.rule) }
-        // What only says that a condition or a range was not met is no answer for others (RFC 9110, section
-        // 13.1).
+        // A response that only says that a condition or a range was not met cannot be reused (RFC 9110,
+        // section 13.1).
         guard (200...599).contains(status), ![304, 412, 416].contains(status) else {
             return .refused(.status)
         }
@@ -65,7 +67,7 @@ package enum Storability: Sendable, Equatable {
     ) -> Refusal? {
         if request.directives.noStore { return .requestNoStore }
         if directives.mustUnderstand {
-            // Whoever understands it is to overlook the `no-store` that is meant for the others (section
+            // A cache that understands the status must ignore `no-store`, which is for the others (section
             // 5.2.2.3).
             guard CacheStatus.isUnderstood(status) else { return .notUnderstood }
         } else if directives.noStore {
@@ -77,7 +79,8 @@ package enum Storability: Sendable, Equatable {
         return isStated || CacheStatus.isCacheableByDefault(status) ? nil : .notStated
     }
 
-    /// RFC 9110, section 9.3.3, for POST; what HEAD brings has no body to keep.
+    /// Whether responses to the request's method may be stored. For POST, see RFC 9110, section 9.3.3; a
+    /// response to HEAD has no body to store.
     private static func suits(
         _ request: CacheRequest, _ fields: HTTPFields, _ directives: CacheDirectives, _ profile: CacheProfile
     ) -> Bool {
@@ -98,35 +101,35 @@ package enum Storability: Sendable, Equatable {
         fields["Content-Range"].flatMap { ContentRange($0) }?.range != nil
     }
 
-    /// RFC 9111, section 3.5.
+    /// Whether a shared cache may store a response to a request with `Authorization` (RFC 9111, section 3.5).
     private static func isEveryones(_ directives: CacheDirectives) -> Bool {
         directives.isPublic || directives.mustRevalidate || directives.sharedMaxAge != nil
     }
 }
 
 extension HTTPFields {
-    /// Those that speak of one connection, or of the proxy next to us (RFC 9110, section 7.6.1; RFC 9111,
+    /// The fields that concern only a connection or the next proxy (RFC 9110, section 7.6.1; RFC 9111,
     /// section 3.1).
     private static let connectionFields: FieldNames = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
         "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// Without the fields that end with the connection, those that `Connection` names included.
+    /// The fields without those of the connection, including the ones that `Connection` lists.
     package var withoutConnectionFields: HTTPFields { removing(namesOfConnection) }
 
-    /// What `Connection` names is added where there is such a field: `close` and `keep-alive` name none, as a
-    /// rule.
+    /// The names of the fields of the connection, including those in `Connection` that occur. Its usual
+    /// values, `close` and `keep-alive`, are not names of fields.
     private var namesOfConnection: FieldNames {
-        // Nearly every message has no such field, or this one.
+        // A fast path: nearly all messages have no such field, or this one.
         guard let value = combined("Connection"), !HTTPGrammar.matches(value, "keep-alive") else {
             return Self.connectionFields
         }
         return Self.connectionFields.adding(listed("Connection").filter(contains))
     }
 
-    /// What may be stored of a response's fields: no field of the connection, and none that `no-cache` or, in
-    /// a shared cache, `private` lists (RFC 9111, sections 3.1, 5.2.2.4 and 5.2.2.7).
+    /// The fields that may be stored: without those of the connection, and without those that `no-cache` or,
+    /// in a shared cache, `private` lists (RFC 9111, sections 3.1, 5.2.2.4 and 5.2.2.7).
     package func storable(in profile: CacheProfile) -> HTTPFields {
         var names = namesOfConnection
         let directives = CacheDirectives.effective(of: self, for: profile).directives
@@ -137,25 +140,24 @@ extension HTTPFields {
         return removing(names)
     }
 
-    /// Those that describe the body as it is stored, which a head without that body must not change (RFC
-    /// 9111, section 3.2): its length, its coding, the part of the whole that it is, and the digests of its
-    /// bytes.
+    /// The fields that describe the stored body, which a response without that body must not change (RFC
+    /// 9111, section 3.2): its length, coding, range and digests.
     private static let bodyFields: FieldNames = [
         "content-length", "content-encoding", "content-range", "content-digest", "content-md5", "digest",
     ]
 
-    /// Stored fields, brought up to date by those of a 304 or of a HEAD's answer: each field that came
-    /// replaces the stored ones of its name, the others stay.
+    /// The stored fields, updated by those of a 304 or of a response to HEAD: each new field replaces all
+    /// stored ones of its name.
     package func updated(by newer: HTTPFields, in profile: CacheProfile) -> HTTPFields {
         var changes = newer.storable(in: profile).removing(Self.bodyFields)
-        // What is held may be another body than the one that the strong tag is for.
+        // The stored body may differ in its bytes from the one that the strong tag is for.
         if let own = entityTag, own.isWeak, let tag = newer.entityTag, !tag.isWeak, tag.matchesWeakly(own) {
             changes.remove("ETag")
         }
         var rest = changes.list
         var updated: [Field] = []
         updated.reserveCapacity(list.count + rest.count)
-        // In the order in which they stood. An age belongs to the message that it came with.
+        // Keeps the order of the stored fields. Drops `Age`, which belongs to the message that contained it.
         for held in list where !HTTPGrammar.matches(held.name, "Age") {
             let new = rest.filter { HTTPGrammar.matches($0.name, held.name) }
             if !new.isEmpty {
@@ -168,7 +170,7 @@ extension HTTPFields {
         return HTTPFields(updated + rest)
     }
 
-    /// The names that a field lists, in lower case.
+    /// The names in a field that is a list, in lower case.
     private func listed(_ name: String) -> [String] { elements(name).map { HTTPGrammar.lowercased($0.utf8) } }
 
     package func removing(_ names: FieldNames) -> HTTPFields {
@@ -177,19 +179,19 @@ extension HTTPFields {
     }
 }
 
-/// Where a response may be kept. The names are those of NSURLCache.StoragePolicy.
+/// The places where a response may be stored. The names are those of `NSURLCache.StoragePolicy`.
 package enum StoragePolicy: String, Sendable, CaseIterable {
     case allowed
-    /// Gone when the program ends.
+    /// In memory, until the program ends.
     case memoryOnly = "memory-only"
     case notAllowed = "not-allowed"
 }
 
 // MARK: - CacheStatus
 
-/// What caches need to know of status codes.
+/// Properties of status codes that matter to caches.
 package enum CacheStatus {
-    /// RFC 9110, section 15.1: those whose responses may be kept without any word about it.
+    /// Whether responses with this status may be stored without explicit permission (RFC 9110, section 15.1).
     package static func isCacheableByDefault(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -197,7 +199,7 @@ package enum CacheStatus {
         }
     }
 
-    /// Whether we know what the code demands of caches, which `must-understand` asks.
+    /// Whether Larder knows the caching rules of a status, as `must-understand` requires.
     package static func isUnderstood(_ status: Int) -> Bool {
         switch status {
         case 200...206, 300...303, 305, 307, 308, 400...417, 421...426, 428, 429, 431, 451, 500...506, 511:
@@ -206,7 +208,7 @@ package enum CacheStatus {
         }
     }
 
-    /// Whether the server, or something on the way, was not able to answer (RFC 5861, section 4).
+    /// Whether the server or an intermediary failed to respond (RFC 5861, section 4).
     package static func isServerFailure(_ status: Int) -> Bool {
         switch status {
         case 500, 502, 503, 504: true
@@ -214,8 +216,8 @@ package enum CacheStatus {
         }
     }
 
-    /// Whether the code speaks of the moment and not of the resource, so that what was stored before is worth
-    /// more.
+    /// Whether the status describes a temporary condition instead of the resource, so that it must not
+    /// replace a stored response.
     package static func isPassing(_ status: Int) -> Bool {
         switch status {
         case 408, 425, 429, 500...599: true

@@ -1,29 +1,30 @@
-/// A pattern of URLs: `*` stands for any run of characters without a slash, `**` for any run whatever, `?`
-/// for any one character but a slash; everything else stands for itself.
+/// A pattern of URLs: `*` matches any number of characters except slashes, `**` any number of characters, and
+/// `?` any single character except a slash. All other characters match themselves.
 ///
-/// What a pattern is held against depends on how it looks:
-/// - `https://example.com/docs/**`, with `://`: the URL;
-/// - `/api/*`, with a slash first: path and query, on any host;
-/// - `example.com/docs/**`: host, path and query, by http and https;
-/// - `*.example.com`, without a slash: the host.
+/// The form of a pattern determines the part of the URL that it is compared with:
+/// - `https://example.com/docs/**`, with `://`: the URL
+/// - `/api/*`, with a slash at the beginning: path and query on any host
+/// - `example.com/docs/**`: host, path and query, for http and https
+/// - `*.example.com`, without a slash: the host
 ///
-/// A host without a port means all its ports; with one, that port alone, and the default one goes without.
+/// In the last two forms, a host without a port matches any port, and one with a port matches only that port.
+/// Default ports are always left out.
 ///
-/// The query is looked at only where the pattern has a question mark; fragments and credentials never are.
-/// Matching takes time linear in the URL: one step of an automaton for each byte, all of whose states are
-/// moved at once.
+/// The query is compared only if the pattern contains a question mark. Fragments and credentials are ignored.
+/// Matching takes linear time: a finite automaton takes one step for each byte.
 package struct URLGlob: Sendable, Hashable {
     package let text: String
     private let subject: Subject
     private let automaton: GlobAutomaton
 
+    /// The part of a URL that the pattern is compared with.
     private enum Subject: Sendable, Hashable {
         case url, target
         case place(hasPort: Bool)
         case host(hasPort: Bool)
     }
 
-    /// Nil when the pattern is empty or longer than a kilobyte.
+    /// Returns nil if the pattern is empty or longer than 1024 bytes.
     package init?(_ text: String) {
         guard let automaton = GlobAutomaton(text.utf8) else { return nil }
         self.text = text
@@ -31,7 +32,7 @@ package struct URLGlob: Sendable, Hashable {
         let bytes = Array(text.utf8)
         let isWholeURL = bytes.indices.contains { bytes[$0...].starts(with: "://".utf8) }
         let authority = bytes.prefix { $0 != 0x2F }
-        // The colons of an address stand in brackets.
+        // Skips the colons of an IPv6 address, which is in brackets.
         let hasPort = authority[(authority.lastIndex(of: 0x5D) ?? 0)...].contains(0x3A)
         subject =
             isWholeURL
@@ -58,27 +59,30 @@ package struct URLGlob: Sendable, Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// The states of a glob as bits, one for each place between its parts; a byte moves all of them at once.
+/// A nondeterministic automaton that matches a glob. Its states are bits, one for each position between the
+/// parts of the pattern, so that a byte advances all active states at once.
 struct GlobAutomaton: Sendable {
     private static let lengthLimit = 1024
 
-    /// How many 64-bit words the states take.
+    /// The number of 64-bit words for the states.
     private let width: Int
     private let stateCount: Int
-    /// For each byte, which states it moves on: those before a part that it matches.
+    /// For each byte, the states that it advances: those before a part that matches it.
     private let advancing: [UInt64]
-    /// Which states lie before a star, and before a star that takes slashes too: they stay, whatever comes.
+    /// The states before a star of either kind, and those before `**`. They stay active when a star consumes
+    /// a byte.
     private let stars: [UInt64]
     private let wideStars: [UInt64]
-    /// Nothing is left to be looked at.
+    /// Whether the pattern matches every text.
     let takesAll: Bool
 
+    /// A part of a pattern.
     private enum Part: Equatable {
         case byte(UInt8)
         case one, star, wideStar
     }
 
-    /// Nil when the pattern is empty or too long.
+    /// Returns nil if the pattern is empty or too long.
     init?(_ pattern: some Collection<UInt8>) {
         guard !pattern.isEmpty, pattern.count <= Self.lengthLimit else { return nil }
         let parts = Self.parts(of: pattern)
@@ -105,7 +109,7 @@ struct GlobAutomaton: Sendable {
         self.wideStars = wideStars
     }
 
-    /// Stars that follow each other become one, so that no state is passed for free twice in a row.
+    /// Merges adjacent stars, since `passStars` skips only one star.
     private static func parts(of pattern: some Collection<UInt8>) -> [Part] {
         var parts: [Part] = []
         for byte in pattern {
@@ -139,7 +143,7 @@ struct GlobAutomaton: Sendable {
         return active[(stateCount - 1) / 64] >> UInt64((stateCount - 1) % 64) & 1 == 1
     }
 
-    /// A star may stand for nothing: what lies before it lies behind it as well.
+    /// Activates the state after each star that is reached, since a star also matches no characters.
     private func passStars(_ active: inout [UInt64]) {
         var carry: UInt64 = 0
         for word in 0..<width {

@@ -1,14 +1,15 @@
-/// Identifies a variant of a URL: the fields that `Vary` lists, with the values that the request had (RFC 9111,
-/// section 4.1).
+/// The identity of a variant of a URL: the fields that `Vary` lists, with their values in the request (RFC
+/// 9111, section 4.1).
 ///
-/// Of a field that may carry a secret (`RequestSecrets`), the key has a keyed hash instead of the value.
+/// For a field that may carry a secret (`RequestSecrets`), the key contains a keyed hash instead of the
+/// value.
 package struct VaryKey: Sendable, Hashable {
-    /// One line for each field, sorted by name: `name: value`, or the name alone if the request lacked the
-    /// field. Empty for a response that does not vary. Databases can store it: equal texts are equal keys.
+    /// The text to store. It has one line for each field, sorted by name: `name: value`, or only the name if
+    /// the request lacked the field. Empty for a response that does not vary. Equal keys have equal texts.
     package let text: String
 
-    /// The key of a response to a request. Nil if no other request selects the response: it varies by more
-    /// than fields (`*`), or by a secret for which there is no key.
+    /// The key of a response to a request. Nil if no other request can select the response, since it varies
+    /// by more than header fields (`*`), or by a secret for which there is no key.
     package init?(response: HTTPFields, request: HTTPFields, secrets: SecretHasher) {
         let names = Set(response.elements("Vary").map { HTTPGrammar.lowercased($0.utf8) })
         guard !names.contains("*"), names.count <= Self.nameLimit,
@@ -17,7 +18,7 @@ package struct VaryKey: Sendable, Hashable {
         self.init(names: names.sorted(), request: request, secrets)
     }
 
-    /// A key that was stored.
+    /// Creates a key from its stored text.
     package init(stored text: String) { self.text = text }
 
     private init?(names: [String], request: HTTPFields, _ secrets: SecretHasher) {
@@ -36,18 +37,18 @@ package struct VaryKey: Sendable, Hashable {
         text = lines.joined(separator: "\n")
     }
 
-    /// More fields than this are as good as all of them.
+    /// A response that varies by more fields counts as `Vary: *`.
     private static let nameLimit = 64
 
-    /// What the request said in a field by which the response varies; nil where it lacked that, or it does
-    /// not vary by it.
+    /// The value of a field in the request; nil if the request lacked the field or the response does not vary
+    /// by it.
     package subscript(name: String) -> String? {
         let start = HTTPGrammar.lowercased(name.utf8) + ": "
         return text.utf8.split(separator: 0x0A).first { $0.starts(with: start.utf8) }
             .map { HTTPGrammar.text($0.dropFirst(start.utf8.count)) }
     }
 
-    /// The names and values of the lines that have a value.
+    /// The names and values in the lines that have a value.
     private static func valued(_ text: String) -> [HTTPFields.Field] {
         text.utf8.split(separator: 0x0A).compactMap { line in
             guard let colon = line.firstIndex(of: 0x3A) else { return nil }
@@ -61,7 +62,8 @@ package struct VaryKey: Sendable, Hashable {
         HTTPFields(Self.valued(text).filter { RequestSecrets.isHarmless($0.name) })
     }
 
-    /// The same, with the values that a crawl without credentials sent.
+    /// The same fields and, in addition, those whose secret is stored unchanged because a crawl without the
+    /// user's credentials sent it.
     package var openFields: HTTPFields {
         HTTPFields(
             Self.valued(text).compactMap { field in
@@ -83,12 +85,12 @@ package struct VaryKey: Sendable, Hashable {
         }.joined(separator: "\n")
     }
 
-    /// The stored text of an earlier version with its secrets hashed.
+    /// The stored text of a key from an earlier version, with its secrets hashed.
     ///
     /// - Parameters:
     ///   - text: `*`, or the text of a key.
-    ///   - hadSecret: set to true if a secret was stored as it is.
-    /// - Returns: Nil if no request can be compared with it: earlier versions stored unkeyed hashes of
+    ///   - hadSecret: set to true if a secret was stored without hashing.
+    /// - Returns: nil if no request can match the key: earlier versions stored hashes without a key of
     ///   `Cookie` and `Authorization`.
     package static func withholdingSecrets(
         of text: String, _ secrets: SecretHasher, hadSecret: inout Bool
@@ -115,8 +117,8 @@ package struct VaryKey: Sendable, Hashable {
         rekeyed(for: request, secrets) == self
     }
 
-    /// The key that a request would have had, if the response varied by the same fields: what to look for in
-    /// the store. Nil if the request has a secret among them for which there is no key.
+    /// The key of another request, if its response varies by the same fields: the key to look up in the
+    /// store. Nil if one of these fields has a secret for which there is no key.
     package func rekeyed(for request: HTTPFields, _ secrets: SecretHasher) -> VaryKey? {
         var lines: [String] = []
         for line in text.utf8.split(separator: 0x0A) {
@@ -130,9 +132,9 @@ package struct VaryKey: Sendable, Hashable {
         return VaryKey(stored: lines.joined(separator: "\n"))
     }
 
-    /// The value of a field with what makes no difference made equal: repetition, space around commas, and in
-    /// the fields of content negotiation case, order, inner space and a weight of 1 too. Nil when the request
-    /// lacks the field.
+    /// The value of a field without differences that do not matter: repetition of the field, spaces around
+    /// commas and, in fields for content negotiation, case, order, other spaces and a weight of 1. Nil if the
+    /// request lacks the field.
     private static func normalized(_ name: String, _ request: HTTPFields) -> String? {
         guard request.contains(name) else { return nil }
         var elements = request.elements(name)
@@ -142,13 +144,13 @@ package struct VaryKey: Sendable, Hashable {
         case "accept": elements = elements.map(weighted).sorted()
         default: break
         }
-        // A line of the key is one line, whatever came in a value.
+        // The value must not contain a line end, which separates the lines of the key.
         let value = elements.joined(separator: ",")
         guard value.utf8.contains(0x0A) else { return value }
         return HTTPGrammar.text(value.utf8.map { $0 == 0x0A ? 0x20 : $0 })
     }
 
-    /// An element without spaces and without the weight that it has anyway.
+    /// An element without spaces and without a weight of 1, which is the default.
     private static func weighted(_ element: String) -> String {
         guard element.utf8.contains(where: { $0 == 0x3B || HTTPGrammar.isSpace($0) }) else { return element }
         let bytes = element.utf8.filter { !HTTPGrammar.isSpace($0) }

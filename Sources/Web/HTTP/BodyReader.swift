@@ -1,26 +1,33 @@
-/// How the end of a message's body is found (RFC 9112 §6.3).
+/// The method that delimits a message's body (RFC 9112, section 6.3).
 package enum BodyFraming: Equatable, Sendable {
     case none
     case length(Int)
     case chunked
 }
 
-/// Takes the body of a message out of the bytes behind its head. A pure value: it is given bytes as they
-/// come.
+/// A parser that takes the body of a message from the bytes after its head. It does no I/O: the caller passes
+/// bytes as they arrive.
 ///
-/// Chunks are read by RFC 9112 §7.1, strictly: what ends a line is CRLF and nothing else, since servers have
-/// been talked into reading one request as two by ends that others did not see.
+/// Chunks are parsed strictly by RFC 9112, section 7.1: only CRLF ends a line. Two parsers that disagree on
+/// line ends can be made to see one request as two (request smuggling).
+///
+/// A body of known length goes from `data` to `done`. A chunked body goes through `sizeStart` to `sizeEnd`,
+/// `data`, `dataReturn` and `dataEnd` for each chunk; after the last chunk, which has size 0, `lineStart` to
+/// `lineEnd` read each trailer field, and `lastEnd` precedes `done`. After a refusal, the reader can only go
+/// on with `takeLonger`.
 package struct BodyReader: Sendable {
+    /// The result of a call to `read`.
     package enum Progress: Equatable {
-        /// Everything is taken, and more is needed.
+        /// All bytes are consumed, and more are needed.
         case incomplete
         case complete
-        /// The status that refuses it; the connection cannot go on.
+        /// The status to refuse the message with. The connection cannot be used further.
         case refused(Int)
     }
 
+    /// The state: the part of the message to which the next byte belongs.
     private enum Step: Sendable {
-        /// So many bytes of a body, or of a chunk when there are more to come.
+        /// The number of remaining bytes of the body, or of the chunk if the body is chunked.
         case data(Int)
         case sizeStart, size, extensionStart, `extension`, sizeEnd
         case dataReturn, dataEnd
@@ -37,8 +44,9 @@ package struct BodyReader: Sendable {
     private let aroundLimit: Int
 
     /// - Parameters:
-    ///   - bodyLimit: how long what it appends to may become.
-    ///   - aroundLimit: how much may stand around the data of chunks.
+    ///   - bodyLimit: the maximum length in bytes of the buffer that a chunked body is appended to. A
+    ///     declared length is not checked here.
+    ///   - aroundLimit: the maximum number of bytes in chunk extensions and trailers.
     package init(_ body: BodyFraming, bodyLimit: Int, aroundLimit: Int) {
         switch body {
         case .none: (step, isChunked) = (.done, false)
@@ -49,8 +57,8 @@ package struct BodyReader: Sendable {
         self.aroundLimit = aroundLimit
     }
 
-    /// Appends what is of the body, and moves the position behind what was taken: not beyond the end of the
-    /// request.
+    /// Appends the bytes of the body to a buffer, and moves the position past all consumed bytes. Never
+    /// consumes bytes after the end of the message.
     package mutating func read(
         _ bytes: UnsafeBufferPointer<UInt8>, from position: inout Int, into body: inout [UInt8]
     ) -> Progress {
@@ -72,9 +80,9 @@ package struct BodyReader: Sendable {
         }
     }
 
-    /// Takes the chunk for which it refused the body as too long after all.
+    /// Continues with a higher limit in the chunk for which `read` returned `.refused(413)`.
     ///
-    /// - Returns: what it has read of that chunk's size.
+    /// - Returns: the hexadecimal digits of the chunk's size that were read so far.
     package mutating func takeLonger(upTo limit: Int) -> [UInt8] {
         bodyLimit = limit
         step = .size
@@ -82,7 +90,8 @@ package struct BodyReader: Sendable {
         return Array((String(repeating: "0", count: max(0, digitCount - digits.count)) + digits).utf8)
     }
 
-    /// One byte around the data. The status that refuses it; nil when it is fine.
+    /// Consumes a byte that is not chunk data. Returns the status to refuse the message with; nil to
+    /// continue.
     private mutating func take(_ byte: UInt8, bodyByteCount: Int) -> Int? {
         switch step {
         case .data, .done: return nil
@@ -114,10 +123,10 @@ package struct BodyReader: Sendable {
 
     private mutating func takeSize(_ byte: UInt8, _ bodyByteCount: Int) -> Int? {
         if let digit = byte.hexDigitValue {
-            // Zeros in front are digits, too, and could go on for ever.
+            // Counts leading zeros too, since there is no other limit on their number.
             digitCount += 1
             guard digitCount <= 16 else { return 400 }
-            // Below the limit so far, and far from what an `Int` can hold.
+            // Cannot overflow: the previous value was within the limit.
             chunkByteCount = chunkByteCount * 16 + Int(digit)
             guard bodyByteCount + chunkByteCount <= bodyLimit else { return 413 }
             return move(to: .size)

@@ -1,5 +1,6 @@
-/// Which bytes of a body a client asks for (RFC 9110, section 14.2).
+/// The bytes of a body that a `Range` field requests (RFC 9110, section 14.2).
 package struct ByteRanges: Sendable, Equatable {
+    /// A range in a `Range` field: from an offset on, or the last bytes of the body.
     private enum Spec: Sendable, Equatable {
         case from(Int, through: Int)
         case last(Int)
@@ -7,11 +8,11 @@ package struct ByteRanges: Sendable, Equatable {
 
     private let specs: [Spec]
 
-    /// No client has reason to ask for more at once.
+    /// No client has a reason to request more.
     private static let countLimit = 32
 
-    /// Reads a `Range` field. Nil when the unit is not bytes, when it is malformed, or when it asks for too
-    /// many: then the whole is the answer.
+    /// Parses a `Range` field. Returns nil if the unit is not bytes, the field is malformed, or it requests
+    /// more than 32 ranges: the response then contains the whole body.
     package init?(_ text: String) {
         var scanner = FieldScanner(Array(HTTPGrammar.trimmed(Array(text.utf8))))
         guard HTTPGrammar.lowercased(scanner.token()) == "bytes", scanner.consume(0x3D) else { return nil }
@@ -28,8 +29,9 @@ package struct ByteRanges: Sendable, Equatable {
         self.specs = specs
     }
 
-    /// The parts of a body of this length, in the order asked for; sorted and joined when they overlap, so
-    /// that they never add up to more than the whole. Empty when none of them exists: 416.
+    /// The ranges in a body of this length, in the requested order. If they overlap, they are sorted and
+    /// merged, so that they never add up to more than the body. Empty if none of them exists; the status is
+    /// then 416.
     package func resolved(in length: Int) -> [Range<Int>] {
         let ranges: [Range<Int>] = specs.compactMap { spec in
             switch spec {
@@ -54,7 +56,7 @@ package struct ByteRanges: Sendable, Equatable {
         return lower <= upper ? .from(lower, through: upper) : nil
     }
 
-    /// What no `Int` can hold lies behind the end of every body.
+    /// The value of the digits, or `Int.max` if that overflows: both are beyond the end of every body.
     private static func number(_ digits: ArraySlice<UInt8>) -> Int {
         digits.reduce(0) { value, digit in
             let (product, overflow) = value.multipliedReportingOverflow(by: 10)
@@ -65,7 +67,7 @@ package struct ByteRanges: Sendable, Equatable {
 }
 
 extension [Range<Int>] {
-    /// Sorted, and those that overlap or touch made one.
+    /// The ranges, sorted, with overlapping and adjacent ones merged.
     func joiningTouching() -> [Range<Int>] {
         var joined: [Range<Int>] = []
         for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where !range.isEmpty {
@@ -79,17 +81,17 @@ extension [Range<Int>] {
     }
 }
 
-/// Which bytes of a whole a partial response holds (RFC 9110, section 14.4).
+/// The bytes of a whole body that a partial response contains (RFC 9110, section 14.4).
 package struct ContentRange: Sendable, Hashable {
-    /// Nil in an answer that the range asked for cannot be had, `bytes */1234`.
+    /// The range; nil in a 416 response, as in `bytes */1234`.
     package let range: Range<Int>?
-    /// The length of the whole; nil when the server does not know it.
+    /// The length of the whole body; nil if the server does not know it.
     package let total: Int?
 
-    /// The part is all that there is.
+    /// Whether the part is the whole body.
     package var isWhole: Bool { range?.lowerBound == 0 && range?.upperBound == total }
 
-    /// Nil when the unit is not bytes or the numbers make no sense together.
+    /// Returns nil if the unit is not bytes or the numbers contradict each other.
     package init?(_ text: String) {
         var scanner = FieldScanner(Array(HTTPGrammar.trimmed(Array(text.utf8))))
         guard HTTPGrammar.lowercased(scanner.token()) == "bytes" else { return nil }
@@ -114,13 +116,13 @@ package struct ContentRange: Sendable, Hashable {
         guard scanner.isAtEnd else { return nil }
     }
 
-    /// A part of a whole whose length is known, or the refusal when there is no range.
+    /// Creates a part of a body of known length; without a range, the value for a 416 response.
     package init(range: Range<Int>?, total: Int) {
         self.range = range
         self.total = total
     }
 
-    /// `bytes 0-99/1234`
+    /// The value of the field: `bytes 0-99/1234`.
     package var text: String {
         let whole = total.map { String($0) } ?? "*"
         guard let range, !range.isEmpty else { return "bytes */\(whole)" }
@@ -128,17 +130,18 @@ package struct ContentRange: Sendable, Hashable {
     }
 }
 
-/// What a file says that lies beside the beginning of a body while the rest is on its way: should the run be killed,
-/// the next one goes on with it.
+/// The contents of a `.head` file, which is stored beside the beginning of a body while the rest is
+/// downloaded. If the run is killed, the next run uses it to resume the download.
 package struct PartHead: Sendable {
-    /// How a file beside `path` is called.
+    /// The suffix that the path of the body gets.
     package static let ending = ".head"
 
-    /// When the machine was started: what was written since then is there as long as the machine runs, though nobody
-    /// saw to it that it reached the disk.
+    /// The ID of the current boot of the machine. The body is usable only during the same boot, since it is
+    /// not synced to the disk.
     package var boot: String
+    /// The URL of the body.
     package var href: String
-    /// The header block of the answer that began the body.
+    /// The header block of the response that began the body.
     package var fields: String
 
     package init(boot: String, href: String, fields: String) {

@@ -1,13 +1,13 @@
-/// What `Cache-Control` says, in a request or a response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
+/// The directives of `Cache-Control` in a request or a response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
 ///
-/// Of a repeated directive the first one counts. Times are seconds, at most 2^31. A `max-age` or `s-maxage`
-/// that is no number is 0, which makes the response stale as section 4.2.1 advises; any other directive that
-/// is malformed is as if it were not there.
+/// If a directive is repeated, the first one counts. Times are in seconds, at most 2^31. A `max-age` or
+/// `s-maxage` that is not a number is 0, which makes the response stale, as section 4.2.1 advises. Any other
+/// malformed directive is ignored.
 package struct CacheDirectives: Sendable, Equatable {
-    /// How far `no-cache` and `private` reach.
+    /// The scope of `no-cache` and `private`.
     package enum Reach: Sendable, Equatable {
         case everything
-        /// Only these fields, names in lower case.
+        /// Only these fields; the names are in lower case.
         case fields([String])
     }
 
@@ -36,7 +36,7 @@ package struct CacheDirectives: Sendable, Equatable {
 
     package init() {}
 
-    /// Reads one value of `Cache-Control`, or several joined by commas.
+    /// Parses one value of `Cache-Control`, or several joined by commas.
     package init(_ text: String) {
         var scanner = FieldScanner(text)
         var seen: Set<String> = []
@@ -58,7 +58,7 @@ package struct CacheDirectives: Sendable, Equatable {
         }
     }
 
-    /// Reads all `Cache-Control` fields; without one, `Pragma: no-cache` counts as `no-cache` (RFC 9111,
+    /// Parses all `Cache-Control` fields. Without one, `Pragma: no-cache` counts as `no-cache` (RFC 9111,
     /// section 5.4).
     package init(_ fields: HTTPFields) {
         if let text = fields.combined("Cache-Control") {
@@ -92,10 +92,10 @@ package struct CacheDirectives: Sendable, Equatable {
         }
     }
 
-    /// More names than this are not told apart.
+    /// A directive with more names applies to the whole response.
     private static let nameLimit = 64
 
-    /// The wider of two: a directive without names reaches everything.
+    /// The wider of two scopes. A directive without names applies to the whole response.
     private static func reach(_ argument: [UInt8]?, joining earlier: Reach?) -> Reach {
         if earlier == .everything { return .everything }
         let names = (argument ?? []).split(separator: 0x2C).map {
@@ -110,8 +110,8 @@ package struct CacheDirectives: Sendable, Equatable {
 }
 
 extension CacheDirectives {
-    /// What a response says to caches of this kind, and whether a targeted field said it; then `Expires` does
-    /// not count (RFC 9213, section 2.2).
+    /// The directives of a response that apply to a cache with this profile, and whether they come from a
+    /// targeted field. `Expires` is ignored in that case (RFC 9213, section 2.2).
     static func effective(
         of fields: HTTPFields, for profile: CacheProfile
     ) -> (directives: CacheDirectives, isTargeted: Bool) {
@@ -123,8 +123,8 @@ extension CacheDirectives {
         return (CacheDirectives(fields), false)
     }
 
-    /// Reads a targeted field, which is a dictionary of RFC 9651. Nil when it is empty or malformed, or a
-    /// directive that we know has a value of another type: then it is as if the field were not there.
+    /// Parses a targeted field, a dictionary of RFC 9651. Returns nil, so that the field is ignored, if it is
+    /// empty or malformed or if a known directive has a value of the wrong type.
     init?(targeted text: String) {
         guard let dictionary = StructuredDictionary(text), !dictionary.members.isEmpty else { return nil }
         self.init()
@@ -162,7 +162,7 @@ extension CacheDirectives {
         return true
     }
 
-    /// A flag, or the names of fields as a string, as a token or as a list of these.
+    /// Reads a flag, or field names in a string, a token or a list of these.
     private static func read(_ value: StructuredDictionary.Value, into reach: inout Reach?) -> Bool {
         let items: [StructuredDictionary.Item]
         switch value {

@@ -1,19 +1,19 @@
-/// The name of one version of a representation (RFC 9110, section 8.8.3).
+/// The identifier of one version of a representation (RFC 9110, section 8.8.3).
 package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     package let isWeak: Bool
-    /// As it was sent, to be sent back byte by byte: `"abc"`, `W/"abc"`, and from servers that forget the
-    /// quotes `abc`.
+    /// The tag as it was received, to be sent back unchanged: `"abc"`, `W/"abc"`, or `abc` from servers that
+    /// omit the quotes.
     package let text: String
 
     package var description: String { text }
 
-    /// Between the quotes.
+    /// The characters between the quotes.
     private var opaque: Substring.UTF8View {
         let tag = text.utf8.dropFirst(isWeak ? 2 : 0)
         return tag.first == 0x22 ? tag.dropFirst().dropLast() : tag
     }
 
-    /// Nil when nothing is there, or a quote has no partner, or a byte stands there that no tag may hold.
+    /// Returns nil if the text is empty, a quote is not closed, or a byte is not allowed in a tag.
     package init?(_ text: String) {
         var scanner = FieldScanner(Array(HTTPGrammar.trimmed(Array(text.utf8))))
         guard let tag = scanner.entityTag(), scanner.isAtEnd else { return nil }
@@ -25,17 +25,18 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Whether both are strong and the same: the bodies are equal byte by byte. Needed to combine ranges.
+    /// Whether both tags are strong and equal, so that the bodies have the same bytes. Required to combine
+    /// ranges.
     package func matchesStrongly(_ other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && opaque.elementsEqual(other.opaque)
     }
 
-    /// Whether one may stand for the other: what `If-None-Match` asks.
+    /// Whether the tags are equal, weak or strong: the comparison for `If-None-Match`.
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaque.elementsEqual(other.opaque) }
 }
 
 extension FieldScanner {
-    /// Reads one tag, in quotes or, leniently, up to a comma or a space.
+    /// Reads one tag: a quoted one or, leniently, the characters up to a comma or a space.
     mutating func entityTag() -> EntityTag? {
         let start = position
         let isWeak = next == 0x57 && following == 0x2F
@@ -52,13 +53,13 @@ extension FieldScanner {
     }
 }
 
-/// What `If-Match` and `If-None-Match` list.
+/// The list in `If-Match` or `If-None-Match`.
 package enum EntityTagCondition: Sendable, Equatable {
-    /// `*`, which any version meets.
+    /// `*`, which matches any version.
     case any
     case tags([EntityTag])
 
-    /// Reads the list; elements that are no tag are left out.
+    /// Parses the list. Ignores elements that are not tags.
     package init(_ text: String) {
         var scanner = FieldScanner(text)
         var tags: [EntityTag] = []

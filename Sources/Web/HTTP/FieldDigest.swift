@@ -1,6 +1,6 @@
-/// One digest that a response carries in its fields. Whether the algorithm is known is the reader's to say.
+/// A digest from a response's header fields. The algorithm may be unknown to the caller.
 package struct FieldDigest: Sendable, Hashable {
-    /// As the registry of RFC 9530 has it, in lower case: `sha-256`, `sha-512`, `md5`, `sha`.
+    /// The name in the registry of RFC 9530, in lower case: `sha-256`, `sha-512`, `md5`, `sha`.
     package let algorithm: String
     package let bytes: [UInt8]
 
@@ -9,8 +9,8 @@ package struct FieldDigest: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// The members of a `Repr-Digest` or `Content-Digest` (RFC 9530) that are byte sequences. Empty when the
-    /// field is no structured dictionary: such a field is ignored as a whole (RFC 9651, section 4.2).
+    /// The members of a `Repr-Digest` or `Content-Digest` (RFC 9530) that are byte sequences. Empty if the
+    /// field is not a structured dictionary: RFC 9651, section 4.2, ignores such a field as a whole.
     package static func structured(_ text: String) -> [FieldDigest] {
         guard let members = StructuredDictionary(text)?.members else { return [] }
         return members.compactMap { member in
@@ -19,7 +19,7 @@ package struct FieldDigest: Sendable, Hashable {
         }
     }
 
-    /// The instances of RFC 3230's `Digest` whose value is base64.
+    /// The digests of a `Digest` field (RFC 3230) whose values are base64.
     package static func legacy(_ text: String) -> [FieldDigest] {
         text.utf8.split(separator: 0x2C).compactMap { element in
             let element = HTTPGrammar.trimmed(element)
@@ -33,12 +33,12 @@ package struct FieldDigest: Sendable, Hashable {
         }
     }
 
-    /// RFC 1864's `Content-MD5`; nil unless it holds sixteen bytes.
+    /// The digest of a `Content-MD5` field (RFC 1864); nil unless it has 16 bytes.
     package static func contentMD5(_ text: String) -> FieldDigest? {
         guard let bytes = Base64.decodeForgiving(text), bytes.count == 16 else { return nil }
         return FieldDigest(algorithm: "md5", bytes: bytes)
     }
 
-    /// `sha-256=:…:`, one member of a `Repr-Digest`.
+    /// The digest as a member of `Repr-Digest`: `sha-256=:…:`.
     package var text: String { "\(algorithm)=:\(Base64.encode(bytes)):" }
 }

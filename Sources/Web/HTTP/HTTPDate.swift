@@ -1,18 +1,20 @@
-/// A moment with the precision that HTTP has, which is one second.
+/// A point in time with the precision of HTTP, which is one second.
 package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// Between the first second of the year 1 and the last of 9999, so that every value has a text.
+    /// The seconds since 1970, between the first second of the year 1 and the last of 9999, so that every
+    /// value has a text.
     package let secondsSinceEpoch: Int64
 
-    /// A moment outside the years 1 to 9999 becomes the nearest inside them.
+    /// Clamps times outside the years 1 to 9999.
     package init(secondsSinceEpoch: Int64) {
         self.secondsSinceEpoch = min(max(secondsSinceEpoch, -62_135_596_800), 253_402_300_799)
     }
 
-    /// Reads the three forms of RFC 9110, section 5.6.7, and what browsers forgive: a missing or wrong
-    /// weekday, one digit where two belong, dashes for spaces, full month names, no seconds, other zones.
+    /// Parses the three formats of RFC 9110, section 5.6.7, and the deviations that browsers accept: a
+    /// missing or wrong weekday, one digit instead of two, dashes instead of spaces, full month names, no
+    /// seconds, other zones.
     ///
-    /// A year of two digits lies between 1970 and 2069; when `now` is given, it is instead the latest such
-    /// year that is at most 50 years ahead.
+    /// A year with two digits is between 1970 and 2069. If `now` is given, it is instead the latest such year
+    /// that is at most 50 years later.
     package init?(_ text: String, now: HTTPDate? = nil) {
         if let fixed = text.utf8.withContiguousStorageIfAvailable(CivilDate.init(fixed:)), let civil = fixed {
             self.init(civil)
@@ -31,7 +33,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
         self.init(secondsSinceEpoch: civil.secondsSinceEpoch)
     }
 
-    /// The form that RFC 9110 has senders write: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// The preferred format of RFC 9110: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package var text: String {
         let civil = CivilDate(secondsSinceEpoch: secondsSinceEpoch)
         let weekday = CivilDate.weekdayNames[civil.weekday]
@@ -46,7 +48,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
         left.secondsSinceEpoch < right.secondsSinceEpoch
     }
 
-    /// The moment so many seconds later, or earlier when negative.
+    /// The time after a number of seconds, or before it if negative.
     package func advanced(bySeconds seconds: Int64) -> HTTPDate {
         let (sum, overflow) = secondsSinceEpoch.addingReportingOverflow(seconds)
         return HTTPDate(secondsSinceEpoch: overflow ? (seconds > 0 ? .max : .min) : sum)
@@ -55,8 +57,8 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
 
 // MARK: - HTTPDateParser
 
-/// Finds day, month, year, time and zone in a date by their shapes, in the manner of RFC 6265, section 5.1.1:
-/// in all of the forms that HTTP ever had, each part can be told by how it looks.
+/// A parser that recognizes day, month, year, time and zone by their form, as in RFC 6265, section 5.1.1. In
+/// all formats that HTTP has used, the form of each part identifies it.
 struct HTTPDateParser {
     private var scanner: FieldScanner
     private var year: Int?
@@ -68,7 +70,7 @@ struct HTTPDateParser {
 
     init(_ bytes: [UInt8]) { scanner = FieldScanner(bytes) }
 
-    /// Longer than any date; a value beyond it is not looked at.
+    /// Longer than any date. Longer values are rejected.
     private static let lengthLimit = 128
 
     mutating func parse(now: HTTPDate?) -> Int64? {
@@ -103,7 +105,8 @@ struct HTTPDateParser {
         civil.secondsSinceEpoch - Int64(zoneMinutes) * 60
     }
 
-    /// RFC 9110, section 5.6.7: what seems more than 50 years ahead is the most recent such year in the past.
+    /// RFC 9110, section 5.6.7: a year that seems more than 50 years ahead is the latest year in the past
+    /// with the same last two digits.
     private static func fullYear(_ twoDigits: Int, civil: CivilDate, now: HTTPDate?) -> Int {
         guard let now else { return twoDigits + (twoDigits < 70 ? 2000 : 1900) }
         let today = CivilDate(secondsSinceEpoch: now.secondsSinceEpoch)
@@ -159,8 +162,8 @@ struct HTTPDateParser {
     private static let months = Array("janfebmaraprmayjunjulaugsepoctnovdec".utf8)
     private static let weekdays = Array("sunmontuewedthufrisat".utf8)
 
-    /// Which of the names, three letters each, the word is or begins with, as "Thurs" and "Thursday" do with
-    /// "Thu".
+    /// The index of the name that the word is or begins with, as "Thurs" and "Thursday" begin with "Thu".
+    /// Each name has three letters.
     private static func index(of word: ArraySlice<UInt8>, in names: [UInt8]) -> Int? {
         guard word.count >= 3 else { return nil }
         let letters = (
@@ -171,7 +174,7 @@ struct HTTPDateParser {
             .map { $0 / 3 }
     }
 
-    /// Reads `+hhmm` or `-hhmm` behind the time.
+    /// Reads `+hhmm` or `-hhmm` after the time.
     private mutating func readOffset() -> Bool {
         let isNegative = scanner.next == 0x2D
         _ = scanner.consume(isNegative ? 0x2D : 0x2B)
@@ -184,7 +187,7 @@ struct HTTPDateParser {
         return true
     }
 
-    /// The names of RFC 822, in minutes east of Greenwich.
+    /// The zone names of RFC 822, in minutes east of Greenwich.
     private static let zones: [String: Int] = [
         "gmt": 0, "ut": 0, "utc": 0, "z": 0, "est": -300, "edt": -240, "cst": -360, "cdt": -300,
         "mst": -420, "mdt": -360, "pst": -480, "pdt": -420,
@@ -192,10 +195,9 @@ struct HTTPDateParser {
 }
 
 extension HTTPDate {
-    /// Reads the three forms of RFC 9110, section 5.6.7, and nothing else, letters in either case.
+    /// Parses only the three formats of RFC 9110, section 5.6.7. The case of letters does not matter.
     ///
-    /// Elsewhere a date may be read with forgiveness; an `Expires` that is none of these must count as past
-    /// (RFC 9111, section 5.3).
+    /// Unlike other dates, an `Expires` in any other format must count as expired (RFC 9111, section 5.3).
     init?(strict text: String, now: HTTPDate) {
         let bytes = Array(text.utf8)
         let weekday = bytes.prefix(while: \.isASCIIAlpha).count
@@ -204,7 +206,8 @@ extension HTTPDate {
         self.init(text, now: now)
     }
 
-    // What stands behind the weekday: `a` a letter, `0` a digit, `_` a digit or a space, all else itself.
+    // Formats after the weekday: `a` is a letter, `0` a digit, `_` a digit or a space. Other characters match
+    // themselves.
     private static let fixedDate = Array(", 00 aaa 0000 00:00:00 GMT".utf8)
     private static let rfc850 = Array(", 00-aaa-00 00:00:00 GMT".utf8)
     private static let asctime = Array(" aaa _0 00:00:00 0000".utf8)
@@ -223,9 +226,9 @@ extension HTTPDate {
 }
 
 extension HTTPDate {
-    /// Reads RFC 3339's profile of ISO 8601 as the W3C's note cuts it down: a year, a month, a day, or a
-    /// moment with its zone (`2004-12-23T18:00:15+00:00`). What is missing is the first of its kind;
-    /// fractions of a second are dropped, and no zone means UTC.
+    /// Parses RFC 3339's profile of ISO 8601 with the reductions of the W3C's note: a year, a month, a day,
+    /// or a date with time and zone (`2004-12-23T18:00:15+00:00`). A missing month or day is the first.
+    /// Fractions of a second are dropped, and a time without a zone is in UTC.
     package init?(iso8601 text: String) {
         var scanner = FieldScanner(Array(HTTPGrammar.trimmed(Array(text.utf8))))
         guard var civil = scanner.isoDate() else { return nil }
@@ -238,7 +241,7 @@ extension HTTPDate {
         self.init(secondsSinceEpoch: civil.secondsSinceEpoch - Int64(offset))
     }
 
-    /// `1994-11-06T08:49:37Z`
+    /// The time in ISO 8601: `1994-11-06T08:49:37Z`.
     package var iso8601: String {
         let civil = CivilDate(secondsSinceEpoch: secondsSinceEpoch)
         let date = [
@@ -249,7 +252,7 @@ extension HTTPDate {
 }
 
 extension FieldScanner {
-    /// The number that the next so many digits write.
+    /// Reads a number with exactly this many digits.
     fileprivate mutating func number(_ count: Int) -> Int? {
         let start = position
         while position < start + count, let byte = next, byte.isASCIIDigit { advance(1) }
@@ -275,7 +278,7 @@ extension FieldScanner {
         return !take(while: \.isASCIIDigit).isEmpty
     }
 
-    /// Seconds east of Greenwich.
+    /// Reads the zone, in seconds east of Greenwich.
     fileprivate mutating func isoOffset() -> Int? {
         if isAtEnd || consume(0x5A) || consume(0x7A) { return 0 }
         let sign = consume(0x2D) ? -1 : 1
@@ -298,7 +301,7 @@ struct CivilDate {
     var minute = 0
     var second = 0
 
-    /// Whether there is such a moment in the years 1 to 9999; the second may be 60.
+    /// Whether the date exists, in the years 1 to 9999. The second may be 60.
     var isValid: Bool {
         (1...9999).contains(year) && (1...12).contains(month) && day >= 1
             && day <= Self.days(in: month, of: year)
@@ -309,7 +312,7 @@ struct CivilDate {
         Int64(daysSinceEpoch) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
     }
 
-    /// Days since 1970-01-01. The year is taken to begin in March, so that February's odd length comes last.
+    /// The days since 1970-01-01. Counts years from March, so that the leap day is the last day of a year.
     var daysSinceEpoch: Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -319,8 +322,8 @@ struct CivilDate {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    /// Reads what nearly all senders write, `Sun, 06 Nov 1994 08:49:37 GMT`; nil for all else, be it a date or
-    /// not.
+    /// Parses the format that nearly all senders use, `Sun, 06 Nov 1994 08:49:37 GMT`; nil for all other
+    /// texts, valid dates or not.
     init?(fixed text: UnsafeBufferPointer<UInt8>) {
         guard text.count == 29 else { return nil }
         func number(_ start: Int, _ count: Int) -> Int? {
@@ -372,10 +375,10 @@ struct CivilDate {
         second = rest % 60
     }
 
-    /// 0 is Sunday.
+    /// The day of the week; 0 is Sunday.
     var weekday: Int { Self.floorDivide(daysSinceEpoch + 4, 7).remainder }
 
-    /// `08:49:37`
+    /// The time of day: `08:49:37`.
     var clock: String {
         "\(Self.padded(hour, 2)):\(Self.padded(minute, 2)):\(Self.padded(second, 2))"
     }
@@ -398,7 +401,7 @@ struct CivilDate {
     ]
     static let weekdayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
-    /// The number as digits, zeros in front up to the width.
+    /// The number with leading zeros up to a width.
     static func padded(_ value: Int, _ width: Int) -> String {
         let digits = String(value)
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
@@ -407,19 +410,19 @@ struct CivilDate {
 
 // MARK: - RetryAfter
 
-/// When a server wants to be asked again (RFC 9110, section 10.2.3).
+/// The time after which a server accepts the next request (RFC 9110, section 10.2.3).
 package enum RetryAfter: Sendable, Equatable {
-    /// At most 2^31.
+    /// A number of seconds, at most 2^31.
     case seconds(Int)
     case date(HTTPDate)
 
-    /// Nil when the fields do not tell, or tell neither a number nor a date.
+    /// Returns nil if `Retry-After` is missing, or neither a number nor a date.
     package init?(_ fields: HTTPFields, now: HTTPDate? = nil) {
         guard let text = fields["Retry-After"] else { return nil }
         self.init(text, now: now)
     }
 
-    /// Nil when the text is neither a number nor a date.
+    /// Returns nil if the text is neither a number nor a date.
     init?(_ text: String, now: HTTPDate? = nil) {
         let trimmed = Array(HTTPGrammar.trimmed(Array(text.utf8)))
         if let seconds = HTTPGrammar.cappedInteger(trimmed) {
@@ -431,7 +434,7 @@ package enum RetryAfter: Sendable, Equatable {
         }
     }
 
-    /// How long to wait from now on; none when the date has passed.
+    /// The time to wait from now on; zero if the date has passed.
     package func delay(now: HTTPDate) -> Duration {
         switch self {
         case .seconds(let seconds): .seconds(seconds)

@@ -1,5 +1,6 @@
-/// The fields of an HTTP message, in their order, with the case and the repetition in which they came.
+/// The header fields of an HTTP message, in the order, case and repetition in which they were received.
 package struct HTTPFields: Sendable, Equatable {
+    /// A header field.
     package struct Field: Sendable, Equatable {
         package var name: String
         package var value: String
@@ -22,8 +23,8 @@ package struct HTTPFields: Sendable, Equatable {
         list.append(Field(name: name, value: value))
     }
 
-    /// With spaces for the control characters that no value may have, and that some readers end a line by
-    /// (RFC 9110 §5.5).
+    /// The fields with each control character in a value replaced by a space. RFC 9110, section 5.5, forbids
+    /// control characters, and some parsers take them for line ends.
     package var withoutControls: HTTPFields {
         func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
         func hasControl(_ text: String) -> Bool {
@@ -40,7 +41,7 @@ package struct HTTPFields: Sendable, Equatable {
             })
     }
 
-    /// Leaves one field of this name, where its first one stood or else at the end.
+    /// Replaces all fields of this name by one, at the position of the first; appends it if there is none.
     package mutating func set(_ name: String, _ value: String) {
         guard let first = list.firstIndex(where: { HTTPGrammar.matches($0.name, name) }) else {
             append(name, value)
@@ -50,7 +51,7 @@ package struct HTTPFields: Sendable, Equatable {
         list.replaceSubrange(first..., with: CollectionOfOne(Field(name: name, value: value)) + tail)
     }
 
-    /// Goes on with the value of the last field, a space between.
+    /// Appends a space and the text to the value of the last field.
     private mutating func continueLast(_ text: String) {
         guard !list.isEmpty, !text.isEmpty else { return }
         if !list[list.count - 1].value.isEmpty { list[list.count - 1].value += " " }
@@ -73,19 +74,18 @@ package struct HTTPFields: Sendable, Equatable {
         list.compactMap { HTTPGrammar.matches($0.name, name) ? $0.value : nil }
     }
 
-    /// All values of a name as the one list that they are by RFC 9110, section 5.3; nil when there is no such
-    /// field.
+    /// All values of a name, joined to one list as in RFC 9110, section 5.3; nil if there is no such field.
     package func combined(_ name: String) -> String? {
         let values = all(name)
         return values.count > 1 ? values.joined(separator: ", ") : values.first
     }
 }
 
-/// Names of fields, told apart from others by their lengths first: that spares most of them being read.
+/// A small set of field names. It compares lengths first, so that most other names need not be read.
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
-    /// A handful, as a rule: none of them is worth being hashed.
+    /// An array, since hashing a name costs more than comparing it with a few others.
     private var names: [String]
-    /// A bit for each length that there is, the last one for all that are longer.
+    /// A bit for each length that occurs. The last bit stands for all greater lengths.
     private var lengths: UInt64 = 0
 
     package init(_ names: some Sequence<String>) {
@@ -113,8 +113,8 @@ extension HTTPFields: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPFields {
-    /// The elements of all lists of this name, cut at commas that no quoted string holds; empty ones are left
-    /// out.
+    /// The elements of the lists in all fields of a name. Commas in quoted strings do not separate elements.
+    /// Empty elements are left out.
     package func elements(_ name: String) -> [String] {
         guard let text = combined(name) else { return [] }
         var scanner = FieldScanner(text)
@@ -128,8 +128,8 @@ extension HTTPFields {
         }
     }
 
-    /// The type of the content as the Fetch standard extracts it: of several, the last one that is a type,
-    /// with the character set of an earlier one of the same essence if it has none itself.
+    /// The media type of the content, extracted as in the Fetch standard: the last valid one, with the
+    /// charset of an earlier one of the same essence if it has none itself.
     package var contentType: MediaType? {
         let values = all("Content-Type")
         guard !values.isEmpty else { return nil }
@@ -147,7 +147,8 @@ extension HTTPFields {
         return found
     }
 
-    /// The length of the content in bytes; nil when there is none, or no number, or several that differ.
+    /// The length of the content in bytes; nil if the field is missing, is not a number, or has several
+    /// values that differ.
     package var contentLength: Int? {
         let lengths = Set(elements("Content-Length"))
         guard lengths.count == 1, let text = lengths.first else { return nil }
@@ -156,19 +157,18 @@ extension HTTPFields {
         return length
     }
 
-    /// How many seconds a cache on the way kept the response, at most 2^31; of several values the first
-    /// counts.
+    /// The time in seconds that caches on the way kept the response, at most 2^31. If there are several
+    /// values, the first counts.
     package var age: Int? {
         elements("Age").first.flatMap { HTTPGrammar.cappedInteger($0.utf8) }
     }
 
-    /// The moment that a field such as `Date`, `Expires` or `Last-Modified` names; nil when it is missing or
-    /// malformed.
+    /// The date in a field such as `Date`, `Expires` or `Last-Modified`; nil if it is missing or malformed.
     package func date(_ name: String, now: HTTPDate? = nil) -> HTTPDate? {
         self[name].flatMap { HTTPDate($0, now: now) }
     }
 
-    /// Whether the body had a content coding when it was sent.
+    /// Whether the body has a content coding other than `identity`.
     package var isCoded: Bool {
         guard contains("Content-Encoding") else { return false }
         return elements("Content-Encoding").contains { $0.lowercased() != "identity" }
@@ -178,13 +178,14 @@ extension HTTPFields {
 }
 
 extension HTTPFields {
-    /// Reads the lines `Name: value` of a message's head, ended by CRLF or LF. What is no field line (a
-    /// status line, an empty line, a name that is no token) is left out; a line that starts with a space
-    /// continues the one before (RFC 9112, section 5.2). Values that are not UTF-8 are bytes (RFC 9110,
-    /// section 5.5): see `reversibleText`. Where they are addresses or names of files, they are read as ISO
-    /// 8859-1.
+    /// Parses the lines `Name: value` of a message's head, which end in CRLF or LF. Skips lines that are not
+    /// fields: a status line, an empty line, a name that is not a token. A line that starts with a space
+    /// continues the previous one (RFC 9112, section 5.2).
     ///
-    /// - Parameter isReceived: it came from a server, and not out of `block`.
+    /// Bytes of a value that are not UTF-8 are preserved (RFC 9110, section 5.5; see `reversibleText`). In
+    /// fields that contain URLs or file names, a value that is not UTF-8 is read as ISO 8859-1 instead.
+    ///
+    /// - Parameter isReceived: whether the block was received from a server, not written by `block`.
     package init(block: Span<UInt8>, isReceived: Bool = false) {
         self.init()
         list.reserveCapacity(12)
@@ -204,7 +205,7 @@ extension HTTPFields {
                 }
                 continues = false
                 guard let colon = line.firstIndex(of: 0x3A) else { continue }
-                // Space before the colon is malformed, yet browsers and curl forgive it.
+                // A space before the colon is malformed, but browsers and curl allow it.
                 let name = HTTPGrammar.trimmed(line[..<colon])
                 guard HTTPGrammar.isToken(name) else { continue }
                 continues = true
@@ -222,16 +223,16 @@ extension HTTPFields {
         "location", "content-location", "content-disposition", "link", "refresh",
     ]
 
-    /// The lines of a message's head, CRLF behind each, without the empty line that ends it. What would break
-    /// out of its line cannot: CR, LF and NUL in a value become spaces, and a field whose name is no token is
-    /// left out.
+    /// The header block: each field in a line that ends in CRLF, without the final empty line. CR, LF and NUL
+    /// in a value become spaces, and a field whose name is not a token is left out, so that no field can
+    /// inject another one.
     package var block: String {
         var text = ""
         appendBlock(to: &text)
         return text
     }
 
-    /// The same, behind other text.
+    /// Appends the header block to a text.
     package func appendBlock(to text: inout String) {
         for field in list where HTTPGrammar.isToken(field.name.utf8) {
             text += field.name

@@ -1,10 +1,10 @@
-/// The characters of HTTP's grammar (RFC 9110, section 5.6), told from bytes.
+/// The character classes of HTTP's grammar (RFC 9110, section 5.6), and conversions between bytes and text.
 package enum HTTPGrammar {
-    /// Space or tab.
+    /// Whether a byte is a space or a tab.
     @inline(__always)
     package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    /// The Fetch standard's "HTTP whitespace": space, tab and line ends.
+    /// Whether a byte is HTTP whitespace as in the Fetch standard: space, tab, CR or LF.
     @inline(__always)
     static func isAnySpace(_ byte: UInt8) -> Bool { isSpace(byte) || byte == 0x0A || byte == 0x0D }
 
@@ -25,16 +25,16 @@ package enum HTTPGrammar {
         return !isEmpty
     }
 
-    /// The text in lower case, as far as it is ASCII.
+    /// The text with ASCII letters in lower case.
     package static func lowercased(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
     }
 
-    /// Whether two texts differ at most in the case of ASCII letters.
+    /// Whether two texts are equal, regardless of the case of ASCII letters.
     package static func matches(_ left: String, _ right: String) -> Bool {
         let (left, right) = (left.utf8, right.utf8)
         guard left.count == right.count else { return false }
-        // Nearly every text stands in one piece, and is compared a few times for each message.
+        // A fast path for contiguous texts, which nearly all are: this runs several times for each message.
         let isSame = left.withContiguousStorageIfAvailable { left in
             right.withContiguousStorageIfAvailable { right in
                 left.indices.allSatisfy { index in
@@ -47,7 +47,7 @@ package enum HTTPGrammar {
             ?? zip(left, right).allSatisfy { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
     }
 
-    /// The text of bytes that ought to be UTF-8 and else are ISO 8859-1, so that no byte of a field is lost.
+    /// The text of bytes that should be UTF-8. Other bytes are read as ISO 8859-1, so that none is lost.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         if let text = asciiText(bytes) { return text }
         if let text = String(validating: bytes, as: UTF8.self) { return text }
@@ -56,10 +56,11 @@ package enum HTTPGrammar {
         return text
     }
 
-    /// The text of a field's bytes, of which no other bytes have the same: those that are no UTF-8 stand as
-    /// characters for private use, from U+EF80 on, and are bytes again where the text is sent.
+    /// The text of a field's bytes, from which `bytes(of:)` restores the same bytes. If they are not UTF-8,
+    /// each byte from 0x80 becomes a private-use character (U+EF80 to U+EFFF).
     ///
-    /// - Parameter isReceived: no such character stands for a byte yet.
+    /// - Parameter isReceived: whether the bytes were received from a server. Such private-use characters in
+    ///   them are then encoded byte by byte, since they do not stand for bytes.
     static func reversibleText(_ bytes: some Collection<UInt8>, isReceived: Bool) -> String {
         if let text = asciiText(bytes) { return text }
         if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasStandIn(text) {
@@ -74,7 +75,7 @@ package enum HTTPGrammar {
         return text
     }
 
-    /// Nearly all that stands in fields, and the cheapest to take; nil where there are other bytes.
+    /// The text of bytes that are all ASCII, as nearly all fields are; nil for others.
     private static func asciiText(_ bytes: some Collection<UInt8>) -> String? {
         let text = bytes.withContiguousStorageIfAvailable { bytes in
             isASCII(bytes) ? String(decoding: bytes, as: UTF8.self) : nil
@@ -82,7 +83,7 @@ package enum HTTPGrammar {
         return text ?? nil
     }
 
-    /// Without a way out before the end, so that many bytes are looked at together.
+    /// Has no early exit, so that the compiler can vectorize the loop.
     private static func isASCII(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var all: UInt8 = 0
         for byte in bytes { all |= byte }
@@ -91,14 +92,14 @@ package enum HTTPGrammar {
 
     private static let standIns: UInt32 = 0xEF00
 
-    /// The bytes that a field's text stands for.
+    /// The bytes of a field's text: the inverse of `reversibleText`.
     package static func bytes(of text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         append(text, to: &bytes)
         return bytes
     }
 
-    /// Puts the bytes that a field's text stands for behind others.
+    /// Appends the bytes of a field's text to a buffer.
     package static func append(_ text: String, to bytes: inout [UInt8]) {
         guard hasStandIn(text) else {
             let isWhole: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
@@ -114,12 +115,12 @@ package enum HTTPGrammar {
         }
     }
 
-    /// The byte that a character stands for; nil for one that stands for itself.
+    /// The byte that a private-use character from `reversibleText` stands for; nil for other characters.
     package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
         (standIns + 0x80...standIns + 0xFF).contains(scalar.value) ? UInt8(scalar.value - standIns) : nil
     }
 
-    /// In UTF-8 they are EE BE 80 to EE BF BF.
+    /// Whether a text contains such private-use characters. In UTF-8, they are EE BE 80 to EE BF BF.
     private static func hasStandIn(_ text: String) -> Bool {
         if text.utf8.withContiguousStorageIfAvailable(isASCII) == true { return false }
         var last: UInt8 = 0
@@ -129,7 +130,8 @@ package enum HTTPGrammar {
         }
     }
 
-    /// A delta or a count by RFC 9111, section 1.2.2: digits only, and what is beyond 2^31 is 2^31.
+    /// The value of a number of seconds (RFC 9111, section 1.2.2) or a count, at most 2^31. Nil if there are
+    /// no digits or other bytes.
     static func cappedInteger(_ bytes: some Collection<UInt8>) -> Int? {
         guard !bytes.isEmpty else { return nil }
         var value = 0
@@ -140,7 +142,7 @@ package enum HTTPGrammar {
         return value
     }
 
-    /// The same without spaces and tabs at both ends.
+    /// The bytes without leading and trailing spaces and tabs.
     package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
         var rest = bytes[...]
         while let first = rest.first, isSpace(first) { rest.removeFirst() }
@@ -150,7 +152,7 @@ package enum HTTPGrammar {
 }
 
 extension HTTPGrammar {
-    /// The text as a quoted string, quotes and backslashes escaped.
+    /// The text as a quoted string, with quotes and backslashes escaped.
     static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {
@@ -163,7 +165,7 @@ extension HTTPGrammar {
 
 // MARK: - FieldScanner
 
-/// A cursor over the bytes of one field value. Nothing it does goes beyond the end or back.
+/// A cursor over the bytes of a field's value. It only moves forward and stops at the end.
 struct FieldScanner {
     let bytes: [UInt8]
     private(set) var position = 0
@@ -176,13 +178,13 @@ struct FieldScanner {
 
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    /// The byte behind the next one.
+    /// The byte after the next one.
     var following: UInt8? { position + 1 < bytes.count ? bytes[position + 1] : nil }
 
-    /// Steps over so many bytes, or to the end.
+    /// Skips a number of bytes, but not beyond the end.
     mutating func advance(_ count: Int) { position = min(position + count, bytes.count) }
 
-    /// Steps over this byte if it is the next one.
+    /// Skips a byte if it is the next one. Returns whether it was.
     mutating func consume(_ byte: UInt8) -> Bool {
         guard next == byte else { return false }
         position += 1
@@ -195,7 +197,7 @@ struct FieldScanner {
 
     mutating func skipSpace() { skip(while: HTTPGrammar.isSpace) }
 
-    /// Steps over spaces, tabs and the commas of empty list elements (RFC 9110, section 5.6.1).
+    /// Skips spaces, tabs and the commas of empty list elements (RFC 9110, section 5.6.1).
     mutating func skipSpaceAndCommas() { skip { HTTPGrammar.isSpace($0) || $0 == 0x2C } }
 
     mutating func take(while predicate: (UInt8) -> Bool) -> ArraySlice<UInt8> {
@@ -206,7 +208,7 @@ struct FieldScanner {
 
     mutating func token() -> ArraySlice<UInt8> { take(while: HTTPGrammar.isToken) }
 
-    /// Reads digits as a number; nil when there are none or `Int` cannot hold it.
+    /// Reads a decimal number. Returns nil if there are no digits or the number overflows `Int`.
     mutating func exactInteger() -> Int? {
         let digits = take(while: \.isASCIIDigit)
         guard !digits.isEmpty else { return nil }
@@ -220,8 +222,8 @@ struct FieldScanner {
         return value
     }
 
-    /// Reads a quoted string from its opening quote to behind its closing one, or to the end when that is
-    /// missing, and gives what it stands for. The next byte must be the opening quote.
+    /// Reads a quoted string, up to the end if the closing quote is missing. Returns its text without quotes
+    /// and escapes. The next byte must be the opening quote.
     mutating func quotedString() -> [UInt8] {
         var value: [UInt8] = []
         position += 1
@@ -239,8 +241,7 @@ struct FieldScanner {
         return value
     }
 
-    /// Reads a value behind `=`: a quoted string, or what stands until a separator, spaces at its end left
-    /// out.
+    /// Reads a value after `=`: a quoted string, or the bytes up to a separator without surrounding spaces.
     mutating func parameterValue(until isSeparator: (UInt8) -> Bool) -> [UInt8] {
         if next == 0x22 {
             let value = quotedString()
@@ -250,7 +251,7 @@ struct FieldScanner {
         return Array(HTTPGrammar.trimmed(take { !isSeparator($0) }))
     }
 
-    /// Steps to the next comma that no quoted string holds.
+    /// Skips to the next comma that is not in a quoted string.
     mutating func skipElement() {
         while let byte = next, byte != 0x2C {
             if byte == 0x22 { _ = quotedString() } else { position += 1 }

@@ -1,41 +1,43 @@
-/// One link of a `Link` field (RFC 8288).
+/// A link in a `Link` field (RFC 8288).
 package struct LinkField: Sendable, Equatable {
+    /// A parameter of a link, such as `rel`.
     package struct Parameter: Sendable, Equatable {
-        /// In lower case, with its asterisk if it has one.
+        /// The name in lower case, with its asterisk if it has one.
         package let name: String
-        /// What quotes and escapes stand for; empty when there was no value.
+        /// The value without quotes and escapes; empty if there was none.
         package let value: String
     }
 
-    /// The reference between the angle brackets, to be resolved against the response's URL.
+    /// The URL reference between the angle brackets. It is relative to the response's URL.
     package let target: String
-    /// Where the reference stands in the UTF-8 of the text that was parsed.
+    /// The range of the reference in the UTF-8 of the parsed text.
     package let targetRange: Range<Int>
     package let parameters: [Parameter]
 
-    /// The value of the first parameter of this name, which is given in lower case.
+    /// The value of the first parameter with a name, which must be in lower case.
     package subscript(name: String) -> String? {
         parameters.first { $0.name == name }?.value
     }
 
-    /// The relation types, in lower case. Of several `rel` only the first counts.
+    /// The relation types, in lower case. If `rel` occurs more than once, only the first counts.
     package var relations: [String] {
         (self["rel"] ?? "").utf8.split { HTTPGrammar.isAnySpace($0) }.map { HTTPGrammar.lowercased($0) }
     }
 
-    /// What the link starts from when it is not the response itself.
+    /// The source of the link, if that is not the response itself.
     package var anchor: String? { self["anchor"] }
 
+    /// The title. `title*`, which can name an encoding, takes precedence over `title`.
     package var title: String? {
         self["title*"].flatMap { ExtendedValue($0)?.text } ?? self["title"]
     }
 
-    /// More links or parameters than this are not looked at.
+    /// Ignores further links and parameters.
     private static let linkLimit = 1000
     private static let parameterLimit = 64
 
-    /// Reads the links of one value, or of several joined by commas. What is malformed ends or leaves out a
-    /// link, and the next one is found behind the next comma.
+    /// Parses the links of one value or of several values joined by commas. Skips a malformed link and
+    /// continues after the next comma.
     package static func parse(_ text: String) -> [LinkField] {
         var scanner = FieldScanner(text)
         var links: [LinkField] = []
@@ -76,13 +78,13 @@ package struct LinkField: Sendable, Equatable {
     }
 }
 
-/// A parameter value with its character set and language, as `filename*` and `title*` have it (RFC 8187).
+/// A parameter value with its encoding and language, as in `filename*` and `title*` (RFC 8187).
 struct ExtendedValue: Equatable {
     let text: String
     let language: String
 
-    /// Nil when the form or a percent escape is malformed or the character set is neither UTF-8 nor ISO
-    /// 8859-1.
+    /// Returns nil if the syntax or a percent escape is malformed, or if the encoding is neither UTF-8 nor
+    /// ISO 8859-1.
     init?(_ value: String) {
         var scanner = FieldScanner(value)
         let charset = HTTPGrammar.lowercased(scanner.take { $0 != 0x27 })

@@ -1,18 +1,19 @@
-/// A MIME type as the WHATWG's MIME Sniffing standard reads it from a `Content-Type`, a `type` attribute or a
-/// data URL.
+/// A MIME type from a `Content-Type` field, a `type` attribute or a data URL, parsed as in the WHATWG's MIME
+/// Sniffing standard.
 package struct MediaType: Hashable, Sendable, CustomStringConvertible {
+    /// A parameter, such as `charset`.
     package struct Parameter: Hashable, Sendable {
-        /// In lower case.
+        /// The name in lower case.
         package let name: String
         package let value: String
     }
 
     /// Type and subtype, in lower case, without parameters: `text/html`.
     package let essence: String
-    /// Each name once, the first of several, in order.
+    /// The parameters in order. If a name is repeated, the first one counts.
     package let parameters: [Parameter]
 
-    /// Nil when the text is no MIME type, as when a type or a subtype is missing.
+    /// Returns nil if the text is not a MIME type, for example if the subtype is missing.
     package init?(_ text: String) {
         self.init(bytes: Array(text.utf8))
     }
@@ -55,27 +56,28 @@ package struct MediaType: Hashable, Sendable, CustomStringConvertible {
         self.parameters = parameters
     }
 
-    /// The same with a character set at its end; it must have none yet.
+    /// The media type with a charset appended. It must not have one.
     func adding(charset: String?) -> MediaType {
         guard let charset else { return self }
         return MediaType(
             essence: essence, parameters: parameters + [Parameter(name: "charset", value: charset)])
     }
 
-    /// Real types carry at most a handful; each is compared with those before it.
+    /// Far more parameters than real types have. Bounds the search for repeated names, which is quadratic.
     private static let parameterLimit = 64
 
-    /// An "HTTP quoted-string token code point" is at most U+00FF, whose UTF-8 begins with at most C3.
+    /// Whether a byte can occur in an "HTTP quoted-string token code point". These are at most U+00FF, whose
+    /// UTF-8 begins with at most C3.
     private static func isQuotable(_ byte: UInt8) -> Bool {
         byte == 0x09 || (byte >= 0x20 && byte != 0x7F && byte < 0xC4)
     }
 
-    /// The value of a parameter, its name given in lower case.
+    /// The value of a parameter. Its name must be in lower case.
     package subscript(parameter: String) -> String? {
         parameters.first { $0.name == parameter }?.value
     }
 
-    /// The label of the character set, as written.
+    /// The label of the encoding, as written.
     package var charset: String? { self["charset"] }
 
     /// The part before the slash.
@@ -84,7 +86,7 @@ package struct MediaType: Hashable, Sendable, CustomStringConvertible {
     /// The part after the slash.
     package var subtype: Substring { essence.drop { $0 != "/" }.dropFirst() }
 
-    /// The standard's serialisation, values quoted where they are no token.
+    /// The serialization by the standard. Values that are not tokens are quoted.
     package var description: String {
         var text = essence
         for parameter in parameters {
@@ -102,12 +104,12 @@ package struct MediaType: Hashable, Sendable, CustomStringConvertible {
 extension MediaType {
     package var isHTML: Bool { essence == "text/html" }
 
-    /// Any XML type, XHTML and SVG among them.
+    /// Whether the type is XML, including XHTML and SVG.
     package var isXML: Bool {
         essence == "text/xml" || essence == "application/xml" || essence.hasSuffix("+xml")
     }
 
-    /// Any JavaScript type that a browser runs, the legacy ones among them.
+    /// Whether browsers run the type as JavaScript. Includes the legacy types.
     package var isJavaScript: Bool { Self.javaScriptEssences.contains(essence) }
 
     package var isJSON: Bool {
@@ -124,14 +126,15 @@ extension MediaType {
     ]
 }
 
-/// Which media types a rule is for: `text/css`, `image/*`, `*/*`.
+/// A media type or range of types in a rule: `text/css`, `image/*`, `*/*`.
 package struct MediaTypePattern: Sendable, Hashable {
     package let text: String
-    /// Nil for any.
+    /// The type in lower case; nil matches any.
     private let type: String?
     private let subtype: String?
 
-    /// Nil when the text is no media type, nor one with a star in a part's place.
+    /// Returns nil if the text is neither a media type without parameters nor one with `*` as subtype or as
+    /// both parts.
     package init?(_ text: String) {
         let parts = HTTPGrammar.lowercased(text.utf8).utf8.split(
             separator: 0x2F, omittingEmptySubsequences: false)
@@ -143,7 +146,7 @@ package struct MediaTypePattern: Sendable, Hashable {
         self.subtype = subtype == "*" ? nil : subtype
     }
 
-    /// A response without a type is matched by `*/*` alone.
+    /// Whether the pattern matches a media type. Only `*/*` matches a response without one.
     package func matches(_ mediaType: MediaType?) -> Bool {
         guard let mediaType else { return type == nil }
         return (type ?? String(mediaType.type)) == mediaType.type

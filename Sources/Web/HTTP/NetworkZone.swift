@@ -1,13 +1,12 @@
-/// Where a response came from: the public network, a private network or this machine.
+/// The network of the server that sent a response: the public network, a private network or this machine.
 ///
-/// A page may request only from its own zone or a more public one, so that nobody on the web can make Larder
-/// request what only this machine or its network can connect to. Zones are ordered from the most public to the
-/// nearest.
+/// A page may request only from its own zone or a more public one, so that no page on the web can make Larder
+/// send requests to this machine or its network. Zones are ordered from the most public to the nearest.
 package enum NetworkZone: Int, Comparable, Sendable {
     case publicNetwork
     case privateNetwork
-    /// Loopback, link-local addresses such as a cloud's metadata service, and every address that has no place
-    /// in a URL. A request that may connect to this zone may connect everywhere.
+    /// Loopback, link-local addresses such as a cloud's metadata service, and all addresses that are not
+    /// valid in a URL. A request that may connect to this zone may connect everywhere.
     case thisMachine
 
     /// The name in stored settings.

@@ -1,11 +1,11 @@
-/// What a page asks for while a browser shows it.
+/// A request that a page sends while a browser renders it.
 package struct PageRequest: Sendable {
-    /// What becomes of the answer, by `Sec-Fetch-Dest` or, where a browser does not say that, by what it asks
-    /// of documents alone.
+    /// The use of the response in the browser, from `Sec-Fetch-Dest`. Without that field, a request is for a
+    /// document if it has `Upgrade-Insecure-Requests`, which browsers send only for documents.
     package enum Use: Sendable {
-        /// It takes the page's place.
+        /// The response becomes a document of the browser: the page itself or one that it navigates to.
         case document
-        /// It stands in a frame, or is a part of the page.
+        /// The response is shown in a frame or used by the page.
         case part
     }
 
@@ -14,9 +14,10 @@ package struct PageRequest: Sendable {
     package let fields: HTTPFields
     package let body: [UInt8]
     package let use: Use
-    /// What the snapshot has was made for another origin, or for none.
+    /// Whether the stored responses for this URL cannot be used because they were requested from another
+    /// origin or without one, so that the page needs a response of its own.
     package var wantsOwnAnswer = false
-    /// What goes along of what scripts set for this address.
+    /// Cookies of the request that the page's scripts set, in addition to those in the cookie jar.
     package var cookies: [PageCookie] = []
 
     package init(url: WebURL, method: String = "GET", fields: HTTPFields = HTTPFields(), body: [UInt8] = []) {
@@ -32,8 +33,9 @@ package struct PageRequest: Sendable {
             }
     }
 
-    /// What the page's scripts say, and no crawler would say by itself: logins, the type that is wanted,
-    /// fields of their own. What is said of the connection, the browser and its cache stays out.
+    /// The header fields that the page's scripts set and a crawler would not send by itself, such as
+    /// `Authorization`, API keys and, for requests by scripts, `Accept`. Leaves out fields about the
+    /// connection, the browser and its cache.
     package var scriptFields: HTTPFields {
         var fields = fields.withoutConnectionFields
         let isScript = fields["Sec-Fetch-Dest"].map { $0 == "empty" } ?? fields.contains("Origin")
@@ -42,8 +44,8 @@ package struct PageRequest: Sendable {
         return fields
     }
 
-    /// Whether a script may have said it of a request that it made before. Origins are named as each request
-    /// needs it, and of a login nothing is kept.
+    /// Whether a script may have set a stored request header field of this name. False for `Origin`, which
+    /// the browser sets for each request, and for `Authorization`, which is stored only as a hash.
     package static func mayBeScripts(_ name: String) -> Bool {
         let name = name.lowercased()
         return !isBrowsers(name) && name != "origin" && name != "authorization"
@@ -60,13 +62,13 @@ package struct PageRequest: Sendable {
     ]
 }
 
-/// A cookie as a request has it.
+/// A cookie in a request or a `Set-Cookie` field.
 package struct PageCookie: Sendable, Equatable {
     package let name: String
-    /// `name=value`, or a value alone.
+    /// `name=value`, or only the value of a cookie without a name.
     package let text: String
 
-    /// As an answer's `Set-Cookie` has it.
+    /// Creates the cookie that a `Set-Cookie` field sets. Ignores its attributes.
     package init(setBy field: String) { self.init(field.prefix { $0 != ";" }) }
 
     private init(_ pair: Substring) {
@@ -75,7 +77,8 @@ package struct PageCookie: Sendable, Equatable {
         self.name = String(Substring(HTTPGrammar.trimmed(name.utf8)))
     }
 
-    /// Those of the fields, up to so many bytes that servers take.
+    /// The cookies of all `Cookie` fields. Ignores those after the first 8192 bytes: servers limit the field
+    /// to about that.
     package static func all(in fields: HTTPFields) -> [PageCookie] {
         var rest = mostBytes
         return fields.all("Cookie").flatMap { $0.split(separator: ";") }.compactMap { part in
@@ -88,13 +91,14 @@ package struct PageCookie: Sendable, Equatable {
     private static let mostBytes = 8192
 }
 
-/// What a page is told that asks.
+/// The reply of the crawl to a request that a page sent.
 package enum PageAnswer: Sendable {
-    /// The store has it by now.
+    /// The response is stored now.
     case held
+    /// The response itself. It need not be stored.
     case given(status: Int, fields: HTTPFields, body: [UInt8])
-    /// Nobody asks for it, and why.
+    /// The request was not sent, for this reason.
     case refused(String)
-    /// It was asked for, and no answer came.
+    /// The request was sent, and failed for this reason.
     case failed(String)
 }

@@ -1,11 +1,11 @@
-/// Who asked for a job. It limits the URLs that the job itself names; every other URL is limited by the network
-/// zone of the response that names it.
+/// The user or schedule that started a job. It limits the URLs that the job itself names; every other URL is
+/// limited by the network zone of the response that contains it.
 package enum Principal: String, Sendable {
     /// The user of this machine: at the command line, through the library, or on the portal.
     case localUser = "local"
     /// A user of the portal on another machine.
     case remoteUser = "remote"
-    /// The update schedule of a site. What the site's own settings allow comes on top.
+    /// The update schedule of a site. The site's own settings can allow more.
     case schedule
 
     /// The nearest network zone that requests for URLs named by the principal may connect to.

@@ -1,22 +1,21 @@
-/// What a `Refresh` field or `<meta http-equiv=refresh>` asks for, read as the HTML standard's shared
-/// declarative refresh steps do.
+/// The delay and URL of a `Refresh` field or `<meta http-equiv=refresh>`, parsed by the HTML standard's
+/// shared declarative refresh steps.
 package struct RefreshDirective: Sendable, Equatable {
-    /// How long to wait, at most 2^31.
+    /// The delay, at most 2^31 seconds.
     package let seconds: Int
-    /// Where the URL stands in the text, without quotes and without spaces around it; nil when the document
-    /// itself is to be loaded again. It may be empty, and may hold tabs and line ends, which URL parsing
-    /// removes.
+    /// The byte range of the URL in the text, without quotes and surrounding spaces; nil if the document
+    /// itself is reloaded. It may be empty. It may contain tabs and line ends, which URL parsing removes.
     package let urlRange: Range<Int>?
-    /// What stands there.
+    /// The text in `urlRange`.
     package let url: String?
 
-    /// Nil when the text asks for no refresh.
+    /// Returns nil if the text is not a valid refresh.
     package init?(_ text: String) {
         self.init(bytes: Array(text.utf8))
     }
 
-    /// Nil when the text asks for no refresh. The text is ASCII-compatible; character references are decoded
-    /// already.
+    /// Returns nil if the text is not a valid refresh. The text must be in an ASCII-compatible encoding, with
+    /// character references already decoded.
     package init?(utf8: Span<UInt8>) {
         self.init(bytes: utf8.withUnsafeBufferPointer { Array($0) })
     }
@@ -55,7 +54,7 @@ package struct RefreshDirective: Sendable, Equatable {
         (urlRange, url) = (range, HTTPGrammar.text(bytes[range]))
     }
 
-    /// Steps over `url =` in any case and spacing; false when something else stands there.
+    /// Skips `url =` in any case and spacing. Returns false if the next characters are anything else.
     private static func skipPrefix(_ scanner: inout FieldScanner) -> Bool {
         for letter in "url".utf8 {
             guard let byte = scanner.next, byte | 0x20 == letter else { return false }
@@ -67,7 +66,7 @@ package struct RefreshDirective: Sendable, Equatable {
         return true
     }
 
-    /// ASCII whitespace, form feed included.
+    /// Whether a byte is ASCII whitespace, which includes the form feed.
     private static func isSpace(_ byte: UInt8) -> Bool { HTTPGrammar.isAnySpace(byte) || byte == 0x0C }
 
     /// The range without the C0 controls and spaces at its ends, which URL parsing strips.

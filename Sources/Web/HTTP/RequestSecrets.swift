@@ -1,14 +1,14 @@
-/// Which request header fields may carry a secret: a login, a session, an API key.
+/// Classifies request header fields that may carry a secret: a login, a session, an API key.
 ///
-/// An allow-list decides. Servers give any name to the field of an API key, so a field counts as a secret
-/// unless it is known to be harmless: what browsers, curl, wget and Larder send by themselves, what HTTP says
-/// of the connection and of caching, and what well-known script libraries send to select a representation.
-/// Fields by which servers let clients in (`X-Forwarded-For`, `X-Real-IP`) are left out on purpose.
+/// An allowlist decides, since servers can give the field of an API key any name. A field counts as a secret
+/// unless it is known to be harmless: browsers, curl, wget or Larder send it by themselves, HTTP defines it
+/// for the connection or for caching, or a well-known script library sends it to select a representation.
+/// Fields by which servers grant access (`X-Forwarded-For`, `X-Real-IP`) are deliberately not on the list.
 package enum RequestSecrets {
-    /// Whether a field of this name says nothing that only its client may know.
+    /// Whether a field with this name cannot carry a secret.
     package static func isHarmless(_ name: String) -> Bool {
         let name = HTTPGrammar.lowercased(name.utf8)
-        // HTTP/2 has the request line in fields such as `:authority`; HAR files have them too.
+        // HTTP/2 puts the request line into fields such as `:authority`, and HAR files contain them.
         return harmless.contains(name) || prefixes.contains { name.hasPrefix($0) }
     }
 
@@ -17,10 +17,9 @@ package enum RequestSecrets {
 
     /// Whether a response to a request with these fields belongs to the client that sent it.
     ///
-    /// RFC 9111, section 3.5, lets caches give a response with `Cache-Control: public` to everybody although
-    /// the request carried `Authorization`; Larder does the same for cookies. A server says that of the
-    /// logins that HTTP knows. Whether it thought of a field of its own, nobody can tell, so that no other
-    /// secret is excused.
+    /// RFC 9111, section 3.5, lets caches share a response with `Cache-Control: public` although the request
+    /// had `Authorization`; Larder does the same for cookies. `public` says nothing about credentials in
+    /// other fields, since the server may not have considered them, so such a response is always private.
     ///
     /// - Parameter response: the header fields of the response.
     package static func makePrivate(_ response: HTTPFields, to request: HTTPFields) -> Bool {
@@ -51,40 +50,41 @@ package enum RequestSecrets {
         "content-location", "content-md5", "content-range", "content-type", "date", "digest", "early-data",
         "expect", "host", "http2-settings", "keep-alive", "max-forwards", "mime-version", "priority",
         "proxy-connection", "repr-digest", "te", "trailer", "transfer-encoding", "upgrade", "via",
-        // The client, and where it comes from.
+        // The client and its origin.
         "alt-used", "dnt", "from", "origin", "referer", "user-agent", "x-client-data",
         "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto",
-        // The device and the network, as older hints say it.
+        // The device and the network, in older client hints.
         "device-memory", "downlink", "dpr", "ect", "rtt", "save-data", "viewport-width", "width",
-        // What the request is for.
+        // The purpose of the request.
         "access-control-request-headers", "access-control-request-local-network",
         "access-control-request-method", "access-control-request-private-network", "last-event-id",
         "ping-from", "ping-to", "purpose", "sec-gpc", "sec-purpose", "service-worker",
         "service-worker-navigation-preload", "upgrade-insecure-requests", "x-moz", "x-purpose",
-        // Script libraries that have servers give a part of a page, or data in its place.
+        // Script libraries that request a part of a page, or data in place of a page.
         "apollo-require-preflight", "hx-boosted", "hx-current-url", "hx-history-restore-request",
         "hx-request", "hx-target", "hx-trigger", "hx-trigger-name", "next-router-prefetch",
         "next-router-segment-prefetch", "next-router-state-tree", "next-url", "rsc", "turbo-frame",
         "turbo-visit", "x-inertia", "x-inertia-partial-component", "x-inertia-partial-data",
         "x-inertia-version", "x-nextjs-data", "x-pjax", "x-pjax-container", "x-requested-with",
-        // Traces through a server's parts.
+        // Tracing across the parts of a server.
         "sentry-trace", "traceparent", "tracestate",
         // Larder's own.
         "larder-policy",
     ]
 }
 
-/// Makes keyed hashes of secret header values, by which equal ones are recognized and nothing else is known.
+/// Makes keyed hashes of secret header values. Equal values have equal hashes; the hashes reveal nothing
+/// else.
 package struct SecretHasher: Sendable {
-    /// Begins a hash, so that it is never taken for a value that a request had.
+    /// The prefix of a hash. It distinguishes hashes from values.
     static let prefix = "hmac-sha256:"
 
-    /// Begins a value that is stored as it is.
+    /// The prefix of a value that is stored unchanged.
     static let openPrefix = "open:"
 
-    /// Gives the keyed hash of a message; nil where there is no key.
+    /// Returns the keyed hash of a message; nil without a key.
     private let hash: @Sendable (_ message: [UInt8]) -> [UInt8]?
-    /// The values are no secrets.
+    /// Whether values are stored unchanged, except those of logins and cookies.
     private let isOpen: Bool
 
     package init(_ hash: @escaping @Sendable (_ message: [UInt8]) -> [UInt8]?) {
@@ -97,15 +97,17 @@ package struct SecretHasher: Sendable {
         isOpen = true
     }
 
-    /// The same for requests without credentials of the user: what a public page's script adds to its requests
-    /// is as public as the page. The values are stored, so that an update can send them again. Cookies and
-    /// logins stay secrets.
+    /// The hasher for requests without the user's credentials. A field that a public page's script adds to a
+    /// request is as public as the page, so its value is stored unchanged and an update can send it again.
+    /// Cookies and logins are still hashed.
     package var open: SecretHasher { SecretHasher(openBeside: self) }
 
-    /// Has no key: no response that varies by a secret is matched or stored for another request.
+    /// A hasher without a key: a response that varies by a secret is never stored for, or matched by, another
+    /// request.
     package static let none = SecretHasher { _ in nil }
 
-    /// Stands for the value of a field in the store, in 128 bits; nil where there is no key.
+    /// The text that is stored in place of the value of a field: a hash of 128 bits, or the value itself if
+    /// it is open. Nil without a key.
     func tag(of value: String, in name: String) -> String? {
         if isOpen, !RequestSecrets.logins.contains(name) { return Self.openPrefix + value }
         guard let hash = hash(Array("vary \(name): \(value)".utf8)) else { return nil }

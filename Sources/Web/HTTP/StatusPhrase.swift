@@ -1,5 +1,5 @@
-/// The phrases behind the numbers (RFC 9110, section 15), for people who read heads: HTTP/2 does not send
-/// them.
+/// The reason phrases of status codes (RFC 9110, section 15), for people who read headers: HTTP/2 does not
+/// transmit them.
 package enum StatusPhrase {
     package static func of(_ status: Int) -> String {
         switch status {

@@ -1,17 +1,19 @@
-/// The time and the chance that a steady page has: those of the snapshot in which it was fetched, so that
-/// addresses which its scripts make of them are the same whenever and wherever it is shown.
+/// The fixed clock and random numbers that the scripts of a steady page see while the page is fetched and
+/// each time it is shown, so that URLs that scripts make from them are always the same.
 ///
-/// A page's stored fields say since when, and go out to nobody.
+/// The stored header fields of a steady page contain its time. The field is not sent to clients.
 package enum SteadyTime {
     package static let fieldName = "Larder-Steady"
 
-    /// In seconds since 1970; nil for a page that is not steady.
+    /// The time of a steady page in seconds since 1970, from its stored header fields; nil if the page is not
+    /// steady.
     package static func since(_ fields: HTTPFields) -> Int? {
         fields[fieldName].flatMap { Int($0) }.flatMap { (0...9_999_999_999).contains($0) ? $0 : nil }
     }
 
-    /// A function of those seconds. The clock goes on in whole seconds, so that who waits for it waits no
-    /// longer than one; chance is the same row of numbers in each document and each worker.
+    /// A JavaScript function that takes this time and replaces `Date`, `Math.random` and `crypto`. The clock
+    /// advances in whole seconds, so that a script that waits for it to change waits at most one second. The
+    /// random numbers are the same sequence in each document and worker.
     package static let script = #"""
         (function larderSteady(since) {
           "use strict";
@@ -60,6 +62,6 @@ package enum SteadyTime {
         })
         """#
 
-    /// As it runs before the scripts of a document or a worker.
+    /// The script with its argument, to run before the scripts of a document or worker.
     package static func call(since: Int) -> String { "\(script)(\(since));" }
 }

@@ -1,8 +1,9 @@
-/// A dictionary of RFC 9651, section 3.2. Parameters are read but not kept.
+/// A structured dictionary (RFC 9651, section 3.2). Parameters are parsed but not stored.
 package struct StructuredDictionary: Sendable, Equatable {
+    /// A bare item (RFC 9651, section 3.3).
     package enum Item: Sendable, Equatable {
         case integer(Int)
-        /// With up to three digits behind the point, as written.
+        /// A decimal as written, with one to three digits after the point.
         case decimal(String)
         case string(String)
         case token(String)
@@ -12,21 +13,23 @@ package struct StructuredDictionary: Sendable, Equatable {
         case displayString(String)
     }
 
+    /// The value of a member: an item or an inner list.
     package enum Value: Sendable, Equatable {
         case item(Item)
         case list([Item])
     }
 
+    /// A key with its value.
     package struct Member: Sendable, Equatable {
         package let key: String
         package let value: Value
     }
 
-    /// Each key once, its last value at the place of its first.
+    /// The members. If a key is repeated, its last value is at the position of the first.
     package let members: [Member]
 
-    /// Nil when any part of the text is malformed, as the standard demands. Several fields of one name are
-    /// joined first.
+    /// Returns nil if any part of the text is malformed, as the standard requires. If the field occurs
+    /// several times, join the values first.
     package init?(_ text: String) {
         var parser = StructuredFieldParser(text)
         guard let members = parser.dictionary() else { return nil }
@@ -40,14 +43,14 @@ package struct StructuredDictionary: Sendable, Equatable {
 
 // MARK: - StructuredFieldParser
 
-/// Reads the parts of a structured field (RFC 9651, section 4.2). Each function gives nil when the field is
-/// malformed.
+/// A parser for structured fields (RFC 9651, section 4.2). Each function returns nil, or false, if the field
+/// is malformed.
 struct StructuredFieldParser {
     private var scanner: FieldScanner
 
     init(_ text: String) { scanner = FieldScanner(text) }
 
-    /// RFC 9651 has parsers take at least 1024 members; a field that has more is malformed to us.
+    /// RFC 9651 requires support for at least 1024 members. A field with more counts as malformed.
     private static let memberLimit = 1024
 
     mutating func dictionary() -> [StructuredDictionary.Member]? {

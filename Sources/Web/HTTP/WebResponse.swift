@@ -20,7 +20,8 @@ public struct WebResponse: Sendable, Equatable {
     public var fields: [Field]
     /// The body, without content coding.
     public var body: [UInt8]
-    /// The time for which the response is fresh after it was stored, regardless of its header fields; nil uses these.
+    /// The time for which the response is fresh after it was stored, regardless of its header fields; nil
+    /// uses the header fields.
     public var lifetime: Duration?
 
     /// Creates a response.
@@ -35,8 +36,8 @@ public struct WebResponse: Sendable, Equatable {
         self.body = body
     }
 
-    /// The value of the first header field with a name; the case of the name does not matter. Setting it replaces all
-    /// fields with that name, and nil removes them.
+    /// The value of the first header field with a name; the case of the name does not matter. Setting it
+    /// replaces all fields with that name, and nil removes them.
     public subscript(name: String) -> String? {
         get { httpFields[name] }
         set {
@@ -50,8 +51,8 @@ public struct WebResponse: Sendable, Equatable {
         HTTPFields(fields.map { HTTPFields.Field(name: $0.name, value: $0.value) })
     }
 
-    /// The header fields to store. The lifetime becomes `Cache-Control: max-age`, so that every HTTP client applies
-    /// it.
+    /// The header fields to store. The lifetime becomes `Cache-Control: max-age`, so that every HTTP client
+    /// applies it.
     package func storedFields(now: HTTPDate) -> HTTPFields {
         guard let lifetime else { return httpFields }
         var fields = httpFields
@@ -62,7 +63,7 @@ public struct WebResponse: Sendable, Equatable {
     }
 }
 
-/// A function that is called before a response is stored, on a thread of Larder. It returns the response to store,
-/// which may have other header fields, another body or another lifetime; or nil if nothing may be stored. A body
-/// whose digest a manifest requires cannot be changed: it is rejected then.
+/// A function that is called before a response is stored, on a thread of Larder. It returns the response to
+/// store, which may have other header fields, another body or another lifetime; or nil if nothing may be
+/// stored. A body whose digest a manifest requires cannot be changed: it is rejected then.
 public typealias WillStore = @Sendable (WebResponse) -> WebResponse?

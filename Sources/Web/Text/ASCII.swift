@@ -1,4 +1,4 @@
-/// The ASCII classes that the web's grammars are written in.
+/// The character classes of ASCII that the web's grammars use.
 extension UInt8 {
     package var isASCIIDigit: Bool { self &- 0x30 < 10 }
     package var isASCIIAlpha: Bool { (self | 0x20) &- 0x61 < 26 }
@@ -6,14 +6,14 @@ extension UInt8 {
     package var isASCIIUppercase: Bool { self &- 0x41 < 26 }
     package var lowercasedASCII: UInt8 { isASCIIUppercase ? self | 0x20 : self }
 
-    /// The value of a hexadecimal digit in either case.
+    /// The value of a hexadecimal digit in either case; nil for other bytes.
     package var hexDigitValue: UInt8? {
         if isASCIIDigit { return self &- 0x30 }
         let letter = (self | 0x20) &- 0x61
         return letter < 6 ? letter &+ 10 : nil
     }
 
-    /// The upper-case hexadecimal digit of the low four bits.
+    /// The upper-case hexadecimal digit for the low four bits.
     package var upperHexDigit: UInt8 {
         let digit = self & 0x0F
         return digit < 10 ? digit &+ 0x30 : digit &+ 0x37
@@ -21,7 +21,7 @@ extension UInt8 {
 }
 
 extension Span<UInt8> {
-    /// Whether the bytes of `prefix` stand at `start`.
+    /// Whether the bytes at `start` begin with `prefix`.
     @inline(__always)
     package func starts(with prefix: StaticString, at start: Int = 0) -> Bool {
         guard count - start >= prefix.utf8CodeUnitCount else { return false }
@@ -30,7 +30,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether these are the bytes of `name`, which is in lower case, but for the case of ASCII letters.
+    /// Whether the bytes are `name`, regardless of the case of ASCII letters. `name` must be in lower case.
     @inline(__always)
     package func equalsIgnoringASCIICase(_ name: StaticString) -> Bool {
         guard count == name.utf8CodeUnitCount else { return false }
@@ -41,8 +41,8 @@ extension Span<UInt8> {
 }
 
 extension String {
-    /// The same with control characters, and what turns the direction of text around, written as JSON would
-    /// write them. Line feeds and tabs stay.
+    /// The text with control characters and bidirectional controls escaped as in JSON. Line feeds and tabs
+    /// are unchanged.
     package var withVisibleControls: String {
         guard utf8.contains(where: { $0 < 0x20 && $0 != 0x0A && $0 != 0x09 || $0 >= 0x7F }) else {
             return self
@@ -63,8 +63,8 @@ extension String {
         switch scalar.value {
         case 0x09, 0x0A: false
         case 0...0x1F, 0x7F...0x9F: true
-        // Marks, embeddings, overrides and isolates of the bidirectional algorithm, and the ends of lines
-        // that are no line feed.
+        // The marks, embeddings, overrides and isolates of the bidirectional algorithm, and the line
+        // separators.
         case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }
@@ -72,8 +72,9 @@ extension String {
 }
 
 extension String {
-    /// On one line, with nothing in it that a terminal obeys: what comes from outside may not write lines of
-    /// its own into a log, where some have a meaning, nor hide what stands there.
+    /// The text on one line, with control characters and bidirectional controls escaped. Text from outside
+    /// must not add lines to a log, where they may have a meaning, and must not hide other text in a
+    /// terminal.
     package var visible: String {
         if utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) { return self }
         return escaping { scalar in
@@ -89,7 +90,7 @@ extension String {
         }
     }
 
-    /// With some scalars written otherwise. By scalars, since a carriage return and a line feed are one
+    /// The text with some scalars replaced. Works on scalars, since a carriage return and a line feed are one
     /// `Character`.
     package func escaping(_ replacement: (Unicode.Scalar) -> String?) -> String {
         var result = ""

@@ -1,16 +1,16 @@
-/// Base64 of RFC 4648, section 4.
+/// Base64 by RFC 4648, section 4.
 package enum Base64 {
-    /// The text, padded, on one line.
+    /// Encodes bytes on one line, with padding.
     package static func encode(_ bytes: Span<UInt8>) -> String {
         var text: [UInt8] = []
         encode(bytes, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The same behind other text.
+    /// Appends the encoded bytes to a text.
     ///
-    /// It reads and writes by plain pointers and in machine words, since large journals and archives go through
-    /// here, also in builds that are not optimised.
+    /// Uses plain pointers and machine words, since it runs on large journals and archives, also in builds
+    /// without optimization.
     package static func encode(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
         text += [UInt8](unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { (target, end) in
             bytes.withUnsafeBufferPointer { bytes in
@@ -22,7 +22,7 @@ package enum Base64 {
         }
     }
 
-    /// Returns the number of characters.
+    /// Writes the encoded bytes and returns the number of characters.
     private static func encode(
         _ source: UnsafePointer<UInt8>, _ count: Int, to target: UnsafeMutablePointer<UInt8>,
         _ digits: UnsafePointer<UInt8>
@@ -30,7 +30,7 @@ package enum Base64 {
         var from = 0
         var to = 0
         while from < count {
-            // The last group may lack bytes: they count as zero here and become padding in the text.
+            // Missing bytes of the last group are zero here, and padding in the text.
             let second = from + 1 < count ? Int(source[from + 1]) : 0
             let third = from + 2 < count ? Int(source[from + 2]) : 0
             let group = Int(source[from]) << 16 | second << 8 | third
@@ -46,7 +46,8 @@ package enum Base64 {
 
     package static func encode(_ bytes: [UInt8]) -> String { encode(bytes.span) }
 
-    /// What canonical base64 stands for: padded, no spaces, unused bits zero. Nil for anything else.
+    /// Decodes canonical base64: with padding and without spaces, and with zeros in unused bits. Returns nil
+    /// for all other texts.
     package static func decode(_ text: String) -> [UInt8]? {
         guard text.utf8.count.isMultiple(of: 4), let decoded = decodeForgiving(text, skippingSpace: false)
         else {
@@ -55,8 +56,9 @@ package enum Base64 {
         return encode(decoded) == text ? decoded : nil
     }
 
-    /// Decodes as the Infra standard's forgiving decode does: padding may be missing and unused bits are dropped.
-    /// Returns nil for any other fault. ASCII whitespace is a fault only without `skippingSpace`.
+    /// Decodes base64 like the forgiving decoder of the Infra standard: padding may be missing, and unused
+    /// bits are ignored. Returns nil for all other errors. ASCII whitespace is an error only if
+    /// `skippingSpace` is false.
     package static func decodeForgiving(_ text: String, skippingSpace: Bool = true) -> [UInt8]? {
         var text = text
         return text.withUTF8 { decode($0, skippingSpace: skippingSpace) }
@@ -98,7 +100,7 @@ package enum Base64 {
             }
             let rest = digitCount & 3
             if rest > 1 {
-                // Bits that make no whole byte are dropped.
+                // Drops the bits that do not fill a byte.
                 target[end] = UInt8(truncatingIfNeeded: rest == 2 ? group >> 4 : group >> 10)
                 if rest == 3 { target[end + 1] = UInt8(truncatingIfNeeded: group >> 2) }
                 end += rest - 1
@@ -112,7 +114,7 @@ package enum Base64 {
 
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// The six bits that a digit stands for; -1 for anything else.
+    /// The six bits of a digit; -1 for other bytes.
     @inline(__always)
     private static func value(_ byte: UInt8) -> Int {
         let byte = Int(byte)
@@ -123,9 +125,9 @@ package enum Base64 {
     }
 }
 
-/// Bytes as hexadecimal digits, two each.
+/// Hexadecimal encoding of bytes, with two digits each.
 package enum Hex {
-    /// In lower case.
+    /// Encodes bytes in lower case.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         for byte in bytes {
@@ -135,7 +137,7 @@ package enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The same without a look at each byte by way of a protocol: for what is written by the million.
+    /// A faster overload for arrays, which are encoded by the million.
     package static func encode(_ bytes: [UInt8]) -> String {
         String(unsafeUninitializedCapacity: bytes.count * 2) { text in
             var end = 0
@@ -148,7 +150,7 @@ package enum Hex {
         }
     }
 
-    /// Both cases are read; nil for anything but pairs of digits.
+    /// Decodes digits in either case. Returns nil unless the text consists of pairs of digits.
     package static func decode(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count / 2)

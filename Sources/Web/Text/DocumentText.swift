@@ -1,10 +1,10 @@
-/// The text of a document: what a person reads in it, and what it is found by.
+/// The text of a document, for reading and for search.
 package struct DocumentText: Sendable, Equatable {
-    /// A part of the text that a link can lead to.
+    /// A part of the body that a link can target.
     package struct Section: Sendable, Equatable {
-        /// Where it begins in `body`.
+        /// The offset of its first byte in `body`.
         package var start: Int
-        /// The fragment that leads there; empty where there is none.
+        /// The fragment that links to the section; empty if there is none.
         package var anchor: String
         package var title: String
 
@@ -16,23 +16,23 @@ package struct DocumentText: Sendable, Equatable {
     }
 
     package var title = ""
-    /// What the document says of itself in a sentence.
+    /// The document's own description of itself.
     package var description = ""
-    /// As the document says, such as `de` or `zh-CN`; empty where it does not.
+    /// The language tag that the document declares, such as `de` or `zh-CN`; empty if there is none.
     package var language = ""
-    /// UTF-8, a line for each block: a paragraph, a heading, a cell of a table.
+    /// The main text in UTF-8, with one line for each block: a paragraph, a heading, a table cell.
     package var body: [UInt8] = []
-    /// The same of what stands around it: navigation, head and foot.
+    /// The text around it, in the same form: navigation, header and footer.
     package var aside: [UInt8] = []
-    /// By their place.
+    /// The sections in the order of the body.
     package var sections: [Section] = []
 
     package init() {}
 
-    /// There is nothing to be found in it.
+    /// Whether the document has no text to search.
     package var isEmpty: Bool { body.isEmpty && aside.isEmpty && title.isEmpty && description.isEmpty }
 
-    /// The beginning of the text, which ends between two characters.
+    /// The beginning of the body, cut between two characters.
     package func beginning(atMost byteCount: Int) -> String {
         var end = min(byteCount, body.last == 0x0A ? body.count - 1 : body.count)
         while end < body.count, end > 0, body[end] & 0xC0 == 0x80 { end -= 1 }

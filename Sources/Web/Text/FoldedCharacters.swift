@@ -1,30 +1,34 @@
 import CICU
 
-/// How characters are compared when words are looked for: without case, accents and width, each as the bytes
-/// of its folded form. It belongs to one thread, and learns a block of 256 characters when the first of them
-/// comes.
+/// Folds characters for searching: without case, accents and width. Each character maps to the UTF-8 of its
+/// folded form.
+///
+/// It must be used by one thread. It computes a block of 256 characters when the first of them occurs.
 struct FoldedCharacters {
+    /// The role of a character in a word.
     enum Kind: UInt8 {
-        /// It stands between words.
+        /// A character between words.
         case gap
         /// A letter or a digit.
         case letter
-        /// It goes with the character before it. What is not looked at, such as an accent, has no bytes.
+        /// A character that belongs to the one before it. If it does not matter in a search, as an accent, it
+        /// has no bytes.
         case mark
-        /// Of a script that sets no spaces between words.
+        /// A letter of a script without spaces between words.
         case unspaced
     }
 
+    /// The folded forms of 256 consecutive characters.
     private struct Block {
         var kinds: [UInt8] = []
-        /// Where the bytes of each character end.
+        /// The end of each character's bytes in `bytes`.
         var ends: [UInt16] = []
         var bytes: [UInt8] = []
     }
 
     private var blocks = [Block?](repeating: nil, count: 0x110000 >> 8)
 
-    /// Appends the folded bytes of a character, and says what it is.
+    /// Appends the folded bytes of a character and returns its kind.
     mutating func fold(_ character: UInt32, into bytes: inout [UInt8]) -> Kind {
         let number = Int(character >> 8)
         let place = Int(character & 0xFF)
@@ -53,14 +57,14 @@ struct FoldedCharacters {
     private static func folded(_ character: UInt32) -> (Kind, [UInt8]) {
         guard let scalar = Unicode.Scalar(character) else { return (.gap, []) }
         if let plain = plainLetters[character] { return (.letter, Array(plain.utf8)) }
-        // Hangul stays in syllables: two of them are a better word than two letters.
+        // Hangul is not decomposed, since two syllables are a better search term than two letters.
         if isHangul(character) { return (.unspaced, Array(String(scalar).utf8)) }
         var status = U_ZERO_ERROR
         var units = [UInt16](repeating: 0, count: 64)
         let length = larder_fold(Int32(character), &units, 64, &status)
         guard status.rawValue <= U_ZERO_ERROR.rawValue, (0...64).contains(length) else { return (.gap, []) }
         let scalars = Array(String(decoding: units[..<Int(length)], as: UTF16.self).unicodeScalars)
-        // A soft hyphen and the like.
+        // An ignorable character, such as a soft hyphen.
         guard let first = scalars.first else { return (.mark, []) }
         let kind: Kind =
             switch type(of: first.value) {
@@ -70,7 +74,7 @@ struct FoldedCharacters {
             }
         guard kind != .gap else { return (.gap, []) }
         var bytes: [UInt8] = []
-        // What folds to several words, as a telephone sign does, is one all the same.
+        // A character that folds to several words, such as the telephone sign, still counts as one.
         for scalar in scalars where !isAccent(scalar.value) && type(of: scalar.value) != .gap {
             bytes.append(utf8: scalar.value)
         }
@@ -78,7 +82,7 @@ struct FoldedCharacters {
     }
 
     private static func type(of character: UInt32) -> Kind {
-        // A tatweel only draws a word out.
+        // A tatweel only stretches a word.
         if character == 0x640 { return .mark }
         switch UCharCategory(rawValue: UInt32(larder_character_type(Int32(character)))) {
         case U_UPPERCASE_LETTER, U_LOWERCASE_LETTER, U_TITLECASE_LETTER, U_MODIFIER_LETTER, U_OTHER_LETTER,
@@ -89,7 +93,8 @@ struct FoldedCharacters {
         }
     }
 
-    /// Letters that Unicode does not take for others with an accent, and people do.
+    /// Letters that Unicode does not decompose to a base letter, although people treat them as variants of
+    /// it.
     private static let plainLetters: [UInt32: String] = [
         0x131: "i", 0x142: "l", 0x141: "l", 0xF8: "o", 0xD8: "o", 0x111: "d", 0x110: "d", 0xE6: "ae",
         0xC6: "ae",
@@ -98,7 +103,7 @@ struct FoldedCharacters {
 
     private static func isHangul(_ character: UInt32) -> Bool { (0xAC00...0xD7A3).contains(character) }
 
-    /// Han, Kana and the scripts of South East Asia.
+    /// Whether a character is from Han, Kana or a script of South East Asia.
     private static func isUnspaced(_ character: UInt32) -> Bool {
         switch character {
         case 0x0E00...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF, 0x3005...0x3007, 0x3021...0x3029,
@@ -111,8 +116,8 @@ struct FoldedCharacters {
         }
     }
 
-    /// Marks without which people write the same word: accents, and the points of Hebrew and Arabic. Those of
-    /// Indic scripts and of Kana are as good as letters.
+    /// Whether a mark may be omitted in writing: accents, and the points of Hebrew and Arabic. The marks of
+    /// Indic scripts and of Kana are as significant as letters.
     private static func isAccent(_ character: UInt32) -> Bool {
         switch character {
         case 0x0300...0x036F, 0x0483...0x0487, 0x0591...0x05BD, 0x05BF, 0x05C1...0x05C2, 0x05C4...0x05C5,

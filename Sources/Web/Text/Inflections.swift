@@ -1,13 +1,14 @@
-/// Other forms of an English word, by which whoever looks for one finds the other: numbers of nouns, and
-/// forms of verbs.
+/// Other inflected forms of an English word, so that a search finds them too: forms of nouns and verbs.
 ///
-/// Made for questions, by rules and without a dictionary: a form that nobody writes costs a look and finds
-/// nothing.
+/// They are made by rules, without a dictionary, and only for queries: a form that does not exist costs one
+/// lookup and finds nothing.
 package enum Inflections {
     private static let shortestWord = 3
     private static let longestWord = 24
 
-    /// - Parameter word: folded.
+    /// Returns the other forms of a word; none for words with other letters than a to z.
+    ///
+    /// - Parameter word: the folded word (`FoldedCharacters`).
     package static func of(_ word: Span<UInt8>) -> [[UInt8]] {
         guard (shortestWord...longestWord).contains(word.count) else { return [] }
         var bytes: [UInt8] = []
@@ -19,10 +20,10 @@ package enum Inflections {
         return forms(of: stem(bytes)).filter { $0 != own }
     }
 
-    /// What all forms begin with, and what was cut off.
+    /// The beginning that all forms share, and the class of their endings.
     private struct Stem {
         var bytes: [UInt8]
-        /// The word has an `e`, or a `y`, behind it.
+        /// The ending that was removed: `e`, `y`, none, or `?` if it is unknown whether there was an `e`.
         var ending: String
     }
 
@@ -45,7 +46,8 @@ package enum Inflections {
         return Stem(bytes: word, ending: "")
     }
 
-    /// Of `stopp` the `stop`; of what may have lost an `e`, such as `pars`, both are possible.
+    /// Removes a doubled consonant: `stopp` becomes `stop`. Other stems, such as `pars`, may have lost an
+    /// `e`.
     private static func undoubled(_ bytes: [UInt8]) -> Stem {
         if bytes.count >= 4, bytes[bytes.count - 1] == bytes[bytes.count - 2],
             !isVowel(bytes[bytes.count - 1]),
@@ -69,7 +71,7 @@ package enum Inflections {
                 ? ["", "es", "ed", "ing"] : ["", "s", "ed", "ing"]
         }
         var forms = endings.map { stem.bytes + Array($0.utf8) }
-        // Short words double their last letter: running.
+        // Short words double their last letter, as in "running".
         if stem.ending.isEmpty, (3...5).contains(stem.bytes.count), let last = stem.bytes.last,
             !isVowel(last),
             !"wxyshk".utf8.contains(last), let before = stem.bytes.dropLast().last, isVowel(before)

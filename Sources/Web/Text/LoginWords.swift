@@ -1,4 +1,4 @@
-/// Words and forms by which a page or an address shows that it asks the user to log in.
+/// Words and forms by which a page or a URL shows that it asks the user to log in.
 package enum LoginWords {
     private static let phrases = [
         "log in", "login", "log-in", "logon", "sign in", "signin", "sign-in", "sign on", "authentication",
@@ -8,7 +8,8 @@ package enum LoginWords {
         "zaloguj", "přihlášení", "вход", "войти", "giriş yap", "登录", "登入", "ログイン", "로그인",
     ].map { Array($0.utf8) }
 
-    /// Parts of a path, without an ending, or the first part of a host's name.
+    /// Names that indicate a login as a part of a path, without file extension, or as the first label of a
+    /// host.
     private static let names: Set<String> = [
         "login", "log-in", "log_in", "logon", "signin", "sign-in", "sign_in", "sign-on", "auth",
         "authenticate",
@@ -19,11 +20,13 @@ package enum LoginWords {
 
     private static let longestTitle = 512
 
+    /// Whether a title contains a phrase for logging in.
     package static func areSaid(in title: String) -> Bool {
         let bytes = title.utf8.prefix(longestTitle).map(\.lowercasedASCII)
         return phrases.contains { isFound($0, in: bytes) }
     }
 
+    /// Whether the path or the host of a URL contains a name for a login.
     package static func areSaid(by url: WebURL) -> Bool {
         let parts = url.path.utf8.split(separator: UInt8(ascii: "/")).map { part in
             HTTPGrammar.lowercased(part.prefix { $0 != UInt8(ascii: ".") })
@@ -32,19 +35,19 @@ package enum LoginWords {
         return names.contains(label) || parts.contains { names.contains($0) }
     }
 
-    /// Whether there is a field for a password in the page.
+    /// Whether a page has an input field for a password.
     package static func isAsked(in page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in
             hasTag("input", in: page) { tag in isFound(Array("password".utf8), in: tag) }
         }
     }
 
-    /// Whether there is a field for anything.
+    /// Whether a page has any input field.
     package static func hasField(_ page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in hasTag("input", in: page) { _ in true } }
     }
 
-    /// Whether the page is nothing but a form to be sent: it has one, and no script.
+    /// Whether a page only submits a form: it has one with the method POST, and no script.
     package static func isForm(_ page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in
             hasTag("form", in: page) { tag in isFound(Array("post".utf8), in: tag) }
@@ -52,7 +55,7 @@ package enum LoginWords {
         }
     }
 
-    /// Whether a form of the page is sent to where logins are.
+    /// Whether a form of the page is submitted to a URL for logins.
     package static func areSentTo(by page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in
             hasTag("form", in: page) { tag in forms.contains { isFound($0, in: tag) } }
@@ -64,7 +67,8 @@ package enum LoginWords {
     ]
     .map { Array($0.utf8) }
 
-    /// Whether it is so of some tag; the tag's bytes are given in lower case, without its name.
+    /// Whether any tag with this name meets a condition, which gets the bytes of the tag after its name in
+    /// lower case.
     private static func hasTag(
         _ name: String, in page: UnsafeBufferPointer<UInt8>, isSo: ([UInt8]) -> Bool
     ) -> Bool {

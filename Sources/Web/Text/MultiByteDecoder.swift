@@ -1,9 +1,11 @@
-/// GBK, gb18030, Big5, Shift_JIS and EUC-KR: by iconv between what is malformed.
+/// A decoder for GBK, gb18030, Big5, Shift_JIS and EUC-KR. It uses iconv for valid input and replaces
+/// malformed bytes by the rules of the standard.
 struct MultiByteDecoder: ~Copyable {
     private let encoding: TextEncoding
     private var converter: TextConverter?
 
-    /// Whether the bytes are known to be whole characters, so that two of them stand and fall together.
+    /// Whether the input consists of complete characters, so that an unknown pair of bytes is replaced as
+    /// one.
     private let isWhole: Bool
 
     init(_ encoding: TextEncoding, isWhole: Bool = false) {
@@ -28,19 +30,19 @@ struct MultiByteDecoder: ~Copyable {
         }
     }
 
-    /// Whether `bytes` could have become one character, had there been more of them.
+    /// Whether `bytes` are the beginning of a character that is cut off.
     private func isBeginning(_ bytes: Span<UInt8>) -> Bool {
         guard bytes.count > 1 else { return true }
         guard encoding == .gbk || encoding == .gb18030, bytes[1].isASCIIDigit else { return false }
         return bytes.count == 2 || bytes.count == 3 && (0x81...0xFE).contains(bytes[2])
     }
 
-    /// Appends what the standard has for bytes that iconv does not know, and gives their number.
+    /// Appends the standard's replacement for bytes that iconv does not know, and returns their number.
     private func replace(_ bytes: Span<UInt8>, at position: Int, _ output: inout [UInt8]) -> Int {
         let lead = bytes[position]
         switch (encoding, lead) {
         case (_, ..<0x80):
-            // Only where the system has no such conversion.
+            // Reached only if the system lacks the conversion.
             output.append(lead)
             return 1
         case (.gbk, 0x80), (.gb18030, 0x80):
@@ -54,8 +56,8 @@ struct MultiByteDecoder: ~Copyable {
             return 1
         default:
             output += [UInt8].replacementCharacter
-            // An ASCII byte is never lost to a lead byte before it: a quote or an angle bracket may hang on
-            // it.
+            // Keeps an ASCII byte after an invalid lead byte, since it may be a quote or an angle bracket of
+            // the markup.
             return position + 1 < bytes.count && (isWhole || bytes[position + 1] >= 0x80) ? 2 : 1
         }
     }
@@ -63,7 +65,7 @@ struct MultiByteDecoder: ~Copyable {
 
 // MARK: - MultiByteEncoder
 
-/// Encodes one scalar after another in an East Asian encoding.
+/// An encoder for East Asian encodings, one scalar at a time.
 struct MultiByteEncoder: ~Copyable {
     private let encoding: TextEncoding
     private var converter: TextConverter?
@@ -73,7 +75,7 @@ struct MultiByteEncoder: ~Copyable {
         converter = encoding.iconvName.flatMap { TextConverter(to: $0, from: "UTF-8") }
     }
 
-    /// Appends the bytes of a scalar beyond ASCII; false when it has none.
+    /// Appends the bytes of a scalar outside ASCII. Returns false if it has none.
     mutating func append(_ scalar: Unicode.Scalar, to output: inout [UInt8]) -> Bool {
         var scalar = scalar
         switch (encoding, scalar.value) {
@@ -105,7 +107,7 @@ struct MultiByteEncoder: ~Copyable {
         return true
     }
 
-    /// iconv knows more than the standard's encoders write.
+    /// Whether the standard's encoder writes these bytes. iconv knows more characters.
     private func isAllowed(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let lead = bytes.first else { return false }
         switch encoding {
@@ -120,9 +122,9 @@ struct MultiByteEncoder: ~Copyable {
 
 // MARK: - JISDecoder
 
-/// EUC-JP and ISO-2022-JP. Both write JIS X 0208 as row and cell, with the rows that NEC added; glibc has
-/// other characters there in its EUC-JP, but the standard's in its Shift_JIS, so that is what the pairs
-/// become on the way.
+/// A decoder for EUC-JP and ISO-2022-JP. Both encode JIS X 0208, with the rows that NEC added, as row and
+/// cell. These pairs are converted to Shift_JIS first, in which glibc has the characters of the standard; in
+/// its EUC-JP, it does not.
 struct JISDecoder: ~Copyable {
     private var output: [UInt8] = []
     private var shiftJIS: [UInt8] = []
@@ -167,7 +169,7 @@ struct JISDecoder: ~Copyable {
 
     private mutating func appendHalfwidthKatakana(_ byte: UInt8) { shiftJIS.append(byte | 0x80) }
 
-    /// `row` and `cell` count from 0x21.
+    /// Appends a character of JIS X 0208. `row` and `cell` start at 0x21.
     private mutating func appendPair(_ row: UInt8, _ cell: UInt8) {
         let (row, cell) = (row - 0x21, cell - 0x21)
         let lead = row / 2 + (row < 62 ? 0x81 : 0xC1)
@@ -211,7 +213,8 @@ extension JISDecoder {
         }
     }
 
-    /// JIS X 0212, behind 0x8F. Gives how many of the bytes behind the first two it took.
+    /// Reads a character of JIS X 0212, which follows 0x8F. Returns the number of bytes after the first two
+    /// that it consumed.
     private mutating func readSupplement(_ row: UInt8, _ cell: UInt8) -> Int {
         guard Self.highPart.contains(cell) else {
             appendMalformed()
@@ -219,7 +222,7 @@ extension JISDecoder {
         }
         if supplement == nil { supplement = TextConverter(to: "UTF-32BE", from: "EUC-JP-MS") }
         let scalar = supplement?.scalar(of: [0x8F, row, cell]) ?? 0xFFFD
-        // Where the standard has none, glibc has private ones.
+        // glibc has private-use characters where the standard has none.
         append(scalar: (0xE000...0xF8FF).contains(scalar) ? 0xFFFD : scalar)
         return 1
     }
@@ -275,10 +278,11 @@ extension JISDecoder {
 
 /// ISO-2022-JP, in which escape sequences switch between ASCII, JIS X 0201 and JIS X 0208.
 enum ISO2022JP {
+    /// The character set that an escape sequence selects.
     enum Mode {
         case ascii, roman, katakana, doubleByte
 
-        /// The mode to which an escape sequence at `start` switches; nil where none stands.
+        /// The mode that an escape sequence at `start` selects; nil if there is none.
         init?(escapedIn bytes: Span<UInt8>, at start: Int) {
             guard bytes[start] == escape, start + escapeByteCount <= bytes.count else { return nil }
             switch (bytes[start + 1], bytes[start + 2]) {
@@ -295,11 +299,12 @@ enum ISO2022JP {
     static let escape: UInt8 = 0x1B
     static let escapeByteCount = 3
 
-    /// What stands for itself where single bytes are read.
+    /// Whether a byte stands for itself in a single-byte mode.
     static func isPlain(_ byte: UInt8) -> Bool {
         byte < 0x80 && byte != 0x0E && byte != 0x0F && byte != escape
     }
 
+    /// An encoder for ISO-2022-JP, which switches between the modes.
     struct Encoder: ~Copyable {
         private let unencodable: TextEncoding.Unencodable
         private var pairs = MultiByteEncoder(.eucJP)
@@ -321,7 +326,7 @@ enum ISO2022JP {
         private mutating func append(_ scalar: Unicode.Scalar) {
             switch scalar.value {
             case 0x0E, 0x0F, UInt32(escape):
-                // These would be read as a switch.
+                // These bytes would be decoded as escapes.
                 enter(.ascii)
                 unencodable.append("\u{FFFD}", to: &output)
             case 0xA5:

@@ -1,16 +1,16 @@
-/// What a mistyped word probably meant.
+/// Suggests corrections for mistyped words.
 package enum Spelling {
-    /// Nil when nothing is close.
+    /// Returns the candidate with the smallest edit distance; nil if none is close.
     package static func closest(to word: String, among candidates: [String]) -> String? {
         let bytes = Array(word.utf8)
-        // Longer ones are no slip of the finger, and would take time by the square.
+        // Longer texts are not typing errors, and the time is quadratic.
         guard bytes.count <= 64 else { return nil }
         let distances = candidates.map { (distance: distance(bytes, Array($0.utf8)), text: $0) }
         guard let best = distances.min(by: { $0.distance < $1.distance }) else { return nil }
         return best.distance <= max(1, bytes.count / 4) ? best.text : nil
     }
 
-    /// How many bytes must be put in, left out, changed, or swapped with the next one.
+    /// The edit distance in bytes, where swapping two adjacent bytes counts as one edit.
     private static func distance(_ first: [UInt8], _ second: [UInt8]) -> Int {
         var beforePrevious: [Int] = []
         var previous = Array(0...second.count)

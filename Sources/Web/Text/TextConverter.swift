@@ -1,28 +1,29 @@
 import Glibc
 import Synchronization
 
-/// One direction of iconv.
+/// A conversion from one encoding to another by iconv.
 struct TextConverter: ~Copyable {
+    /// The reason why a conversion stopped.
     enum Stop {
         case end
-        /// The bytes at the place reached are no character.
+        /// The bytes at the current position are not a valid character.
         case malformed
-        /// The input ends within a character.
+        /// The input ends in the middle of a character.
         case incomplete
     }
 
     private let handle: iconv_t
 
-    /// nil when this system has no such conversion.
+    /// Returns nil if the system lacks this conversion.
     init?(to target: String, from source: String) {
-        // iconv_open tells failure by (iconv_t)-1.
+        // iconv_open returns (iconv_t)-1 for errors.
         guard let handle = iconv_open(target, source), handle != iconv_t(bitPattern: -1) else { return nil }
         self.handle = handle
     }
 
     deinit { iconv_close(handle) }
 
-    /// Converts from `position` on until the end or a stop, and moves `position` to there.
+    /// Converts from `position` to the end or to an error, and moves `position` there.
     mutating func convert(_ input: Span<UInt8>, from position: inout Int, to output: inout [UInt8]) -> Stop {
         while true {
             let room = min(max(2 * (input.count - position), 32), 1 << 16)
@@ -57,7 +58,7 @@ struct TextConverter: ~Copyable {
         }
     }
 
-    /// The one scalar that `bytes` stand for, when the target is UTF-32BE.
+    /// The scalar that `bytes` encode; nil if they are not exactly one. The target must be UTF-32BE.
     mutating func scalar(of bytes: [UInt8]) -> UInt32? {
         var position = 0
         var units: [UInt8] = []
@@ -66,11 +67,10 @@ struct TextConverter: ~Copyable {
     }
 }
 
-/// What the bytes from 0x80 on stand for in an encoding of one byte a character.
+/// The scalars of the bytes from 0x80 on in a single-byte encoding.
 ///
-/// The tables are asked of iconv byte by byte, since over whole texts glibc composes the Hebrew and
-/// Vietnamese ones, which the standard does not; and where the standard's table is another than glibc's, it
-/// is put right.
+/// The table is read from iconv byte by byte: for whole texts, glibc composes Hebrew and Vietnamese
+/// characters, which the standard does not. Entries in which glibc differs from the standard are corrected.
 struct SingleByteTable: Sendable {
     private var scalars: [UInt32]
 
@@ -94,7 +94,7 @@ struct SingleByteTable: Sendable {
         var converter = encoding.iconvName.flatMap { TextConverter(to: "UTF-32BE", from: $0) }
         scalars = (UInt8(0x80)...0xFF).map { byte in
             if let scalar = converter?.scalar(of: [byte]) { return scalar }
-            // The windows encodings of the standard map what is left of the C1 range to itself.
+            // The standard's windows encodings map the unassigned bytes of the C1 range to themselves.
             return byte < 0xA0 ? UInt32(byte) : Self.unassigned
         }
         for (byte, scalar) in encoding.iconvDifferences { scalars[Int(byte) - 0x80] = scalar }
@@ -114,7 +114,7 @@ struct SingleByteTable: Sendable {
         return output
     }
 
-    /// Appends the byte of a scalar beyond ASCII; false when there is none.
+    /// Appends the byte of a scalar outside ASCII. Returns false if it has none.
     func append(_ scalar: Unicode.Scalar, to output: inout [UInt8]) -> Bool {
         guard scalar.value != Self.unassigned, let index = scalars.firstIndex(of: scalar.value) else {
             return false
@@ -125,7 +125,7 @@ struct SingleByteTable: Sendable {
 }
 
 extension TextEncoding {
-    /// Bytes for which glibc has another character than the standard.
+    /// The bytes that glibc maps to another character than the standard.
     fileprivate var iconvDifferences: [(byte: UInt8, scalar: UInt32)] {
         switch self {
         case .koi8u: [(0xAE, 0x045E), (0xBE, 0x040E)]

@@ -1,6 +1,6 @@
 extension TextEncoding {
-    /// The encoding of a label as documents and headers write it: in any case, with ASCII whitespace around
-    /// it.
+    /// The encoding for a label in a document or header field, in any case and with ASCII whitespace around
+    /// it; nil if it is unknown.
     package init?(label: String) {
         self.init(label: label.utf8.span)
     }
@@ -17,10 +17,10 @@ extension TextEncoding {
         self = encoding
     }
 
-    /// The name of the Encoding Standard.
+    /// The name in the Encoding Standard.
     package var name: String { Self.names[Int(rawValue)] }
 
-    /// What glibc calls the table that the standard's is, or is nearest to; nil where none is needed.
+    /// glibc's name for the same encoding or the most similar one; nil if iconv is not used.
     var iconvName: String? {
         switch self {
         case .utf8, .utf16le, .utf16be, .replacement, .userDefined, .iso2022JP: nil
@@ -56,7 +56,7 @@ extension TextEncoding {
         return table
     }()
 
-    /// The table of the Encoding Standard, section 4.2.
+    /// The name and labels from the table of the Encoding Standard, section 4.2.
     private var namesAndLabels: (name: String, labels: String) {
         switch self {
         case .utf8: ("UTF-8", "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8")

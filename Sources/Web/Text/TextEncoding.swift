@@ -1,5 +1,4 @@
-/// A character encoding of the Encoding Standard. The raw value never changes its meaning, so it may be
-/// stored.
+/// A character encoding of the Encoding Standard. Raw values are stored, so they must never change.
 package enum TextEncoding: UInt8, CaseIterable, Hashable, Sendable {
     case utf8 = 0
     case utf16le, utf16be
@@ -16,8 +15,8 @@ package enum TextEncoding: UInt8, CaseIterable, Hashable, Sendable {
     case eucKR
     case replacement, userDefined
 
-    /// Whether bytes below 0x80 are ASCII wherever they stand between characters, so that a scanner of ASCII
-    /// delimiters may read the bytes as they are.
+    /// Whether bytes below 0x80 between characters are always ASCII, so that a scanner for ASCII delimiters
+    /// can read the bytes without decoding them.
     package var isASCIICompatible: Bool {
         switch self {
         case .utf16le, .utf16be, .iso2022JP, .replacement: false
@@ -25,7 +24,7 @@ package enum TextEncoding: UInt8, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The encoding in which a document of this encoding writes queries and forms.
+    /// The encoding for queries and forms of a document in this encoding.
     package var outputEncoding: TextEncoding {
         switch self {
         case .utf16le, .utf16be, .replacement: .utf8
@@ -33,7 +32,7 @@ package enum TextEncoding: UInt8, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The encoding that a byte order mark at the beginning tells, and the mark's length.
+    /// The encoding that a byte order mark indicates, and the length of the mark.
     package static func byteOrderMark(of bytes: Span<UInt8>) -> (encoding: TextEncoding, byteCount: Int)? {
         guard bytes.count >= 2 else { return nil }
         switch (bytes[0], bytes[1]) {
@@ -46,8 +45,8 @@ package enum TextEncoding: UInt8, CaseIterable, Hashable, Sendable {
 }
 
 extension TextEncoding {
-    /// The text as well-formed UTF-8, without the encoding's own byte order mark. What is malformed becomes
-    /// U+FFFD; decoding never fails.
+    /// Decodes bytes to well-formed UTF-8 and removes a byte order mark of this encoding. Never fails:
+    /// malformed bytes become U+FFFD.
     package func decode(_ bytes: Span<UInt8>) -> [UInt8] {
         var text = bytes
         if let mark = Self.byteOrderMark(of: bytes), mark.encoding == self {
@@ -84,7 +83,7 @@ extension TextEncoding {
 extension [UInt8] {
     static let replacementCharacter: [UInt8] = [0xEF, 0xBF, 0xBD]
 
-    /// Appends one scalar value; U+FFFD for what is none.
+    /// Appends a scalar value; U+FFFD if the value is invalid.
     mutating func append(utf8 value: UInt32) {
         let scalar = Unicode.Scalar(value) ?? "\u{FFFD}"
         for unit in UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter { append(unit) }
@@ -92,16 +91,15 @@ extension [UInt8] {
 }
 
 extension TextEncoding {
-    /// What stands for a character that an encoding does not have.
+    /// The replacement for characters that an encoding lacks.
     package enum Unencodable: Sendable {
-        /// `&#8224;`, as in a form's values.
+        /// A character reference such as `&#8224;`, as in the values of forms.
         case characterReference
-        /// `%26%238224%3B`, as in the query of a URL.
+        /// A percent-encoded reference such as `%26%238224%3B`, as in the queries of URLs.
         case percentEncodedReference
     }
 
-    /// The text, which is UTF-8, in the encoding's bytes. UTF-16 and replacement have no encoder: it stays
-    /// UTF-8.
+    /// Encodes a UTF-8 text. UTF-16 and `replacement` have no encoder; the text stays UTF-8.
     package func encode(_ utf8: Span<UInt8>, unencodable: Unencodable = .characterReference) -> [UInt8] {
         switch outputEncoding {
         case .utf8:
@@ -151,7 +149,7 @@ extension Span<UInt8> {
         return bits < 0x80
     }
 
-    /// Hands over each scalar of UTF-8, U+FFFD for what is malformed.
+    /// Calls a closure with each scalar of the UTF-8 text; with U+FFFD for malformed bytes.
     func forEachScalar(_ body: (Unicode.Scalar) -> Void) {
         withUnsafeBufferPointer { bytes in
             for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars { body(scalar) }

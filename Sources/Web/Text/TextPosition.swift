@@ -1,4 +1,4 @@
-/// A place in a text as an editor names it: both counts start at 1, and a column is one Unicode scalar.
+/// A position in a text as in editors: line and column start at 1, and a column is one Unicode scalar.
 package struct TextPosition: Sendable, Hashable, CustomStringConvertible {
     package var line: Int
     package var column: Int
@@ -8,8 +8,8 @@ package struct TextPosition: Sendable, Hashable, CustomStringConvertible {
         self.column = column
     }
 
-    /// Finds the place of a byte in a UTF-8 text. Lines end with LF, CRLF or CR; a byte order mark takes no
-    /// column. An offset outside the text counts as the nearest end. Takes time linear in the offset.
+    /// Finds the position of a byte in a UTF-8 text. Lines end with LF, CRLF or CR; a byte order mark takes
+    /// no column. An offset outside the text counts as the nearest end. Takes time linear in the offset.
     package init(of offset: Int, in source: Span<UInt8>) {
         let end = max(0, min(offset, source.count))
         var line = 1

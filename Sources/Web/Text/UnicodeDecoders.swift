@@ -1,6 +1,6 @@
 extension TextEncoding {
-    /// The bytes with each maximal part of a malformed sequence replaced by U+FFFD, as the standard's decoder
-    /// does.
+    /// The bytes with each maximal part of a malformed sequence replaced by U+FFFD, as in the standard's
+    /// decoder.
     package static func repairedUTF8(_ bytes: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)
@@ -20,14 +20,15 @@ extension TextEncoding {
     }
 }
 
-/// One character of UTF-8, or the longest beginning of one.
+/// The length of UTF-8 sequences.
 enum UTF8Sequence {
-    /// How many bytes from `start` on belong together, and whether they are a character.
+    /// The number of bytes at `start` that form a character or the longest possible beginning of one, and
+    /// whether they are a complete character.
     @inline(__always)
     static func measure(_ bytes: Span<UInt8>, at start: Int) -> (length: Int, isWellFormed: Bool) {
         let lead = bytes[start]
         if lead < 0x80 { return (1, true) }
-        // The second byte's range leaves out overlong forms, surrogates and what is past U+10FFFF.
+        // The range of the second byte excludes overlong forms, surrogates and values above U+10FFFF.
         let (length, second): (Int, ClosedRange<UInt8>)
         switch lead {
         case 0xC2...0xDF: (length, second) = (2, 0x80...0xBF)
@@ -49,7 +50,7 @@ enum UTF8Sequence {
     }
 }
 
-/// UTF-16 in either byte order.
+/// A decoder for UTF-16 in either byte order.
 enum UTF16Decoder {
     static func decode(_ bytes: Span<UInt8>, isBigEndian: Bool) -> [UInt8] {
         var output: [UInt8] = []
@@ -66,7 +67,7 @@ enum UTF16Decoder {
                     continue
                 }
             }
-            // A surrogate without its other half is no scalar value.
+            // An unpaired surrogate is not a scalar value, so it becomes U+FFFD.
             output.append(utf8: unit)
         }
         if index < bytes.count { output += [UInt8].replacementCharacter }

@@ -1,11 +1,12 @@
 import CICU
 
-/// Where ICU's dictionaries end words. For questions alone: what stands around a word changes where they cut.
+/// The word breaks of ICU's dictionaries. Use them only for queries: the breaks of a word depend on the text
+/// around it, so they are not stable enough for an index.
 package enum WordBreaks {
-    /// What is longer is not cut.
+    /// The maximum length in UTF-16 units. Longer texts count as one word.
     private static let longestText = 1024
 
-    /// The words of a text, without what stands between them. All of it as one where ICU has no data.
+    /// The words of a text, without spaces and punctuation. The whole text is one word if ICU lacks its data.
     package static func words(of text: String) -> [String] {
         let units = Array(text.utf16)
         guard !units.isEmpty, units.count <= longestText else { return [text] }
@@ -18,7 +19,7 @@ package enum WordBreaks {
             var words: [String] = []
             var start = 0
             while case let end = Int(larder_words_next(breaks)), end > start, end <= units.count {
-                // Below 100 it is space or punctuation.
+                // A status below 100 means spaces or punctuation.
                 if larder_words_status(breaks) >= 100 {
                     words.append(String(decoding: units[start..<end], as: UTF16.self))
                 }

@@ -1,22 +1,23 @@
-/// Cuts a text into the words by which it is found, the same way when it is written down and when it is asked
-/// for.
+/// Splits text into words for searching, in the same way for the index and for queries. It must be used by
+/// one thread.
 ///
-/// A word is a run of letters and digits, folded (`FoldedCharacters`). Of an identifier such as
-/// `XMLHttpRequest` the parts are words too, in the same place. Where a script sets no spaces, each two
-/// neighbouring characters are a word: where a dictionary would cut depends on what stands around, so that a
-/// question would be cut otherwise than the text that has it. One that belongs to one thread.
+/// A word is a run of letters and digits, folded (`FoldedCharacters`). The parts of an identifier such as
+/// `XMLHttpRequest` are indexed as words too, at the same position. In scripts without spaces, every two
+/// adjacent characters are a word: the breaks of a dictionary depend on the context, so a query could be
+/// split differently than the text.
 package final class WordCutter {
-    /// Goes up when the same text is cut otherwise: what was cut before is of no use then.
+    /// Increases when the same text is split differently. An index of another version cannot be used.
     package static let version = 1
 
+    /// The use of the words.
     package enum Purpose: Sendable {
-        /// The text is kept to be found.
+        /// The text is indexed.
         case index
-        /// The text is asked for: no word stands in for another.
+        /// The text is a query. It gets no additional words for parts of an identifier.
         case question
     }
 
-    /// So many bytes of a word count.
+    /// The maximum length of a word in bytes. The rest of a longer word is ignored.
     private static let longestWord = 64
     private static let mostParts = 8
 
@@ -27,11 +28,11 @@ package final class WordCutter {
 
     package init() {}
 
-    /// Hands over each word with its place in the text, which is UTF-8; what is malformed stands between
-    /// words.
+    /// Passes each word with its range in the text to `take`. The text should be UTF-8; malformed bytes
+    /// separate words.
     ///
-    /// - Parameter take: Its last argument says that the word stands at the same place as the one before it.
-    ///   False ends it.
+    /// - Parameter take: Its last argument tells whether the word is at the same position as the one before
+    ///   it. It returns false to stop.
     package func cut(
         _ text: Span<UInt8>, for purpose: Purpose, _ take: (Span<UInt8>, Range<Int>, Bool) -> Bool
     ) {
@@ -70,7 +71,7 @@ package final class WordCutter {
         let start = index
         word.removeAll(keepingCapacity: true)
         parts.removeAll(keepingCapacity: true)
-        // Of the last character and the one before it.
+        // The case of the last character and of the one before it.
         var (isUpper, wasUpper, isLower) = (false, false, false)
         loop: while index < text.count {
             let byte = text[index]
@@ -78,7 +79,7 @@ package final class WordCutter {
                 guard byte.isWordLetter else { break }
                 let isCapital = byte &- 0x41 < 26
                 if isCapital, isLower { parts.append(word.count) }
-                // The last capital of several begins the next part: XMLHttp.
+                // The last capital of several begins the next part, as in XMLHttp.
                 if !isCapital, byte >= 0x61, isUpper, wasUpper { parts.append(word.count - 1) }
                 (wasUpper, isUpper, isLower) = (isUpper, isCapital, byte >= 0x61)
                 if word.count < Self.longestWord { word.append(isCapital ? byte | 0x20 : byte) }
@@ -116,7 +117,8 @@ package final class WordCutter {
         return true
     }
 
-    /// Takes in what makes C++ or C# of a letter, and gives the letter; nil where nothing does.
+    /// Appends the sign to the letter of C++ or C#, and returns the letter alone; nil if there is no such
+    /// sign.
     private func takeSign(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> [UInt8]? {
         let rest = text.count - index
         let isDouble = rest >= 2 && text[index] == UInt8(ascii: "+") && text[index + 1] == UInt8(ascii: "+")
@@ -134,7 +136,7 @@ package final class WordCutter {
 
     // MARK: - Runs without spaces
 
-    /// A character with the marks that go with it has no more bytes than this.
+    /// The maximum length in bytes of a character with its marks.
     private static let longestCharacter = 32
 
     private func takeRun(
@@ -152,14 +154,15 @@ package final class WordCutter {
             swap(&previous, &word)
             start = next
         }
-        // The last one alone is where a single character is looked for.
+        // A query has the last character alone only if it is a single character. The index has it to find
+        // such queries.
         guard purpose == .index || isAlone, !previous.isEmpty else { return true }
         let last = previous
         return take(last.span, start..<index, false)
     }
 
-    /// The next character of a run in `word`, with its marks. Gives where it begins; nil at the end of the
-    /// run.
+    /// Reads the next character of a run, with its marks, into `word`. Returns its offset; nil at the end of
+    /// the run.
     private func takeCharacter(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> Int? {
         let start = index
         word.removeAll(keepingCapacity: true)
@@ -175,7 +178,8 @@ package final class WordCutter {
         return index > start ? start : nil
     }
 
-    /// The character at a place and how many bytes it has; U+FFFD for what is malformed, a byte at a time.
+    /// Decodes the character at an offset. Returns it with its length in bytes; U+FFFD and 1 for a malformed
+    /// byte.
     private static func character(_ text: UnsafeBufferPointer<UInt8>, at index: Int) -> (UInt32, Int) {
         let lead = text[index]
         let (count, least): (Int, UInt32) =
@@ -200,7 +204,7 @@ package final class WordCutter {
 }
 
 extension WordCutter {
-    /// The words of a question, or of a piece of one.
+    /// The words of a query, or of a part of one.
     package func words(of text: String) -> [String] {
         var words: [String] = []
         var text = text
@@ -215,7 +219,7 @@ extension WordCutter {
 }
 
 extension UInt8 {
-    /// A letter or a digit of ASCII.
+    /// Whether the byte is an ASCII letter or digit.
     @inline(__always)
     fileprivate var isWordLetter: Bool {
         self &- 0x30 < 10 || (self | 0x20) &- 0x61 < 26

@@ -1,6 +1,6 @@
 /// The host parser of the standard, section 3.5.
 enum HostParser {
-    /// Appends the host's serialisation; false when the standard calls it a failure.
+    /// Appends the serialized host. Returns false if the standard defines a failure.
     static func append(_ host: Span<UInt8>, isSpecial: Bool, to output: inout [UInt8]) -> Bool {
         if host[0] == UInt8(ascii: "[") {
             guard host[host.count - 1] == UInt8(ascii: "]"),
@@ -27,7 +27,7 @@ enum HostParser {
         }
     }
 
-    /// What a domain in its ASCII form stands for.
+    /// The result of parsing a domain in its ASCII form: a name, an IPv4 address or a failure.
     private enum Meaning {
         case name
         case address(IPv4Address)
@@ -52,7 +52,8 @@ enum HostParser {
         return true
     }
 
-    /// Domain to ASCII. A name that is ASCII already is put into lower case and not looked into.
+    /// Appends the ASCII form of a domain. A domain that is already ASCII is only put in lower case; its
+    /// Punycode is not validated.
     private static func appendDomain(_ host: Span<UInt8>, to output: inout [UInt8]) -> Bool {
         if host.indices.contains(where: { host[$0] == UInt8(ascii: "%") }) {
             return appendDecodedDomain([UInt8](percentDecoding: host).span, to: &output)
@@ -71,11 +72,11 @@ enum HostParser {
 
 // MARK: - IPv4Address
 
-/// An IPv4 address, read as leniently as browsers do: one to four numbers in octal, decimal or hexadecimal.
+/// An IPv4 address, parsed as leniently as in browsers: one to four numbers in octal, decimal or hexadecimal.
 struct IPv4Address {
     private var value: UInt32
 
-    /// Whether the last label of a domain is a number, so that it is an address or nothing.
+    /// Whether the last label of a domain is a number, so that it must be a valid IPv4 address.
     static func isNamed(by domain: Span<UInt8>) -> Bool {
         var end = domain.count
         if end > 0, domain[end - 1] == UInt8(ascii: ".") { end -= 1 }
@@ -99,7 +100,7 @@ struct IPv4Address {
             partCount += 1
             guard partCount <= 4 else { return nil }
             if dot == end {
-                // The last number fills all the bytes that the others leave.
+                // The last number fills all remaining bytes.
                 let bits = UInt64(8 * (5 - partCount))
                 guard part >> bits == 0 else { return nil }
                 self.value = UInt32(value << bits | part)
@@ -118,7 +119,7 @@ struct IPv4Address {
         }
     }
 
-    /// What is too large for any address stays too large, and does not overflow.
+    /// Parses a number in octal, decimal or hexadecimal, at most 2^40, which is too large for any address.
     private static func number(_ text: Span<UInt8>) -> UInt64? {
         guard !text.isEmpty else { return nil }
         var radix: UInt64 = 10
@@ -139,7 +140,7 @@ struct IPv4Address {
 
 // MARK: - IPv6Address
 
-/// An IPv6 address: eight pieces of 16 bits.
+/// An IPv6 address with eight pieces of 16 bits.
 struct IPv6Address {
     private var pieces = InlineArray<8, UInt16>(repeating: 0)
 
@@ -149,7 +150,8 @@ struct IPv6Address {
         pieces = reader.pieces
     }
 
-    /// Appends it without brackets, in lower case, the longest run of two or more zeros as `::`.
+    /// Appends the address without brackets, in lower case, with the longest run of two or more zeros as
+    /// `::`.
     func append(to output: inout [UInt8]) {
         let zeros = longestZeros
         var index = 0
@@ -165,7 +167,7 @@ struct IPv6Address {
         }
     }
 
-    /// The first of the longest; empty when no run has two pieces.
+    /// The first of the longest runs of zeros; empty if none has two pieces.
     private var longestZeros: Range<Int> {
         var longest = 0..<0
         var start = 0
@@ -231,7 +233,7 @@ extension IPv6Address {
             return value
         }
 
-        /// Four decimal numbers without leading zeros fill two pieces and end the address.
+        /// Reads four decimal numbers without leading zeros, which fill two pieces and end the address.
         private mutating func readIPv4(_ text: Span<UInt8>) -> Bool {
             guard pieceIndex <= 6 else { return false }
             for part in 0..<4 {
@@ -254,7 +256,7 @@ extension IPv6Address {
             return position == text.count
         }
 
-        /// Moves what stands behind `::` to the end.
+        /// Moves the pieces after `::` to the end. Returns false if there are not enough pieces.
         private mutating func expand() -> Bool {
             guard let compression else { return pieceIndex == 8 }
             var target = 7

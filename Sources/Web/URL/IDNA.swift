@@ -2,17 +2,18 @@ import CICU
 
 /// UTS 46 processing of domains, by ICU.
 ///
-/// ICU promises that an instance may be used by several threads at once; it is never changed after `init`.
+/// `Sendable` because ICU documents that several threads may use an instance at once, and it is never changed
+/// after `init`.
 final class IDNA: @unchecked Sendable {
     static let shared = IDNA()
 
-    /// Punycode takes quadratic time, and no name of this length could ever be looked up.
+    /// Punycode takes quadratic time, and no domain of this length can be looked up.
     private static let maximumByteCount = 4096
 
-    /// One scalar may stand for eighteen (U+FDFA), each of which takes a few letters.
+    /// The maximum growth: one scalar can expand to 18 (U+FDFA), each of which takes a few letters.
     private static let growth = 32
 
-    /// nil when ICU cannot find its data; then no such domain is understood.
+    /// The ICU instance; nil if ICU does not find its data, so that all non-ASCII domains are rejected.
     private let handle: OpaquePointer?
 
     private init() {
@@ -26,7 +27,7 @@ final class IDNA: @unchecked Sendable {
         if let handle { larder_idna_close(handle) }
     }
 
-    /// Appends the ASCII form of a domain that is not ASCII; false when it has none.
+    /// Appends the ASCII form of a domain that is not ASCII. Returns false if it has none.
     func append(asciiFormOf domain: Span<UInt8>, to output: inout [UInt8]) -> Bool {
         guard let handle, domain.count <= Self.maximumByteCount else { return false }
         var errors: UInt32 = 0
@@ -44,15 +45,15 @@ final class IDNA: @unchecked Sendable {
         return true
     }
 
-    /// CheckHyphens and VerifyDnsLength are off in the standard.
+    /// Errors that the standard ignores, since it sets CheckHyphens and VerifyDnsLength to false.
     private static let tolerated = UInt32(
         UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LONG | UIDNA_ERROR_DOMAIN_NAME_TOO_LONG
             | UIDNA_ERROR_LEADING_HYPHEN | UIDNA_ERROR_TRAILING_HYPHEN | UIDNA_ERROR_HYPHEN_3_4)
 }
 
 extension IDNA {
-    /// What a scalar became in the UTS 46 of Unicode 15.1 and 16, which libraries of before still have
-    /// otherwise. Later libraries map the results to themselves.
+    /// The mapping of a scalar in the UTS 46 of Unicode 15.1 and 16, where it differs from older versions of
+    /// ICU. Newer versions map the results to themselves.
     enum Revision: Equatable {
         case mapped(UInt32)
         case ignored
@@ -60,10 +61,10 @@ extension IDNA {
         init?(of scalar: Unicode.Scalar) {
             switch scalar.value {
             case 0x1E9E:
-                // Capital sharp s is no longer "ss" but the small one.
+                // Capital sharp s now maps to the small one instead of "ss".
                 self = .mapped(0xDF)
             case 0x10A0...0x10C5, 0x10C7, 0x10CD:
-                // Georgian capitals of old, to their small letters.
+                // Old Georgian capital letters map to their small letters.
                 self = .mapped(scalar.value + 0x1C60)
             case 0x04C0: self = .mapped(0x04CF)
             case 0x2132: self = .mapped(0x214E)
@@ -82,8 +83,8 @@ extension IDNA {
         }
     }
 
-    /// The domain as Unicode 16 would have ICU see it; U+FFFD for what is malformed, which no domain may
-    /// have.
+    /// The domain after the mappings of Unicode 16. Malformed UTF-8 becomes U+FFFD, which no domain may
+    /// contain.
     private static func revised(_ domain: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(domain.count)

@@ -1,4 +1,4 @@
-/// A set of ASCII bytes, two words wide. Bytes from 0x80 on are in none.
+/// A set of ASCII bytes. Never contains bytes from 0x80 on.
 struct ByteSet: Sendable {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
@@ -28,8 +28,7 @@ struct ByteSet: Sendable {
     func union(_ members: StaticString) -> ByteSet { union(ByteSet(members)) }
 }
 
-/// The percent-encode sets of the URL standard, section 1.3. What lies beyond ASCII is encoded under each of
-/// them.
+/// The percent-encode sets of the URL standard, section 1.3. Bytes outside ASCII are always encoded.
 extension ByteSet {
     static let c0Control = ByteSet(0...0x1F).union("\u{7F}")
     static let fragment = c0Control.union(" \"<>`")
@@ -38,14 +37,14 @@ extension ByteSet {
     static let path = query.union("?^`{}")
     static let userinfo = path.union("/:;=@[\\]|")
 
-    /// What may not stand in the host of a URL whose scheme is not special.
+    /// The bytes that are forbidden in the host of a URL whose scheme is not special.
     static let forbiddenHost = ByteSet("\0\t\n\r #/:<>?@[\\]^|")
-    /// What may not stand in a domain once it is in its ASCII form.
+    /// The bytes that are forbidden in a domain in its ASCII form.
     static let forbiddenDomain = forbiddenHost.union(c0Control).union("%")
 }
 
 extension [UInt8] {
-    /// Appends `bytes`, those of `set` and those beyond ASCII as `%XX`.
+    /// Appends the bytes, with those in `set` and those outside ASCII as `%XX`.
     mutating func append(percentEncoding bytes: Span<UInt8>, _ set: ByteSet) {
         var copied = 0
         for index in bytes.indices {
@@ -68,9 +67,10 @@ extension [UInt8] {
         bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
     }
 
-    /// The bytes with every valid `%XX` replaced by the byte it stands for; other percent signs stay.
+    /// Decodes every valid `%XX` in the bytes. Other percent signs are unchanged.
     ///
-    /// - Parameter mark: in front of the two digits: `=` where a message has quoted them (RFC 2045, section 6.7).
+    /// - Parameter mark: the byte before the two digits: `=` for quoted-printable text (RFC 2045, section
+    ///   6.7).
     package init(percentDecoding bytes: Span<UInt8>, mark: UInt8 = UInt8(ascii: "%")) {
         self = []
         reserveCapacity(bytes.count)

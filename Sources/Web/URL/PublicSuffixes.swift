@@ -1,28 +1,31 @@
 import Glibc
 
-/// The domains under which the public can register names, from the Public Suffix List including its private part.
+/// The domains under which the public can register names, from the Public Suffix List including its private
+/// part.
 package struct PublicSuffixes: Sendable {
-    /// The list of the system. Without one, every top-level domain is a suffix, so that `co.uk` counts as a site.
+    /// The list of the system. Without one, every top-level domain is a suffix, so that `co.uk` counts as a
+    /// site.
     package static let system = PublicSuffixes(
         list: contents(of: "/usr/share/publicsuffix/public_suffix_list.dat").span)
 
+    /// The kind of a rule without a wildcard.
     private enum Rule {
         case suffix, exception
     }
 
-    /// By name in its ASCII form.
+    /// The rules by the ASCII form of their names.
     private var rules: [String: Rule] = [:]
     /// The names all of whose children are suffixes.
     private var wildcards: Set<String> = []
 
-    /// The list may be megabytes, but not more than this.
+    /// The maximum size that is read. The list has less than a megabyte.
     private static let maximumByteCount = 16 << 20
 
     /// Whether any rule was read.
     package var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
     package init(list: Span<UInt8>) {
-        // As many as the list has today.
+        // The number of rules in the current list.
         if list.count > 1 << 17 { rules.reserveCapacity(12_000) }
         var start = 0
         while start < list.count {
@@ -47,7 +50,7 @@ package struct PublicSuffixes: Sendable {
         return bytes
     }
 
-    /// A rule stands before the first whitespace of its line.
+    /// Adds the rule in a line, which ends at the first whitespace.
     private mutating func add(line: Span<UInt8>) {
         var end = 0
         while end < line.count, line[end] > 0x20 { end += 1 }
@@ -69,8 +72,8 @@ package struct PublicSuffixes: Sendable {
         return String(decoding: ascii, as: UTF8.self)
     }
 
-    /// Whether a name is its own ASCII form, as most are: it has only lower-case letters, so it is no IP address
-    /// either.
+    /// Whether a name is its own ASCII form, as most are. It has only lower-case letters, hyphens and dots,
+    /// so it is not an IP address either.
     private static func isPlain(_ rule: Span<UInt8>) -> Bool {
         var isLabelStart = true
         for index in rule.indices {
@@ -83,16 +86,15 @@ package struct PublicSuffixes: Sendable {
             guard (0x61...0x7A).contains(byte) || !isLabelStart && byte == UInt8(ascii: "-") else {
                 return false
             }
-            // Of names in Punycode it is to be proven.
+            // A label that begins with x may be Punycode, which must be validated.
             if isLabelStart, byte == UInt8(ascii: "x") { return false }
             isLabelStart = false
         }
         return !isLabelStart
     }
 
-    /// The public suffix of a host and one label more: `www.example.co.uk` has `example.co.uk`. nil for what
-    /// is a suffix itself, for addresses, and for names with empty labels but for the dot at the end, which
-    /// is left out.
+    /// The public suffix of a host with one more label: `example.co.uk` for `www.example.co.uk`. A dot at the
+    /// end of the host is removed. Nil for public suffixes, IP addresses and names with empty labels.
     package func registrableDomain(of host: String) -> String? {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         guard !name.isEmpty, !name.hasPrefix("["), !IPv4Address.isNamed(by: host.utf8.span) else {
@@ -110,7 +112,7 @@ package struct PublicSuffixes: Sendable {
             case .suffix:
                 return previous.map(String.init)
             case nil:
-                // What no rule names ends in a suffix of one label.
+                // A name without a rule has its last label as suffix.
                 guard let parent else { return previous.map(String.init) }
                 if wildcards.contains(String(parent)) { return previous.map(String.init) }
                 previous = label
@@ -120,7 +122,7 @@ package struct PublicSuffixes: Sendable {
     }
 }
 
-/// Which pages belong to a site.
+/// The pages that belong to a site.
 public enum SiteExtent: String, Sendable, CaseIterable {
     /// The hosts of the start URLs, with any scheme and port.
     case host

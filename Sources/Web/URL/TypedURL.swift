@@ -1,16 +1,17 @@
-/// The reason why a text is not a usable URL, with how to write one.
+/// The reason why a text is not a usable URL, with advice on how to write one.
 package struct URLMistake: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
     package let kind: Kind
 
+    /// The kinds of mistakes.
     package enum Kind: Sendable, Equatable {
         /// Not a URL.
         case form
-        /// A single word, which is probably not a host: the URL written in full.
+        /// A single word, which is probably not a host. Contains the complete URL.
         case word(String)
-        /// Neither http nor https.
+        /// A URL that is neither http nor https.
         case scheme
-        /// The URL contains a user name or password: its host.
+        /// A URL that contains a user name or password. Contains its host.
         case credentials(String)
     }
 
@@ -20,11 +21,12 @@ package struct URLMistake: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension WebURL {
-    /// An http or https URL as a person writes it: `example.com/a` is taken for `https://example.com/a`, as a
-    /// browser's address field would, and `localhost:3000` for `http://localhost:3000`, since few servers on
-    /// this machine speak TLS; a single word is refused unless it is written in full. Without its fragment.
+    /// Parses an http or https URL as a user types it, and removes its fragment. As in a browser's address
+    /// field, `example.com/a` means `https://example.com/a`. `localhost:3000` means `http://localhost:3000`,
+    /// since few servers on this machine use TLS. A single word is rejected unless it is written as a
+    /// complete URL.
     ///
-    /// - Parameter mayBeWord: takes a single word all the same, as the name of a site that somebody made up.
+    /// - Parameter mayBeWord: whether a single word is accepted, as the name of a made-up site.
     package static func typed(_ text: String, mayBeWord: Bool = false) throws(URLMistake) -> WebURL {
         let isWhole = hasScheme(text)
         var url = WebURL(isWhole ? text : "https://" + text)
@@ -53,13 +55,14 @@ extension WebURL {
         return url.key
     }
 
-    /// A host without a dot, which is most often a slip of the keyboard: a command's name, say, or an option.
+    /// Whether the host has no dot. Such a host is usually a mistake, such as the name of a command or an
+    /// option.
     private var isBareWord: Bool {
         port == nil && !isLoopback && !host.utf8.contains(UInt8(ascii: ".")) && !host.hasPrefix("[")
             || host.hasPrefix("-")
     }
 
-    /// Whether what stands before the first slash ends with a colon: `https://a`, not `a:80/` nor
+    /// Whether the text before the first slash ends with a colon: true for `https://a`, false for `a:80/` and
     /// `a/?u=https://b`.
     private static func hasScheme(_ text: String) -> Bool {
         let start = text.utf8.prefix {
@@ -68,9 +71,9 @@ extension WebURL {
         return start.last == UInt8(ascii: ":")
     }
 
-    /// Whether the host is this machine by its name or its address.
+    /// Whether the host is the name or an address of this machine.
     private var isLoopback: Bool {
-        // A host of digits and dots is an IPv4 address, whatever was written: anything else was refused.
+        // A host of digits and dots is an IPv4 address, since the parser rejects all others.
         let isIPv4 = host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
         return host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
             || isIPv4 && host.hasPrefix("127.")

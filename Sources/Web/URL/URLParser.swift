@@ -1,6 +1,6 @@
-/// The basic URL parser of the standard, section 4.4. Its states read the components in the order in which
-/// they are serialised, so each writes straight to the serialisation; what they read is trimmed, free of tabs
-/// and newlines, and well-formed UTF-8.
+/// The basic URL parser of the standard, section 4.4. Its states read the components in the order of the
+/// serialization, so each appends directly to the output. The input must be trimmed, well-formed UTF-8
+/// without tabs and newlines.
 struct URLParser {
     var output: [UInt8] = []
     var layout = WebURL.Layout()
@@ -11,7 +11,7 @@ struct URLParser {
         output.reserveCapacity(capacity)
     }
 
-    /// False when the standard calls it a failure.
+    /// Returns false if the standard defines a failure.
     mutating func parse(_ input: Span<UInt8>, base: WebURL?) -> Bool {
         guard let colon = Self.schemeColon(in: input) else {
             return parseReference(input, base: base)
@@ -44,7 +44,8 @@ struct URLParser {
         return true
     }
 
-    /// The scheme start and scheme states.
+    /// The scheme start and scheme states. Returns the offset of the colon after the scheme; nil if there is
+    /// no scheme.
     static func schemeColon(in input: Span<UInt8>) -> Int? {
         guard !input.isEmpty, input[0].isASCIIAlpha else { return nil }
         for index in 1..<input.count {
@@ -58,7 +59,7 @@ struct URLParser {
         return nil
     }
 
-    /// The no scheme state: what has no scheme is relative.
+    /// The no scheme state: parses a relative reference.
     private mutating func parseReference(_ input: Span<UInt8>, base: WebURL?) -> Bool {
         guard let base else { return false }
         if base.hasOpaquePath {
@@ -91,8 +92,8 @@ struct URLParser {
         return true
     }
 
-    /// What begins with no slash: nothing, a query, a fragment, or a path that takes the place of the base's
-    /// last segment or, when it does not keep the folder, of its whole path.
+    /// Parses a reference that does not begin with a slash: it is empty, a query, a fragment, or a path. A
+    /// path replaces the last segment of the base's path or, without `keepsFolder`, the whole path.
     private mutating func parseRelativePath(
         _ input: Span<UInt8>, from start: Int, base: WebURL, keepsFolder: Bool
     ) {
@@ -115,9 +116,10 @@ struct URLParser {
     }
 }
 
-// MARK: - What is taken over from the base
+// MARK: - Copying from the base
 
 extension URLParser {
+    /// The last component to copy from the base.
     enum Part { case authority, path, query }
 
     private func isSlash(_ input: Span<UInt8>, at index: Int) -> Bool {
@@ -131,7 +133,7 @@ extension URLParser {
         return index
     }
 
-    /// Where the next byte goes.
+    /// The offset of the next byte in the output.
     var mark: UInt32 { UInt32(output.count) }
 
     private mutating func copyScheme(_ base: WebURL) {
@@ -139,8 +141,7 @@ extension URLParser {
         output.append(base.href.utf8.span.extracting(...Int(layout.schemeEnd)))
     }
 
-    /// Takes over everything up to the end of one part; the marker before a path without a host is left
-    /// behind.
+    /// Copies all components up to the end of one. Leaves out the marker before a path without a host.
     mutating func copy(_ base: WebURL, through part: Part) {
         let source = base.href.utf8.span
         layout = base.layout
@@ -162,7 +163,7 @@ extension URLParser {
 
 /// The authority, host and port states.
 extension URLParser {
-    /// Reads credentials, host and port, and all that follows them.
+    /// Parses credentials, host and port, and all components after them.
     private mutating func parseAuthority(_ input: Span<UInt8>, from start: Int) -> Bool {
         output.append(UInt8(ascii: "/"))
         output.append(UInt8(ascii: "/"))
@@ -193,7 +194,8 @@ extension URLParser {
         return true
     }
 
-    /// Where a host or a segment ends: at a slash, a question mark, a number sign, or the input's end.
+    /// The end of a host or segment: the offset of a slash, question mark or number sign, or the end of the
+    /// input.
     private func nextDelimiter(in input: Span<UInt8>, from start: Int) -> Int {
         var index = start
         while index < input.count {
@@ -220,7 +222,7 @@ extension URLParser {
         }
     }
 
-    /// False when it is no number or none that fits 16 bits. The scheme's default is left out.
+    /// Appends the port unless it is the scheme's default. Returns false if it is not a number of 16 bits.
     private mutating func appendPort(_ digits: Span<UInt8>) -> Bool {
         guard !digits.isEmpty else { return true }
         var port = 0
@@ -245,7 +247,7 @@ extension URLParser {
         return nil
     }
 
-    /// The first colon outside an IPv6 address's brackets.
+    /// The offset of the first colon outside the brackets of an IPv6 address.
     private static func portColon(in input: Span<UInt8>, _ range: Range<Int>) -> Int? {
         var isInBrackets = false
         for index in range {
@@ -263,7 +265,7 @@ extension URLParser {
 /// The file, file slash and file host states: file URLs need no host and may begin with a Windows drive
 /// letter.
 extension URLParser {
-    /// `base` is a file URL.
+    /// Parses the rest of a file URL. The base must be a file URL.
     private mutating func parseFile(_ input: Span<UInt8>, from start: Int, base: WebURL?) -> Bool {
         layout.kind = .file
         guard isSlash(input, at: start) else {
@@ -295,7 +297,7 @@ extension URLParser {
     private mutating func parseFileHost(_ input: Span<UInt8>, from start: Int) -> Bool {
         writeFileAuthority()
         let end = nextDelimiter(in: input, from: start)
-        // `file://C:/` means the drive, not a host of that name.
+        // `file://C:/` is a drive, not a host `C`.
         if WindowsDrive.matches(input.extracting(start..<end)) {
             parsePath(input, from: start)
             return true
@@ -323,13 +325,13 @@ extension URLParser {
     }
 }
 
-/// A letter and a colon or a bar, which is how old paths write the colon.
+/// The drive letters of Windows: a letter and a colon or, in old paths, a bar.
 enum WindowsDrive {
     static func matches(_ segment: Span<UInt8>) -> Bool {
         segment.count == 2 && begins(segment, at: 0)
     }
 
-    /// Whether `input` has, from `start` on, a drive letter that is a whole segment.
+    /// Whether the segment at `start` is a drive letter.
     static func begins(_ input: Span<UInt8>, at start: Int) -> Bool {
         guard start + 2 <= input.count, input[start].isASCIIAlpha else { return false }
         guard input[start + 1] == UInt8(ascii: ":") || input[start + 1] == UInt8(ascii: "|") else {
@@ -355,7 +357,7 @@ extension URLParser {
         layout.queryEnd = mark
     }
 
-    /// The path start state. Only where the scheme is not special may the path be empty.
+    /// The path start state. The path may be empty only if the scheme is not special.
     private mutating func parsePathAfterAuthority(_ input: Span<UInt8>, from start: Int) {
         if isSlash(input, at: start) {
             parsePath(input, from: start + 1)
@@ -366,7 +368,7 @@ extension URLParser {
         }
     }
 
-    /// Appends the segments that begin at `start`, which is one past a slash, to what the path has already.
+    /// Appends segments to the path. The first one begins at `start`, which is one past a slash.
     private mutating func parsePath(_ input: Span<UInt8>, from start: Int) {
         let encoded = ByteSet.path
         var segmentStart = start
@@ -397,7 +399,7 @@ extension URLParser {
         }
     }
 
-    /// 1 for `.`, 2 for `..`, where each dot may be written `%2e`; 0 for all other segments.
+    /// Returns 1 for `.`, 2 for `..` and 0 for other segments. Each dot may be written as `%2e`.
     private static func dotCount(of segment: Span<UInt8>) -> Int {
         guard segment.count <= 6 else { return 0 }
         var count = 0
@@ -417,7 +419,7 @@ extension URLParser {
         return count <= 2 ? count : 0
     }
 
-    /// Drops the last segment, but not a drive letter that stands alone.
+    /// Removes the last segment, but not a drive letter that is the only segment.
     private mutating func shortenPath() {
         guard layout.kind != .file || !isDriveAlone else { return }
         let start = Int(layout.pathStart)
@@ -432,7 +434,7 @@ extension URLParser {
         return path.count == 3 && WindowsDrive.matches(path.extracting(1...))
     }
 
-    /// Appends the drive letter that the path of `base` begins with, if it does.
+    /// Appends the drive letter at the beginning of the base's path, if there is one.
     private mutating func keepDrive(of base: WebURL) {
         let path = base.href.utf8.span.extracting(Int(base.layout.pathStart)..<Int(base.layout.pathEnd))
         guard path.count >= 3, path[1].isASCIIAlpha, path[2] == UInt8(ascii: ":") else { return }
@@ -445,7 +447,7 @@ extension URLParser {
         var end = start
         while end < input.count, input[end] != UInt8(ascii: "?"), input[end] != UInt8(ascii: "#") { end += 1 }
         var path = input.extracting(start..<end)
-        // A space before a query or a fragment would be lost when these are taken away.
+        // Encodes a space before a query or fragment. It would be lost if these were removed from the URL.
         let endsInSpace = end < input.count && !path.isEmpty && path[path.count - 1] == UInt8(ascii: " ")
         if endsInSpace { path = path.extracting(..<(path.count - 1)) }
         output.append(percentEncoding: path, .c0Control)
@@ -453,7 +455,8 @@ extension URLParser {
         parseQueryAndFragment(input, from: end)
     }
 
-    /// What begins with a path of its own and no host would read as an authority: `/.` keeps them apart.
+    /// Inserts `/.` before a path that begins with two slashes if there is no host, since it would be read as
+    /// an authority.
     private mutating func insertPathMarker() {
         let start = Int(layout.pathStart)
         guard !layout.hasAuthority, output.span.starts(with: "//", at: start) else { return }
@@ -472,7 +475,7 @@ extension URLParser {
         }
     }
 
-    /// `start` is that of the question mark.
+    /// Parses a query. `start` is the offset of the question mark.
     private mutating func parseQuery(_ input: Span<UInt8>, from start: Int) {
         endPath()
         var end = start + 1
@@ -490,7 +493,7 @@ extension URLParser {
         parseFragment(input, from: end)
     }
 
-    /// In the document's character set.
+    /// Appends the query, encoded in the document's encoding.
     private mutating func append(query: Span<UInt8>, _ encoded: ByteSet) {
         if queryEncoding.outputEncoding == .utf8 || queryEncoding.isASCIICompatible && query.isASCII {
             output.append(percentEncoding: query, encoded)
@@ -500,7 +503,7 @@ extension URLParser {
         }
     }
 
-    /// `start` is that of the number sign, or the input's end.
+    /// Parses a fragment. `start` is the offset of the number sign, or the end of the input.
     private mutating func parseFragment(_ input: Span<UInt8>, from start: Int) {
         guard start < input.count else { return }
         output.append(UInt8(ascii: "#"))

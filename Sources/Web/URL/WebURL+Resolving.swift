@@ -1,9 +1,8 @@
-/// The common case: a reference against an http base, or an http URL by itself, in which nothing has to be
-/// encoded, decoded or dropped. Its URL is a beginning of the base and an end of the reference, set side by
-/// side.
+/// A fast path for the common case: a reference against an http base, or an absolute http URL, without
+/// anything to encode, decode or remove. The result is the beginning of the base followed by the end of the
+/// reference.
 ///
-/// Whatever is not plainly such a case is left to `URLParser`, so what is missing here costs time and nothing
-/// else.
+/// All other inputs are left to `URLParser`, so a case that is missing here only costs time.
 extension WebURL {
     init?(plain input: Span<UInt8>, base: WebURL?) {
         if let layout = Layout(plainAbsolute: input) {
@@ -28,7 +27,7 @@ extension WebURL {
         case UInt8(ascii: "?"):
             kept = Int(layout.pathEnd)
         case UInt8(ascii: "/"):
-            // A second slash, of either kind, begins an authority.
+            // A second slash or a backslash begins an authority.
             guard input.count > 1, input[1] != UInt8(ascii: "/"), input[1] != UInt8(ascii: "\\") else {
                 return nil
             }
@@ -44,8 +43,8 @@ extension WebURL {
         self.init(href: String(base: base.href, kept, input, from: start), layout: layout)
     }
 
-    /// One past the slash that ends the folder which the `./` and `../` from `start` on lead to; moves
-    /// `start` behind them.
+    /// Resolves the `./` and `../` at `start` against the folder of this URL, and moves `start` past them.
+    /// Returns the offset one past the slash that ends the resulting folder.
     private func folderEnd(climbingBy input: Span<UInt8>, from start: inout Int) -> Int {
         let bytes = href.utf8.span
         let root = Int(layout.pathStart)
@@ -68,7 +67,7 @@ extension WebURL {
 }
 
 extension WebURL.Layout {
-    /// The layout of an http URL that is its own serialisation.
+    /// The layout of an http URL that is already serialized.
     fileprivate init?(plainAbsolute input: Span<UInt8>) {
         let hostStart: Int
         if input.starts(with: "https://") {
@@ -85,7 +84,7 @@ extension WebURL.Layout {
         if end < input.count, input[end] == UInt8(ascii: ":") {
             end += 1
             while end < input.count, input[end].isASCIIDigit { end += 1 }
-            // What is a default, has leading zeros, or may be too large is not plain.
+            // Rejects default ports, leading zeros and ports that may be too large.
             guard (hostEnd + 4...hostEnd + 5).contains(end), input[hostEnd + 1] != UInt8(ascii: "0"),
                 end - hostEnd == 5 || kind == .http || !input.starts(with: ":443", at: hostEnd)
             else { return nil }
@@ -101,7 +100,8 @@ extension WebURL.Layout {
         queryEnd = UInt32(tail.queryEnd)
     }
 
-    /// Where a host of lower-case letters, digits, hyphens and dots ends that cannot be an address.
+    /// The end of a host that consists of lower-case letters, digits, hyphens and dots; nil if it may be an
+    /// IPv4 address.
     private static func plainHostEnd(_ input: Span<UInt8>, from start: Int) -> Int? {
         var index = start
         var labelStart = start
@@ -114,18 +114,18 @@ extension WebURL.Layout {
             }
             index += 1
         }
-        // An address ends in a label that begins with a digit.
+        // The last label of an IPv4 address begins with a digit.
         guard labelStart < index, !input[labelStart].isASCIIDigit else { return nil }
         return index
     }
 }
 
-/// Where the path and the query end in an input whose remainder is as it would be serialised.
+/// The ends of the path and the query in an input whose rest is already serialized.
 private struct PlainTail {
     private(set) var pathEnd: Int
     private(set) var queryEnd: Int
 
-    /// nil when anything in it is to be encoded, is a dot segment, or is beyond ASCII.
+    /// Returns nil if the rest contains a byte to encode, a dot segment or a byte outside ASCII.
     init?(_ input: Span<UInt8>, from start: Int) {
         let stops = ByteSet.plainPathStops
         var index = start
@@ -141,7 +141,7 @@ private struct PlainTail {
                 case UInt8(ascii: "?"), UInt8(ascii: "#"):
                     break scan
                 case UInt8(ascii: "%"):
-                    // It may be a dot.
+                    // `%2e` is a dot.
                     guard !input.starts(with: "%2", at: index) else { return nil }
                 default:
                     return nil
@@ -162,7 +162,7 @@ private struct PlainTail {
         else { return nil }
     }
 
-    /// The same for what is only a fragment.
+    /// The same for a reference that is only a fragment.
     init?(fragmentOf input: Span<UInt8>, from start: Int) {
         guard Self.end(of: input, from: start + 1, stops: .fragment) == input.count else { return nil }
         pathEnd = start
@@ -175,7 +175,8 @@ private struct PlainTail {
             && input[segment.upperBound - 1] == UInt8(ascii: ".")
     }
 
-    /// Where the first of `stops` or the input's end is; nil when what is beyond ASCII comes first.
+    /// The offset of the first byte in `stops`, or the end of the input; nil if there is a byte outside ASCII
+    /// before it.
     private static func end(of input: Span<UInt8>, from start: Int, stops: ByteSet) -> Int? {
         var index = start
         while index < input.count, !stops.contains(input[index]) {
@@ -191,7 +192,7 @@ extension ByteSet {
 }
 
 extension String {
-    /// The first `kept` bytes of `base`, and `input` from `start` on. All of it is ASCII.
+    /// Joins the first `kept` bytes of `base` and the bytes of `input` from `start` on. All must be ASCII.
     fileprivate init(base: String, _ kept: Int, _ input: Span<UInt8>, from start: Int) {
         let beginning = base.utf8.span.extracting(..<kept)
         let end = input.extracting(start...)

@@ -1,24 +1,24 @@
-/// A URL as the WHATWG standard parses and serialises it.
+/// A URL as parsed and serialized by the WHATWG URL standard.
 ///
-/// It is kept as its serialisation, which is always ASCII, and the places of its parts therein. Two URLs are
-/// equal when their serialisations are.
+/// It is stored as its serialization, which is always ASCII, with the offsets of its components. Two URLs are
+/// equal if their serializations are.
 package struct WebURL: Sendable {
-    /// The serialisation, fragment included.
+    /// The serialization, including the fragment.
     package let href: String
     let layout: Layout
 }
 
 extension WebURL {
-    /// In lower case, without the colon.
+    /// The scheme in lower case, without the colon.
     package var scheme: String { part(0, layout.schemeEnd) }
 
     /// Whether the scheme is `http` or `https`.
     package var isHTTP: Bool { layout.kind == .http || layout.kind == .https }
 
-    /// Percent-encoded, as it stands in the serialisation; empty when there is none.
+    /// The user name, percent-encoded as in the serialization; empty if there is none.
     package var username: String { part(layout.usernameStart, layout.usernameEnd) }
 
-    /// Percent-encoded, as it stands in the serialisation; empty when there is none.
+    /// The password, percent-encoded as in the serialization; empty if there is none.
     package var password: String {
         layout.passwordEnd > layout.usernameEnd ? part(layout.usernameEnd + 1, layout.passwordEnd) : ""
     }
@@ -26,33 +26,33 @@ extension WebURL {
     package var hasCredentials: Bool { layout.hostStart > layout.usernameStart }
 
     /// The domain in its ASCII form, the IPv4 address in dotted decimals, or the IPv6 address in brackets;
-    /// empty when there is no host.
+    /// empty if there is no host.
     package var host: String { part(layout.hostStart, layout.hostEnd) }
 
-    /// The port as it stands in the URL; nil when it is the scheme's default.
+    /// The port in the serialization; nil if it is the scheme's default.
     package var port: Int? {
         layout.authorityEnd > layout.hostEnd ? Int(part(layout.hostEnd + 1, layout.authorityEnd)) : nil
     }
 
-    /// The port that a connection goes to; 0 when the scheme has none.
+    /// The port to connect to; 0 if the scheme has none.
     package var effectivePort: Int { port ?? layout.kind.defaultPort ?? 0 }
 
     package var path: String { part(layout.pathStart, layout.pathEnd) }
 
-    /// What follows the question mark; nil when there is none.
+    /// The query without the question mark; nil if there is none.
     package var query: String? {
         layout.queryEnd > layout.pathEnd ? part(layout.pathEnd + 1, layout.queryEnd) : nil
     }
 
-    /// What follows the number sign; nil when there is none.
+    /// The fragment without the number sign; nil if there is none.
     package var fragment: String? {
         hasFragment ? part(layout.queryEnd + 1, UInt32(href.utf8.count)) : nil
     }
 
-    /// Path and query, as a request line carries them.
+    /// The path and query, as in a request line.
     package var target: String { part(layout.pathStart, layout.queryEnd) }
 
-    /// The origin's serialisation, `https://example.com:8443`; `null` for schemes that have none to compare.
+    /// The serialized origin, such as `https://example.com:8443`; `null` for schemes with opaque origins.
     package var origin: String {
         switch layout.kind {
         case .http, .https, .ws, .wss, .ftp:
@@ -61,16 +61,17 @@ extension WebURL {
         case .file:
             return "null"
         case .other:
-            // The standard lends a blob URL the origin of the URL in its path, where that is one of http.
+            // By the standard, a blob URL has the origin of the http URL in its path.
             guard scheme == "blob", let inner = WebURL(path), inner.isHTTP else { return "null" }
             return inner.origin
         }
     }
 
-    /// With the credentials, where there are any.
+    /// Hashes the serialization up to the end of the host and port, including any credentials.
     package func hash(originInto hasher: inout Hasher) { hash(layout.authorityEnd, into: &hasher) }
 
-    /// Everything up to the last slash of the path, against which most references are resolved.
+    /// Hashes the serialization up to the last slash of the path, the part that most references are resolved
+    /// against.
     package func hash(folderInto hasher: inout Hasher) {
         let bytes = href.utf8.span
         var end = layout.pathEnd
@@ -82,13 +83,13 @@ extension WebURL {
         href.utf8.span.extracting(..<Int(end)).withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 
-    /// Whether its origin is this one, where that is how it begins: of others nobody knows.
+    /// Whether this is an http URL without credentials whose origin is `origin`.
     package func begins(withOrigin origin: String) -> Bool {
         Int(layout.authorityEnd) == origin.utf8.count && isHTTP && !hasCredentials
             && href.utf8.starts(with: origin.utf8)
     }
 
-    /// The URL up to its fragment: what a request asks for and a larder keys by.
+    /// The URL without its fragment, as it is requested and stored.
     package var withoutFragment: WebURL {
         hasFragment ? WebURL(href: part(0, layout.queryEnd), layout: layout) : self
     }
@@ -101,12 +102,12 @@ extension WebURL {
         return WebURL(href: href, layout: bare)
     }
 
-    /// With neither fragment nor credentials: what a larder keys by. Whoever wrote a password into an address
-    /// did not mean it to be kept.
+    /// The URL without fragment and credentials: the key under which responses are stored. Credentials must
+    /// not be stored.
     package var key: WebURL { withoutFragment.withoutCredentials }
 
-    /// Whether the path is one opaque string, as in `mailto:` and `data:`, against which nothing can be
-    /// resolved.
+    /// Whether the path is opaque, as in `mailto:` and `data:` URLs, so that references cannot be resolved
+    /// against it.
     package var hasOpaquePath: Bool {
         !layout.hasAuthority
             && !(layout.pathEnd > layout.pathStart && byte(at: layout.pathStart) == UInt8(ascii: "/"))
@@ -148,17 +149,19 @@ extension WebURL {
 }
 
 extension WebURL {
-    /// The longest input that is looked at; what is longer is no URL. Offsets fit 32 bits with room to spare.
+    /// The maximum length of the input. Longer inputs are not URLs. The limit keeps offsets far below 2^32.
     package static let maximumByteCount = 16 << 20
 
-    /// The URL that `text` names, resolved against `base` when it is relative; nil when the standard calls it
-    /// a failure.
+    /// Parses a URL, resolved against `base` if it is relative. Returns nil if the standard defines a
+    /// failure.
     package init?(_ text: String, base: WebURL? = nil) {
         self.init(utf8: text.utf8.span, base: base)
     }
 
-    /// The URL that `bytes` names. `queryEncoding` is the character set of the document in which it stands:
-    /// browsers encode the query of an http URL in it. Malformed UTF-8 is read as U+FFFD.
+    /// Parses a URL. Malformed UTF-8 is read as U+FFFD.
+    ///
+    /// - Parameter queryEncoding: the encoding of the document that contains the URL. Browsers encode the
+    ///   query of an http URL in it.
     package init?(utf8 bytes: Span<UInt8>, base: WebURL? = nil, queryEncoding: TextEncoding = .utf8) {
         guard bytes.count <= Self.maximumByteCount else { return nil }
         let input = bytes.extracting(Self.trimmedRange(of: bytes))
@@ -190,7 +193,7 @@ extension WebURL {
         return lower..<upper
     }
 
-    /// The standard drops these anywhere in a URL.
+    /// Whether the standard removes a byte anywhere in a URL.
     private static func isTabOrNewline(_ byte: UInt8) -> Bool {
         byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
@@ -203,8 +206,8 @@ extension [UInt8] {
 }
 
 extension WebURL {
-    /// Where the parts of a serialisation stand. Each offset is one past the part that it ends, so a part
-    /// that is missing altogether differs from an empty one by the delimiter before it.
+    /// The offsets of the components in a serialization. Most of them are the end of a component. A component
+    /// that is missing differs from an empty one by its delimiter.
     ///
     ///     https://user:word@host:8443/path?query#fragment
     ///          ↑      ↑    ↑↑   ↑    ↑    ↑     ↑
@@ -224,8 +227,8 @@ extension WebURL {
         var hostStart: UInt32 = 0
         var hostEnd: UInt32 = 0
         var authorityEnd: UInt32 = 0
-        /// Past `authorityEnd` by the two bytes of `/.` when there is no host and the path begins with two
-        /// slashes.
+        /// Greater than `authorityEnd` by the two bytes of `/.` if there is no host and the path begins with
+        /// two slashes.
         var pathStart: UInt32 = 0
         var pathEnd: UInt32 = 0
         var queryEnd: UInt32 = 0
@@ -234,7 +237,7 @@ extension WebURL {
         var usernameStart: UInt32 { hasAuthority ? schemeEnd + 3 : schemeEnd + 1 }
         var isSpecial: Bool { kind != .other }
 
-        /// Makes every part of the authority empty, to be filled from `start` on.
+        /// Makes all parts of the authority empty, at the offset `start`.
         mutating func setAuthority(at start: UInt32) {
             usernameEnd = start
             passwordEnd = start
@@ -260,7 +263,7 @@ extension WebURL {
         }
     }
 
-    /// The special schemes of the standard, and all the others.
+    /// The special schemes of the standard, and all others.
     enum SchemeKind: UInt8, Sendable {
         case other, http, https, ws, wss, ftp, file
 
