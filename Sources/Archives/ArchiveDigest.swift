@@ -1,14 +1,14 @@
 internal import Digest
 internal import Web
 
-/// Digests as WARC writes them: `sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ`.
+/// Formats and parses digests as WARC files contain them: `sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ`.
 enum ArchiveDigest {
     static func text(_ digest: Digest) -> String {
         "\(digest.algorithm.rawValue):\(Base32.encode(digest.bytes))"
     }
 
-    /// Base 32, base 16 and base 64 are told apart by their length. Nil for an algorithm that nobody knows
-    /// here, or for what is no digest.
+    /// Parses a digest in base 32, base 16 or base 64, which differ in length. Returns nil if the algorithm
+    /// is not supported or the text is not a digest.
     static func digest(_ text: String) -> Digest? {
         guard let colon = text.firstIndex(of: ":") else { return nil }
         let name = text[..<colon].lowercased().filter { $0 != "-" && $0 != "_" }
@@ -24,7 +24,7 @@ enum ArchiveDigest {
     }
 }
 
-/// Base 32 of RFC 4648, section 6.
+/// The base 32 encoding of RFC 4648, section 6.
 enum Base32 {
     static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []

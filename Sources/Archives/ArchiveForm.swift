@@ -27,7 +27,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     /// A screenshot of one page.
     case png
 
-    /// The format of a file or folder by its name; nil if the name does not tell.
+    /// Returns the format of a file or folder by its name, or nil if the name does not show it.
     package init?(path: String) {
         let name = path.lowercased()
         if name.hasSuffix(".warc.gz") || name.hasSuffix(".warc") {
@@ -68,10 +68,11 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether a browser makes it.
+    /// Whether a browser renders it.
     package var isShown: Bool { self == .pdf || self == .png }
 
-    /// Whether the external program that writes it is installed. A browser is only looked for when it is needed.
+    /// Whether the external program that writes it is installed. The browser is only looked for when it is
+    /// needed.
     package var isWritable: Bool { self != .zim || Tool.find("zimwriterfs") != nil }
 
     /// The extension of files of this format.
@@ -94,7 +95,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
 
 /// Chooses the reader for a file: by its first bytes, else by its name.
 package enum ArchiveFiles {
-    /// A reader that does not store bodies.
+    /// Returns a reader that does not store bodies.
     package static func looking(
         at path: String, _ limits: ArchiveLimits = ArchiveLimits()
     ) throws(ArchiveError) -> any ArchiveReader {
@@ -108,7 +109,9 @@ package enum ArchiveFiles {
         return try output.finish()
     }
 
-    /// - Parameter base: the URL that a folder was copied from, if its files do not name it.
+    /// Opens a reader for a file or folder.
+    ///
+    /// - Parameter base: The URL that a folder was copied from, if its files do not name it.
     static func reader(
         of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
         base: WebURL? = nil,
@@ -145,8 +148,9 @@ package enum ArchiveFiles {
         return WARCReader(input, keeping, limits)
     }
 
-    /// Whether a file is a zip file: by the marks of a first entry, an empty or a split one; else by its name, since
-    /// the last part of a split file and a self-extracting file may begin with anything.
+    /// Whether a file is a zip file, by the signature of its first entry, of an empty or of a split file.
+    /// Otherwise the name decides, because the last part of a split file and a self-extracting file may begin
+    /// with anything.
     private static func isZip(_ beginning: [UInt8], _ path: String) -> Bool {
         let starts = ["PK\u{3}\u{4}", "PK\u{5}\u{6}", "PK\u{7}\u{8}"]
         if starts.contains(where: { beginning.starts(with: Array($0.utf8)) }) { return true }
@@ -154,7 +158,7 @@ package enum ArchiveFiles {
         return !beginning.isEmpty && (name.hasSuffix(".zip") || name.hasSuffix(".wacz"))
     }
 
-    /// Whether a file begins like an e-mail with parts.
+    /// Whether a file begins like a multipart e-mail message.
     private static func isMessage(_ beginning: [UInt8]) -> Bool {
         let text = String(decoding: beginning, as: UTF8.self).lowercased()
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), !text.hasPrefix("warc/") else {

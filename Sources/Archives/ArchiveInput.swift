@@ -2,22 +2,23 @@ internal import Codings
 internal import Glibc
 internal import System
 
-/// The bytes of an archive, a buffer at a time: plain, gzip by members, zstd by frames, or xz by streams. It belongs to one
-/// thread.
+/// Reads the bytes of an archive, one buffer at a time. The file is plain, or compressed as gzip members,
+/// zstd frames, xz streams or a deflate stream. An input is used by one thread.
 ///
-/// Damage ends what can be read, until `recover` finds where something whole begins behind it.
+/// Reading stops at damage: `damage` is set, and no more bytes are returned until ``recover(to:)`` finds the
+/// beginning of the next intact part.
 final class ArchiveInput {
     enum Form: Sendable {
         case plain, gzip, zstd, xz, deflate
     }
 
-    /// For messages.
+    /// The name for messages.
     let name: String
     private(set) var form: Form
     private let file: File
-    /// Of the file, where the input is a part of it.
+    /// The offset in the file at which the input ends.
     private let end: Int64
-    /// Where the next byte is read from the file.
+    /// The offset in the file of the next read.
     private var next: Int64
     private let raw: UnsafeMutableRawBufferPointer
     private var rawAt = 0
@@ -27,12 +28,12 @@ final class ArchiveInput {
     private var filled = 0
     private var decoder: (any CodingDecoder)?
     private var isBetweenMembers = true
-    /// Where the member or frame begins that is being read.
+    /// The offset of the member or frame that is being read.
     private(set) var memberStart: Int64
-    /// Beyond which it is damaged; nil where whoever reads looks himself.
+    /// The limits beyond which the input counts as damaged. Nil if the caller checks the size.
     var limits: ArchiveLimits?
     private var madeByteCount = 0
-    /// Why nothing more can be read here.
+    /// The reason why nothing more can be read here.
     private(set) var damage: String?
 
     private static let size = 256 * 1024
@@ -69,7 +70,7 @@ final class ArchiveInput {
 
     private static let xzMark: [UInt8] = [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]
 
-    /// A part of a file, such as an entry of a zip file.
+    /// Opens a part of a file, such as an entry of a zip file.
     init(_ path: String, part: Range<Int64>, name: String, form: Form?) throws(ArchiveError) {
         self.name = name
         file = try ArchiveError.wrapping { () throws(SystemError) in try File(path, O_RDONLY, doing: "read") }
@@ -97,24 +98,26 @@ final class ArchiveInput {
         }
     }
 
-    /// Of the file; how far it was read, and for what is compressed, where the member begins.
+    /// The position for messages: the byte offset that was reached, or the beginning of the member in
+    /// compressed input.
     var place: String { "\(name), byte \(form == .plain ? offset : memberStart)" }
 
     private var offset: Int64 {
         form == .plain ? next - Int64(rawEnd - rawAt) - Int64(filled - at) : rawOffset
     }
 
-    /// How much of the file was taken, to measure what becomes of it.
+    /// The number of bytes of the file that were read, to compare with the expanded size.
     var rawOffset: Int64 { next - Int64(rawEnd - rawAt) }
 
     // MARK: - Bytes
 
-    /// What is there of the bytes without reading further. Until `fill`, `skip` or `take`.
+    /// The bytes in the buffer. They are valid until the next call of `fill`, `skip`, `take` or another
+    /// reading method.
     var available: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: made[at..<filled]) }
 
     func skip(_ count: Int) { at += min(count, filled - at) }
 
-    /// Whether there is another byte.
+    /// Fills the buffer if it is empty. Returns false at the end of the input or at damage.
     func fill() throws(ArchiveError) -> Bool {
         while at == filled {
             guard damage == nil else { return false }
@@ -124,7 +127,7 @@ final class ArchiveInput {
         return true
     }
 
-    /// Puts something into the buffer, or finds that there is no more.
+    /// Reads and decompresses the next bytes into the buffer. Returns false if there are none.
     private func readMore() throws(ArchiveError) -> Bool {
         if rawAt == rawEnd { try refill() }
         guard let decoder else {
@@ -167,7 +170,7 @@ final class ArchiveInput {
         return filled > 0 || taken > 0
     }
 
-    /// Some writers fill up with zeros. Anything else between two members is damage.
+    /// Skips the zeros with which some writers pad members. Anything else between two gzip members is damage.
     private func skipPadding() throws(ArchiveError) {
         while true {
             while rawAt < rawEnd, raw[rawAt] == 0 { rawAt += 1 }
@@ -195,13 +198,13 @@ final class ArchiveInput {
     // MARK: - Lines and blocks
 
     enum Line {
-        /// Without its end.
+        /// A line without its terminator.
         case line([UInt8])
         case tooLong
         case end
     }
 
-    /// The next line, ended by LF or CRLF, or by the end.
+    /// Returns the next line, which ends with LF, CRLF or the end of the input.
     func line(limit: Int) throws(ArchiveError) -> Line {
         var line: [UInt8] = []
         while try fill() {
@@ -217,8 +220,8 @@ final class ArchiveInput {
         return line.isEmpty ? .end : .line(line)
     }
 
-    /// Hands over so many bytes, fewer where there are no more; gives how many that were. Ends early when
-    /// `give` says false.
+    /// Passes up to `count` bytes to `give`, which returns false to stop early. Returns the number of bytes
+    /// passed.
     func take(
         _ count: Int, _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> Int {
@@ -235,8 +238,8 @@ final class ArchiveInput {
 
     // MARK: - Damage
 
-    /// Goes on where the next thing may begin: the next member, or in what is not compressed the next line
-    /// that begins so. False where there is none.
+    /// Continues at the next place where a record may begin: the next member, or in uncompressed input the
+    /// next occurrence of `beginning`. Returns false if there is none.
     func recover(to beginning: [UInt8]) throws(ArchiveError) -> Bool {
         damage = nil
         switch form {
@@ -259,7 +262,7 @@ final class ArchiveInput {
                 if place + 1 >= matched {
                     skip(place + 1 - matched)
                 } else {
-                    // It began in the buffer before: what was matched is put in front again.
+                    // The match began in the previous buffer, so its bytes are put back in front.
                     let missing = matched - (place + 1)
                     putBack(Array(beginning[..<missing]))
                 }
@@ -278,7 +281,7 @@ final class ArchiveInput {
     }
 
     private func findMember(_ magic: [UInt8]) throws(ArchiveError) -> Bool {
-        // Behind the first byte of the one that is damaged.
+        // The search starts after the first byte of the damaged member.
         let start = max(memberStart + 1, 0)
         if isBetweenMembers || rawOffset < start { rawAt = min(rawAt + (isBetweenMembers ? 0 : 1), rawEnd) }
         var matched = 0
@@ -301,9 +304,9 @@ final class ArchiveInput {
     }
 }
 
-/// How much a user may still write.
+/// The free disk space that is available to the user.
 package enum DiskRoom {
-    /// Nil where nobody knows.
+    /// Returns the number of bytes, or nil if it cannot be determined.
     package static func bytes(in folder: String) -> Int64? {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return nil }

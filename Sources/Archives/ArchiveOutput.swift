@@ -2,23 +2,24 @@ internal import Codings
 internal import Glibc
 internal import System
 
-/// A file of an archive while it is written: without a name where the system knows such files, so that nothing
-/// is left of what is killed; else beside its place, locked, under a name that the next one knows. What is
-/// not finished goes. It belongs to one thread.
+/// An archive file while it is written. The file has no name until it is complete, so that nothing remains if
+/// the process is killed. On file systems without such files, it is a locked draft beside its final path. The
+/// next export to the path removes the draft of a killed process. An unfinished file is deleted. An output is
+/// used by one thread.
 final class ArchiveOutput {
     let path: String
-    /// Nil for a file without a name.
+    /// The path of the draft; nil for a file without a name.
     private let draft: String?
     private let file: File
-    /// What is written of a block that is not whole.
+    /// The bytes of the last block, which is not written yet.
     private var buffer: [UInt8] = []
-    /// Of the blocks that are whole.
+    /// The checksums of the written blocks.
     private var sums: [UInt32] = []
     private(set) var byteCount: Int64 = 0
     private var isFinished = false
 
     static let blockSize = 256 * 1024
-    /// `O_TMPFILE` of <fcntl.h>, which is made of others there.
+    /// `O_TMPFILE` of <fcntl.h>. Swift cannot import it, because it is a combination of other macros.
     private static let withoutName: Int32 = 0o20000000 | O_DIRECTORY
     private static let ownFiles = "/proc/self/fd"
 
@@ -51,7 +52,7 @@ final class ArchiveOutput {
         unlink(draft)
         do throws(SystemError) {
             let file = try File(draft, O_RDWR | O_CREAT | O_EXCL, mode: 0o644)
-            // Where nobody can lock, nobody sweeps.
+            // Where locks are not supported, drafts are not removed either.
             flock(file.descriptor, LOCK_EX | LOCK_NB)
             return file
         } catch {
@@ -62,7 +63,8 @@ final class ArchiveOutput {
         }
     }
 
-    /// What a link leads to is what is written. Nothing takes the place of a device, a pipe or a folder.
+    /// Returns the path to write for the name that the user gave, after following links. Throws if the path
+    /// is a device, a pipe or a folder.
     static func place(of named: String) throws(ArchiveError) -> String {
         guard named != "-" else {
             throw ArchiveError(.input, "an archive cannot be written to standard output: name a file")
@@ -104,13 +106,13 @@ final class ArchiveOutput {
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// A block.
+    /// Writes one block.
     private func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         sums.append(Checksum.of(bytes))
         try ArchiveError.writing(path) { () throws(SystemError) in try file.write(bytes) }
     }
 
-    /// Writes over what stands there.
+    /// Overwrites bytes that were already written.
     func replace(_ bytes: [UInt8], at place: Int64) throws(ArchiveError) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -125,7 +127,8 @@ final class ArchiveOutput {
             try ArchiveError.writing(path) { () throws(SystemError) in
                 var block = try file.read(
                     from: Int64(number * Self.blockSize), byteCount: Self.blockSize)
-                // One that is not what was written keeps a sum that tells.
+                // A block that was damaged on the disk keeps its old checksum, so that `isAsWritten` detects
+                // it.
                 let isWhole = block.withBytes { Checksum.of($0) } == sums[number]
                 block.replaceSubrange(start..<start + piece.count, with: piece)
                 if isWhole { sums[number] = block.withBytes { Checksum.of($0) } }
@@ -134,13 +137,13 @@ final class ArchiveOutput {
         }
     }
 
-    /// All of it is on the disk, without its name.
+    /// Writes everything to the disk. The file does not get its name yet.
     func settle() throws(ArchiveError) {
         try flush()
         try ArchiveError.writing(path) { () throws(SystemError) in try file.sync() }
     }
 
-    /// All of it is on the disk, and has its name from here on.
+    /// Writes everything to the disk and gives the file its name.
     func finish() throws(ArchiveError) -> ArchiveFile {
         try settle()
         try ArchiveError.writing(path) { () throws(SystemError) in try takeName() }
@@ -148,7 +151,8 @@ final class ArchiveOutput {
         return ArchiveFile(path: path, byteCount: byteCount, sums: sums)
     }
 
-    /// What stands there is replaced at once, which takes a name beside it.
+    /// Links the file to its final path. Replacing an existing file atomically needs a temporary name beside
+    /// it.
     private func takeName() throws(SystemError) {
         var draft = draft
         if draft == nil {

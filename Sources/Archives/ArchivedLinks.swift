@@ -2,14 +2,14 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What a body leads to, as a crawl would keep it beside the body.
+/// Collects the links of a body in the form in which a crawl stores them.
 struct ArchivedLinks {
     private var pages: Set<String> = []
     private var assets: Set<String> = []
     private var guesses: Set<String> = []
     private var references: [(reference: [UInt8], occurrence: LinkOccurrence)] = []
 
-    /// More links than any page that a person made.
+    /// The maximum number of links of a body. Further links are ignored.
     private static let most = 100_000
 
     mutating func add(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {

@@ -2,44 +2,46 @@ internal import Codings
 internal import Digest
 internal import Web
 
-/// Reads the HTTP message that stands in a record, as it comes: its head, and its body without transfer and
-/// content codings.
+/// Parses the HTTP message in a record piece by piece, and removes transfer and content codings from its
+/// body.
+///
+/// Pass all pieces to ``take(_:)`` and then call ``finish()``. `flaw` is set when the message is not valid.
 final class ArchivedMessage {
-    /// What came of it.
+    /// The parsed message.
     struct Whole {
-        /// The first line: of a response its status line, of a request its request line.
+        /// The status line of a response, or the request line of a request.
         let start: String
         let fields: HTTPFields
         let body: ArchivedBody
-        /// What its head says of the body, and is not so.
+        /// Statements of the headers about the body that are wrong.
         let doubts: [String]
     }
 
     private let limits: ArchiveLimits
     private let spool: BodySpool
-    /// Of the body as it stands there, in the algorithm of the digest that is to be compared.
+    /// The digest of the body with all of its codings, to compare with the archive's digest.
     private var asItStands: DigestStream?
-    /// The same without its transfer coding: tools differ in what they digest.
+    /// The digest of the body without its transfer coding, because some tools compute this one.
     private var withoutChunks: DigestStream?
     private var head: [UInt8] = []
     private var start = ""
     private(set) var fields = HTTPFields()
     private var hasHead: Bool
     private var chunks: ChunkReader?
-    /// The same, for those who are called while it reads.
+    /// Whether `chunks` is set. It can be read while `chunks` is being modified.
     private var isChunked = false
     private var codings: Codings = .none
-    /// Nobody looks at codings: larder said that the body is kept in them.
+    /// Whether content codings are kept, because Larder stored the body in them.
     private let keepsCodings: Bool
     private(set) var flaw: String?
-    /// Of the body as it stands there, without its transfer coding.
+    /// The size of the body without its transfer coding, but with its content codings.
     private var stoodByteCount = 0
     private var unknownCoding: String?
 
     private enum Codings {
         case none
-        /// The first bytes tell whether the body is in the coding that its field names: some tools undo it
-        /// and leave the field.
+        /// The first bytes of the body, until it is known whether they are encoded. Some tools decode the
+        /// body and leave the header.
         case untried(BodyDecoder, [UInt8])
         case decoding(BodyDecoder)
     }
@@ -47,8 +49,8 @@ final class ArchivedMessage {
     private static let leastTried = 512
 
     /// - Parameters:
-    ///   - digest: in which the body is digested as it stands; nil where there is nothing to compare.
-    ///   - hasHead: false where there is nothing but a body.
+    ///   - digest: The algorithm of the digest to compare; nil if there is none.
+    ///   - hasHead: False for a body without headers.
     init(
         _ keeping: BodyKeeping, digest: DigestAlgorithm?, hasHead: Bool = true, keepsCodings: Bool = false,
         _ limits: ArchiveLimits
@@ -63,10 +65,10 @@ final class ArchivedMessage {
         }
     }
 
-    /// False when no more is wanted: `flaw` tells why.
+    /// Parses the next piece. Returns false if no more is needed, with the reason in `flaw`.
     func take(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) -> Bool {
         guard !hasHead else { return try takeBody(piece) }
-        // The empty line may stand across two pieces.
+        // The empty line may be split between two pieces.
         let before = max(0, head.count - 3)
         head.append(contentsOf: piece)
         guard let end = Self.endOfHead(head, from: before) else {
@@ -80,7 +82,7 @@ final class ArchivedMessage {
         }
     }
 
-    /// Everything came. Nil where it is not whole: `flaw` tells why.
+    /// Completes the message. Returns nil if it is not valid, with the reason in `flaw`.
     func finish() throws(ArchiveError) -> Whole? {
         if !hasHead {
             guard !head.isEmpty else {
@@ -98,7 +100,7 @@ final class ArchivedMessage {
         return Whole(start: start, fields: fields, body: try spool.finish(), doubts: doubts)
     }
 
-    /// How much has been kept of the body.
+    /// The number of bytes of the decoded body.
     var byteCount: Int { spool.byteCount }
 
     private var doubts: [String] {
@@ -106,7 +108,7 @@ final class ArchivedMessage {
         if let unknownCoding {
             doubts.append("its content coding \(unknownCoding) is not supported: its body is stored encoded")
         }
-        // Whoever has undone a coding has left the length that the body had in it.
+        // Tools that decode a body leave the length of the encoded body in the headers.
         let isUndone = if case .decoding = codings { false } else { fields.isCoded && unknownCoding == nil }
         if let told = fields.contentLength, told > stoodByteCount, !isChunked, !isUndone || keepsCodings {
             doubts.append("its headers declare \(told) bytes, but it has \(stoodByteCount)")
@@ -114,7 +116,8 @@ final class ArchivedMessage {
         return doubts
     }
 
-    /// Whether the body has the digest in either reading. Once, when everything came.
+    /// Whether the body has the digest, with or without its transfer coding. Call this at most once, after
+    /// `finish`.
     func has(_ digest: Digest) -> Bool {
         asItStands.take()?.finish() == digest || withoutChunks.take()?.finish() == digest
     }
@@ -144,7 +147,7 @@ final class ArchivedMessage {
             isChunked = true
         }
         guard !keepsCodings, fields.isCoded else { return }
-        // The name of a character set is a mistake that does no harm.
+        // Some servers name a character set here by mistake, which does no harm.
         unknownCoding = fields.elements("Content-Encoding").map { $0.lowercased() }.first {
             ContentCoding(named: $0) == nil && !["identity", "none"].contains($0)
                 && TextEncoding(label: $0) == nil
@@ -201,7 +204,7 @@ final class ArchivedMessage {
                 isOther = true
             }
         }
-        // What has no mark of its coding, and is no whole of it, is not in it.
+        // A body without a signature of its coding that does not decode completely is not encoded.
         let isMarked = bytes.starts(with: [0x1F, 0x8B]) || bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
         if isAll, !isMarked, decoder.flaw != nil { isOther = true }
         try (isOther ? bytes : made).withBytes { (bytes) throws(ArchiveError) in try keep(bytes) }
@@ -235,14 +238,14 @@ final class ArchivedMessage {
     }
 }
 
-/// Undoes the transfer coding that came before HTTP/2 (RFC 9112, section 7.1). A body that does not begin in
-/// it is not in it, whatever its head says: many tools undo it and leave the field.
+/// Decodes the chunked transfer coding (RFC 9112, section 7.1). A body that does not begin with a chunk is
+/// passed on unchanged, because many tools decode the body and leave the header.
 struct ChunkReader {
     private enum State {
         case size
         case content(Int)
         case end, trailer, done
-        /// It was never in chunks.
+        /// The body is not chunked.
         case none
     }
 
@@ -253,7 +256,7 @@ struct ChunkReader {
 
     private static let longestLine = 4096
 
-    /// What may be the first chunk's size, of a body so short that it cannot be told, and is the body then.
+    /// The bytes of a body that is too short to tell whether it is chunked. They are then the body.
     var untold: [UInt8]? { if case .size = state, isFirst, !line.isEmpty { line } else { nil } }
 
     mutating func take(

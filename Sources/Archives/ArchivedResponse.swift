@@ -5,22 +5,22 @@ package import Store
 package import System
 package import Web
 
-/// A response as archives have it: what every form of archive is written from, and read into.
+/// A response in the form that all archive formats share. Readers produce it, and writers consume it.
 package struct ArchivedResponse: Sendable {
-    /// As the archive writes it.
+    /// The URL as the archive writes it.
     package var url: String
     package var method = "GET"
     package var requestFields = HTTPFields()
     package var status: Int
     package var fields: HTTPFields
-    /// Without transfer and content codings, unless `notes` say that it is kept in one. Nil where there is
-    /// none.
+    /// The body without transfer and content codings, unless `notes.flags` contain `.isCoded`. Nil if the
+    /// response has no body.
     package var body: ArchivedBody?
-    /// Seconds since 1970.
+    /// The time of the response, in seconds since 1970.
     package var fetched: Int64
-    /// Of the document.
+    /// The title of the document.
     package var title: String?
-    /// What a larder knows beside it; nil in an archive of somebody else.
+    /// Facts that only archives written by Larder contain; nil for other archives.
     package var notes: ArchiveNotes?
 
     package init(url: String, status: Int, fields: HTTPFields, body: ArchivedBody?, fetched: Int64) {
@@ -31,26 +31,26 @@ package struct ArchivedResponse: Sendable {
         self.fetched = fetched
     }
 
-    /// Of its body as the archive has it, where the archive says so: what revisits refer to.
+    /// The digest of the body that the archive states. Revisit records refer to it.
     var payloadDigest: Digest?
-    /// Links of its body were led to files, and are led to addresses again: they may be written in another way
-    /// than they were.
+    /// Whether links of the body were changed from file paths back to URLs. They may be spelled differently
+    /// from the original ones.
     var isLedBack = false
-    /// What speaks against it, though it is taken.
+    /// Reasons to doubt the response. It is imported all the same.
     var doubts: [ArchiveFault] = []
-    /// Which request it answers, where the archive has that request with its body; nil for what its method
-    /// tells.
+    /// The request that the response answers, if the archive contains that request with its body. Nil if only
+    /// the method is known.
     var requestKey: RequestKey?
 
-    /// What it is told apart by from others at its address.
+    /// The key that distinguishes the response from others with the same URL.
     package var request: RequestKey {
         notes?.request ?? requestKey ?? RequestKey(method: method, body: [UInt8]().span)
     }
 }
 
-/// A body on its way into an archive, or out of one.
+/// A body that is read from an archive or written to one.
 package struct ArchivedBody: Sendable {
-    /// Nil where it was only looked at.
+    /// Nil if the body was only measured.
     package var content: BodyContent?
     package var byteCount: Int
     package var sha256: Digest
@@ -61,14 +61,14 @@ package struct ArchivedBody: Sendable {
         self.sha256 = sha256
     }
 
-    /// A file that nobody takes over goes.
+    /// Deletes the file of a body that is stored in a file. Call this if the body is not used.
     package func discard() {
         if case .file(let path)? = content { unlink(path) }
     }
 }
 
-/// What a larder knows of a response beside what its server said. Archives carry it in a field of their own,
-/// which others pass over.
+/// Facts about a response that the origin did not send. Larder writes them to a header field of its own,
+/// which other programs ignore.
 package struct ArchiveNotes: Sendable, Equatable {
     /// 0 for a page, 1 for an asset.
     package var role: UInt8 = 1
@@ -79,8 +79,8 @@ package struct ArchiveNotes: Sendable, Equatable {
 
     package init() {}
 
-    /// What an archive may say of itself. From where something came it may not: that decides where its links
-    /// may lead.
+    /// The flags that an archive may set. The network zone is not among them, because it decides what the
+    /// links of a response may request.
     private static let mayCome: ResponseFlags = [
         .isInvalidated, .isPart, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded, .saysNofollow,
         .saysNoindex, .wasNear,
@@ -110,23 +110,23 @@ extension ArchiveNotes: JSONObject {
     }
 }
 
-/// What a reader of an archive comes to, one by one.
+/// An item that a reader finds in an archive.
 package enum ArchivedItem: Sendable {
     case response(ArchivedResponse)
-    /// The same body as another response has, which came before as a rule.
+    /// A response whose body is that of another one, which usually comes earlier in the archive.
     case revisit(ArchivedResponse, of: ArchivedOriginal)
-    /// Nothing that answers a request: what tells of the archive, or of a record.
+    /// An item that is not a response, for example a description of the archive.
     case other
     case fault(ArchiveFault)
 }
 
-/// Which response has the body of a revisit.
+/// A reference to the response that has the body of a revisit.
 package struct ArchivedOriginal: Sendable {
     package var url: String?
     package var payloadDigest: Digest?
 }
 
-/// What is wrong with a part of an archive. The parts beside it are read all the same.
+/// A problem with a part of an archive. The other parts are still read.
 package struct ArchiveFault: Sendable, Equatable {
     package enum Gravity: String, Sendable {
         /// Not imported.
@@ -138,12 +138,12 @@ package struct ArchiveFault: Sendable, Equatable {
     }
 
     package var gravity = Gravity.refused
-    /// Nil if it is not known.
+    /// The URL of the response; nil if it is not known.
     package var url: String?
-    /// Where it is: the name of the archive, and a byte or an entry in it.
+    /// The name of the archive, and a byte offset or an entry in it.
     package var place: String
     package var reason: String
-    /// The site that it belongs to.
+    /// The stored site that the URL belongs to, for `leftOut`.
     package var site: String?
 
     package init(_ reason: String, url: String? = nil, at place: String, _ gravity: Gravity = .refused) {
@@ -160,13 +160,13 @@ extension ArchiveFault: JSONObject {
     }
 }
 
-/// Gives what an archive has, one by one. It belongs to one thread.
+/// Reads the items of an archive in order. A reader is used by one thread.
 package protocol ArchiveReader: AnyObject {
-    /// The next one; nil at the end. Whatever the bytes are, it comes to an end.
+    /// Returns the next item, or nil at the end. Every input comes to an end.
     func next() throws(ArchiveError) -> ArchivedItem?
-    /// The page that the archive begins with, where it says so.
+    /// The URL of the archive's first page, if the archive names one.
     var start: String? { get }
-    /// Who vouches for what was read until now, as far as that holds: the digest of a public key.
+    /// The signer of the content read so far: the digest of a public key. Nil if there is no valid signature.
     var signer: String? { get }
 }
 
@@ -175,12 +175,12 @@ extension ArchiveReader {
     package var signer: String? { nil }
 }
 
-/// Takes what an archive is to have, one by one. It belongs to one thread. Until `finish` has returned,
-/// nothing stands under the archive's own name.
+/// Writes responses to an archive. A writer is used by one thread. The archive appears under its own name
+/// only when `finish` has returned.
 package protocol ArchiveWriter: AnyObject {
-    /// False where the form has no place for it.
+    /// Writes a response. Returns false if the format cannot contain it.
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool
-    /// The files that were written.
+    /// Completes the archive and returns the files that were written.
     func finish() throws(ArchiveError) -> [ArchiveFile]
 }
 
@@ -188,15 +188,15 @@ package protocol ArchiveWriter: AnyObject {
 package struct ArchiveFile: Sendable, Equatable {
     package let path: String
     package let byteCount: Int64
-    /// Of the blocks that were written; nil for a folder, and for what others wrote.
+    /// The checksums of the written blocks. Nil for a folder, and for a file that another program wrote.
     var sums: [UInt32]?
 
-    /// Whether every byte on the disk is the one that was written.
+    /// Whether the bytes on the disk are those that were written. Always true without `sums`.
     func isAsWritten() throws(ArchiveError) -> Bool {
         guard let sums else { return true }
         return try ArchiveError.wrapping { () throws(SystemError) in
             let file = try File(path, O_RDONLY)
-            // What the system still has in memory proves nothing of the disk.
+            // The page cache would prove nothing about the disk.
             posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED)
             guard file.byteCount == Int(byteCount) else { return false }
             for (number, sum) in sums.enumerated() {
@@ -246,7 +246,7 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
         do throws(SystemError) { return try body() } catch { throw ArchiveError(error) }
     }
 
-    /// The same for a file that has another name until it is whole.
+    /// Like `wrapping`, for a file that has a temporary name until it is complete. The message names `path`.
     static func writing<Value: ~Copyable>(
         _ path: String, _ body: () throws(SystemError) -> Value
     ) throws(ArchiveError) -> Value {
@@ -261,23 +261,23 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
     }
 }
 
-/// How much of an archive is believed.
+/// The limits for sizes in an archive, in bytes, against malformed files and decompression bombs.
 package struct ArchiveLimits: Sendable {
-    /// Of one body.
+    /// The maximum size of one body.
     package var body = 8 << 30
-    /// Of a record's own head, and of the HTTP head in it.
+    /// The maximum size of a record's header, and of the HTTP header in it.
     package var head = 1 << 20
-    /// Of one line that is looked at whole.
+    /// The maximum size of a line that is read as a whole.
     package var line = 256 << 10
-    /// How many times as large as it is an archive may become, and how much larger than that: zeros become a
-    /// thousand times as large in gzip, and more in others. What goes beyond both was made to fill a disk.
+    /// An archive may expand to `factor` times its size plus `allowance` bytes. Zeros compress to a
+    /// thousandth in gzip, and to less in other formats.
     package var factor = 200
     package var allowance = 512 << 20
 
     package init() {}
 
-    /// With what somebody says of how much larger it may become; else with what a disk that has so much room
-    /// left can spare.
+    /// Creates limits with the allowance that the user set. Without one, the allowance is at most a quarter
+    /// of the free space of the disk.
     package init(allowing byteCount: Int64?, room: Int64?) {
         if let byteCount {
             allowance = Int(clamping: byteCount)
@@ -286,13 +286,14 @@ package struct ArchiveLimits: Sendable {
         }
     }
 
-    /// Of what larder has just written itself.
+    /// Limits for an archive that Larder has just written itself.
     static var own: ArchiveLimits {
         var limits = ArchiveLimits()
         (limits.body, limits.allowance) = (.max / 4, .max / 4)
         return limits
     }
 
+    /// Whether content of `byteCount` bytes is too large for `packed` bytes of the archive.
     func isExceeded(_ byteCount: Int, outOf packed: Int64) -> Bool {
         let (usual, isBeyond) = packed.multipliedReportingOverflow(by: Int64(factor))
         return !isBeyond && Int64(byteCount) - usual > Int64(allowance)
@@ -307,34 +308,35 @@ package struct ArchiveLimits: Sendable {
     package static func isExcess(_ reason: String) -> Bool { reason.contains(excess) }
 }
 
-/// What has become of an archive by now, its records and their bodies together. It belongs to one thread.
+/// The size to which an archive has expanded so far, including records and bodies. It is used by one thread.
 final class ArchiveGrowth {
     let limits: ArchiveLimits
     private var made = 0
     private var refusals = 0
 
-    /// Each costs the time that it takes to become too large.
+    /// The maximum number of refused parts. Each one costs the time to expand it up to the limit.
     private static let mostRefusals = 16
 
     init(_ limits: ArchiveLimits) { self.limits = limits }
 
-    /// Nothing more of the archive is believed.
+    /// Whether so many parts were refused that the rest of the archive is not read.
     var isOver: Bool { refusals > Self.mostRefusals }
 
     func add(_ byteCount: Int) { made += byteCount }
 
-    /// - Parameter packed: how much of the archive was taken until now.
+    /// - Parameter packed: The number of bytes of the archive that were read so far.
     func isExceeded(_ packed: Int64) -> Bool { limits.isExceeded(made, outOf: packed) }
 
-    /// What was refused takes no room from what comes behind it.
+    /// Removes the bytes of a refused part from the sum, so that they do not count against later parts.
     func refuse(since before: Int) {
         made = before
         refusals += 1
     }
 
+    /// The sum of the expanded bytes, for ``refuse(since:)``.
     var mark: Int { made }
 
-    /// Those of a body that comes now.
+    /// The limits for the next body.
     func limitsLeft(_ packed: Int64) -> ArchiveLimits {
         let (usual, isBeyond) = packed.multipliedReportingOverflow(by: Int64(limits.factor))
         guard !isBeyond, Int64(made) > usual else { return limits }

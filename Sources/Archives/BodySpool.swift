@@ -3,17 +3,17 @@ internal import Glibc
 internal import Store
 internal import System
 
-/// What becomes of bodies that are read.
+/// The destination of bodies that are read.
 enum BodyKeeping: Sendable {
-    /// Nobody wants the bytes.
+    /// The bytes are not kept, only their number and digest.
     case measured
     case inMemory
-    /// Large ones in files of this folder, which whoever gets them takes over.
+    /// Large bodies are written to files in this folder, which the receiver must move or delete.
     case inFiles(folder: String)
 }
 
-/// A body on its way out of an archive: into memory, from a size on into a file, or only measured. What is
-/// not finished is removed.
+/// Collects a body that is read from an archive: in memory, in a file from a certain size on, or only
+/// measured. The file is deleted if the body is not finished.
 final class BodySpool {
     private let keeping: BodyKeeping
     private var bytes: [UInt8] = []
@@ -54,7 +54,7 @@ final class BodySpool {
         try ArchiveError.wrapping { () throws(SystemError) in try file?.write(piece) }
     }
 
-    /// The whole; a file is the caller's.
+    /// Returns the whole body. The caller becomes responsible for its file. Call this once.
     func finish() throws(ArchiveError) -> ArchivedBody {
         guard let sha256 = digest.take()?.finish() else { preconditionFailure("a body is finished once") }
         var content: BodyContent?
@@ -72,7 +72,7 @@ final class BodySpool {
 }
 
 extension [UInt8] {
-    /// As the standard library's, with the error that it throws.
+    /// Like the method of the standard library, with a typed error.
     func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -81,7 +81,7 @@ extension [UInt8] {
 }
 
 extension BodyContent {
-    /// Hands the bytes over in order, in pieces, to what may fail.
+    /// Passes the bytes in pieces and in order to `take`.
     func eachArchived(_ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void) throws(ArchiveError) {
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in

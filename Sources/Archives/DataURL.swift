@@ -1,17 +1,16 @@
 internal import Markup
 internal import Web
 
-/// A body as a `data:` address (RFC 2397).
+/// Makes `data:` URLs from bodies (RFC 2397).
 enum DataURL {
-    /// What can be neither found nor shown: to whoever asks for it the network has failed. In a `srcset`
-    /// Chromium takes the finest picture that a `data:` address has, whichever it would fetch: so this is
-    /// none.
+    /// The URL for missing content, which fails to load. An empty `data:` URL would not do: Chromium uses the
+    /// highest resolution among the `data:` URLs of a `srcset`, even if it would have fetched another one.
     static let missing = "about:invalid"
-    /// Nothing, which is well.
+    /// A URL with empty content, which loads without an error.
     static let empty = "data:,"
 
-    /// Written by escapes where that is shorter than base64, as it is for texts that hold such addresses
-    /// themselves.
+    /// Returns a URL with percent escapes if that is shorter than base64, as it is for text that contains
+    /// `data:` URLs.
     static func of(_ bytes: [UInt8], _ type: String) -> String {
         let escaped = bytes.count { isEscaped($0) }
         if escaped * 2 + bytes.count <= (bytes.count + 2) / 3 * 4 {
@@ -29,7 +28,7 @@ enum DataURL {
         return "data:\(type);base64,\(Base64.encode(bytes))"
     }
 
-    /// The type, so that it stands in an address whatever a server said.
+    /// Returns the type in a form that is valid in a URL, or `other` if it cannot be used.
     static func type(_ type: MediaType?, else other: String) -> String {
         guard let type, isPlain(type.essence) else { return other }
         return type.essence + charset(type.charset)
@@ -40,7 +39,7 @@ enum DataURL {
         return ";charset=\(name)"
     }
 
-    /// The type of what says none of itself.
+    /// Returns the media type of a format, for bodies without a type.
     static func type(of format: BodyFormat) -> String {
         switch format {
         case .html: "text/html"
@@ -65,8 +64,8 @@ enum DataURL {
             }
     }
 
-    /// What an address may not hold, or would not keep (section 4.4 of the URL standard); and what takes more
-    /// where it is written into markup, and again in what stands in there.
+    /// Whether a byte must be escaped: bytes that URLs cannot contain or would not preserve (section 4.4 of
+    /// the URL standard), and bytes that would grow each time they are escaped in markup.
     private static func isEscaped(_ byte: UInt8) -> Bool {
         switch byte {
         case 0...0x20, 0x7F..., 0x22, 0x23, 0x25, 0x26, 0x27, 0x3C, 0x3E, 0x5C, 0x60: true

@@ -2,12 +2,13 @@ internal import Glibc
 internal import Markup
 internal import Web
 
-/// What a body says of its encoding where only its server said it, and no server gives it any more. It stands in
-/// front of what the body says itself, which a server's word outdoes, and is known again.
+/// Declarations of the encoding that are inserted into bodies whose encoding only the response headers named,
+/// because an exported file has no headers. A declaration precedes the body's own one, which the headers
+/// would override. It can be recognized and removed again, except in XML.
 enum EncodingMark {
-    /// Whether a server's word decides how it is read. Who sees UTF-8 knows it.
+    /// Whether the response headers determine the encoding. UTF-8 needs no declaration.
     ///
-    /// - Parameter type: as the server said it.
+    /// - Parameter type: The media type from the response headers.
     static func isWanted(_ type: MediaType?, _ table: LinkTable, _ format: BodyFormat) -> Bool {
         guard !table.isTranscoded, table.encoding != .utf8 else { return false }
         return isSaid(type, table) && hasPlace(format)
@@ -27,16 +28,17 @@ enum EncodingMark {
         }
     }
 
-    /// The mark in a body that wants one; nothing where it says the same itself, or has none but ASCII.
+    /// Returns the change that inserts the declaration. Returns none if the body declares the same encoding
+    /// or is plain ASCII.
     ///
-    /// - Parameter source: as it is written out: in UTF-8 where the table has been read from that.
+    /// - Parameter source: The text as it is written, which is UTF-8 if the table is transcoded.
     static func changes(
         in source: [UInt8], _ type: MediaType?, _ table: LinkTable, _ format: BodyFormat
     ) -> [Patch.Change] {
         guard isSaid(type, table), hasPlace(format) else { return [] }
         let encoding = table.isTranscoded ? TextEncoding.utf8 : table.encoding
         let own = format.declaredEncoding(of: source.span)
-        // Texts of ISO-2022-JP are ASCII with escapes.
+        // Text in ISO-2022-JP is ASCII with escape sequences.
         let isPlain = source.allSatisfy { $0 < 0x80 && $0 != 0x1B }
         guard !isPlain, own != encoding, encoding != .utf8 || own != nil || table.isTranscoded else {
             return []
@@ -47,7 +49,7 @@ enum EncodingMark {
             return [Patch.Change(place..<place, html(encoding))]
         case .css: return [Patch.Change(0..<0, css(encoding))]
         default:
-            // A declaration is the first thing, and there is one.
+            // An XML declaration must come first, and there must be only one.
             let end = source.starts(with: "<?xml".utf8) ? source.firstRange(of: Array("?>".utf8)) : nil
             return [Patch.Change(0..<(end?.upperBound ?? 0), xml(encoding))]
         }
@@ -65,7 +67,7 @@ enum EncodingMark {
         Array("<?xml version=\"1.0\" encoding=\"\(encoding.name)\"?>".utf8)
     }
 
-    /// A body without what was put into it. A declaration of XML stays.
+    /// Returns a body without the inserted declaration. An XML declaration stays.
     static func undone(_ bytes: [UInt8], _ type: MediaType?, _ format: BodyFormat) -> [UInt8] {
         guard let label = type?.charset, let encoding = TextEncoding(label: label) else { return bytes }
         switch format {
@@ -80,12 +82,12 @@ enum EncodingMark {
         }
     }
 
-    /// How far a document's head is looked for it.
+    /// The number of bytes at the beginning of a document that are searched.
     private static let window = 1 << 20
 }
 
 extension [UInt8] {
-    /// Where `part`, which is not empty, stands first in a range of these.
+    /// Returns the first position of `part`, which must not be empty, in a range.
     func place(of part: [UInt8], in range: Range<Int>) -> Int? {
         withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return nil }

@@ -20,7 +20,7 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var byteCount: Int64 = 0
     /// The number of responses that were left out because they were fetched with credentials.
     public internal(set) var leftOutPrivate = 0
-    /// The number of header fields that were left out because they set cookies, which belong to one visitor.
+    /// The number of header fields that were left out because they set cookies, which belong to one user.
     public internal(set) var leftOutCookies = 0
     /// The number of responses that the patterns leave out.
     public internal(set) var leftOutByPattern = 0
@@ -30,8 +30,8 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var damaged: [String] = []
     /// For one page: the URLs that it needs and that are not stored. A folder contains a list of its own.
     public internal(set) var missing: [Miss] = []
-    /// For files: URLs of pages and scripts that load modules, workers or data, which browsers do not load from
-    /// files. They work if a server serves the files.
+    /// For files: URLs of pages and scripts that load modules, workers or data, which browsers do not load
+    /// from files. They work if a server serves the files.
     public internal(set) var wantServer: [String] = []
     /// For one page: assets that are too large for one file.
     public internal(set) var tooLarge: [Large] = []
@@ -129,7 +129,8 @@ public struct ImportReport: Sendable, Equatable {
     public internal(set) var superseded = 0
     /// The number of records that are not responses, such as metadata of the archive.
     public internal(set) var other = 0
-    /// The numbers of responses that are never stored, by status: server errors, partial responses, and similar ones.
+    /// The number of responses that are never stored, by status: server errors, partial responses, and
+    /// similar ones.
     public internal(set) var unkept: [Int: Int] = [:]
     /// The first 1,000 records that were rejected.
     public internal(set) var refused: [Fault] = []

@@ -4,32 +4,32 @@ package import Store
 package import System
 package import Web
 
-/// What of a site goes into an archive, and which.
+/// The content, format and options of an export.
 package struct ExportPlan: Sendable {
     package var site: Site
     /// `Snapshot.id` of the snapshot; nil for the live snapshot with its overlay.
     package var snapshot: Int64?
     package var path: String
     package var form: ArchiveForm
-    /// Which addresses are wanted.
+    /// Whether the user wants the URL in the archive.
     package var isWanted: @Sendable (WebURL) -> Bool = { _ in true }
-    /// Which go along where something that is wanted needs them; nil where all are wanted that may go.
+    /// Whether an unwanted URL may be exported if a wanted page needs it. Nil if no asset is added this way.
     package var mayGoAlong: (@Sendable (WebURL) -> Bool)?
-    /// What was fetched with credentials goes too.
+    /// Whether responses that were fetched with credentials are exported too.
     package var hasPrivate = false
-    /// How large a file becomes before the next one is begun; nil for one file.
+    /// The size in bytes at which the next file is begun; nil for one file.
     package var split: Int64?
     package var isVerified = true
-    /// Signs the archive; nil for none.
+    /// The key that signs the archive; nil for no signature.
     package var key: SigningKey?
-    /// Only this page, with what it needs.
+    /// The only page to export, with its assets; nil for the whole site.
     package var page: WebURL?
-    /// Of a ZIM, in three letters; nil for what its pages say.
+    /// The language of a ZIM file as a code of three letters; nil to use the language that its pages declare.
     package var language: String?
-    /// Of a page in one file: its scripts run.
+    /// Whether the scripts of a page that is exported as one file can run.
     package var keepsScripts = true
     package var pageLimits = PageLimits()
-    /// Told of responses and bytes, now and then.
+    /// Receives the number of responses and bytes from time to time.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
     package init(site: Site, path: String, form: ArchiveForm) {
@@ -40,7 +40,7 @@ package struct ExportPlan: Sendable {
 
     /// Whether a response may go into the archive.
     ///
-    /// - Parameter isPrivate: It was fetched with credentials.
+    /// - Parameter isPrivate: Whether the response was fetched with credentials.
     func mayContain(_ url: WebURL, isPrivate: Bool) -> Bool {
         let resource = ProtectedResource.response(url, isPrivate: isPrivate, isPublished: false)
         let archive = Requester(.export, mayHavePrivate: hasPrivate)
@@ -48,18 +48,19 @@ package struct ExportPlan: Sendable {
     }
 }
 
-/// Writes what a site shows into an archive, and reads that back. It belongs to one thread.
+/// Writes the served responses of a site to an archive, and reads the archive back to verify it. An export is
+/// used by one thread.
 package final class Export {
     private let plan: ExportPlan
     private let reader: StoreReader
     private let interruption: Interruption
     private var report: ExportReport
     private var tally = ArchiveTally()
-    /// The addresses that belong to the page that is wanted; nil for all.
+    /// The URLs of `plan.page` and its assets; nil for all URLs.
     private var needed: Set<String>?
-    /// Those that go along with what is wanted of the site.
+    /// URLs that wanted pages need.
     private var along: Set<String> = []
-    /// Whether pages were fetched with credentials, for those that were looked up.
+    /// A cache that tells whether pages were fetched with credentials.
     private var privatePages: [String: Bool] = [:]
 
     package init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
@@ -70,7 +71,8 @@ package final class Export {
             site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
     }
 
-    /// Blocks. When it throws, nothing stands under the names of the files.
+    /// Writes the archive. Blocks until it is complete and verified. If it throws before the archive is
+    /// complete, no file has its final name.
     package func run() throws(ArchiveError) -> ExportReport {
         if plan.form.isOfPage { return try PageExport(plan, reader, interruption).run() }
         if let page = plan.page {
@@ -124,7 +126,7 @@ package final class Export {
         if let failure { throw failure }
     }
 
-    /// Whether it is wanted, or goes along.
+    /// Whether the URL is wanted, or needed by a wanted page.
     private static func isChosen(_ url: WebURL, _ plan: ExportPlan, _ along: Set<String>) -> Bool {
         plan.isWanted(url) || along.contains(url.key.href) && plan.mayGoAlong?(url) ?? false
     }
@@ -172,7 +174,7 @@ package final class Export {
             tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed
         ) {
             row in
-            // A ZIM has no place for what is empty.
+            // ZIM files cannot contain empty entries.
             if isClosed, row.response.body?.byteCount == 0 { return false }
             guard let url = WebURL(row.response.href), url.isHTTP, Self.isChosen(url, plan, along) else {
                 return false
@@ -214,14 +216,15 @@ package final class Export {
         }
         tally.add(archived, sha256: archived.body?.sha256)
         report.responses += 1
-        // A ZIM has no place for them.
+        // ZIM files do not contain headers.
         if plan.form != .zim { report.leftOutCookies += cookies }
         if response.role == 0, response.body != nil { report.pages += 1 }
         report.byteCount += Int64(response.body?.byteCount ?? 0)
         plan.progress?(report.responses, report.byteCount)
     }
 
-    /// Earlier larders did not mark pictures of pages: these are as private as their page.
+    /// Earlier versions did not mark screenshots and other renderings as private. They are as private as
+    /// their page.
     private func isPrivate(_ response: StoredResponse) throws(ArchiveError) -> Bool {
         if response.flags.contains(.isPrivate) { return true }
         if response.request.isOfRequest { return false }
@@ -241,7 +244,7 @@ package final class Export {
     /// The number of entries above which the cache is emptied.
     private static let maxPrivatePages = 10_000
 
-    /// Nil where the bytes are not those that came.
+    /// Returns the body's content, or nil if it is damaged.
     private func whole(_ body: StoredBody) throws(ArchiveError) -> BodyContent? {
         try ArchiveError.storing { () throws(StoreError) in
             guard let content = try reader.content(of: body), try body.isWhole(content) else { return nil }
@@ -260,7 +263,7 @@ package final class Export {
         return try verify()
     }
 
-    /// Whether what was written reads as what was held.
+    /// Whether reading the archive gives the responses that were written.
     private func verify() throws(ArchiveError) -> Bool {
         var read = ArchiveTally()
         for file in report.files {
@@ -279,7 +282,8 @@ package final class Export {
 }
 
 extension HTTPFields {
-    /// What they set is one visitor's, who may be signed in by it. Gives how many fields that were.
+    /// Removes cookies, because they belong to one user and may contain a login. Returns the number of
+    /// removed fields.
     fileprivate mutating func removeCookies() -> Int {
         let before = list.count
         for name in ["Set-Cookie", "Set-Cookie2"] { remove(name) }
@@ -288,14 +292,14 @@ extension HTTPFields {
 }
 
 extension ArchivedResponse {
-    /// What is held, without its body.
+    /// Creates an archived response from a stored one, without its body.
     init(_ row: ShownRow) {
         let held = row.response
         self.init(
             url: held.href, status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: nil,
             fetched: held.fetched)
         method = held.request.method
-        // Of the request, the fields by which the response varies are known. Secrets stay in the store.
+        // Only the request headers that the response varies by are stored. Secrets stay in the store.
         requestFields = VaryKey(stored: held.variant).harmlessFields
         var notes = ArchiveNotes()
         notes.role = held.role
@@ -310,16 +314,16 @@ extension ArchivedResponse {
     }
 }
 
-/// What an archive is to have, in a few words whatever its size: how many responses, and the sum of their
-/// digests. Equal for the same responses in whatever order.
+/// A digest of the responses in an archive: their number and the sum of their digests. It does not depend on
+/// the order of the responses.
 struct ArchiveTally: Equatable {
     private(set) var count = 0
     private var sum: [UInt64] = [0, 0, 0, 0]
 
-    /// - Parameter sha256: of the body; nil where there is none.
+    /// - Parameter sha256: The digest of the body; nil if there is none.
     mutating func add(_ response: ArchivedResponse, sha256: Digest?) {
         count += 1
-        // An answer without a body, and one with an empty one, are written alike.
+        // Archives do not distinguish a response without a body from one with an empty body.
         let isEmpty = response.body.map { $0.byteCount == 0 } ?? false
         let text =
             "\(response.url)\n\(response.request.text)\n\(response.notes?.variant ?? "")\n\(response.status)\n"

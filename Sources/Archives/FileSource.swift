@@ -2,28 +2,29 @@ internal import Codings
 internal import Glibc
 internal import System
 
-/// A file of a folder that is taken in.
+/// A file of a folder that is imported.
 struct SourceFile: Sendable {
-    /// From the folder on, with slashes between. What is no UTF-8 stands in percent escapes, as it does in
-    /// addresses.
+    /// The path relative to the folder, with slashes. Bytes that are not ASCII are percent-encoded if the
+    /// path is not valid UTF-8.
     let path: String
     let byteCount: Int64
     /// Seconds since 1970.
     let modified: Int64
-    /// Which one it is, for the source alone.
+    /// The index of the file in the source's own data.
     let number: Int
 }
 
-/// Files with names, on their way in: a folder, or what has packed one. It belongs to one thread.
+/// A folder to import: a folder on the disk, or the contents of a zip or tar file. It is used by one thread.
 protocol FileSource: AnyObject {
-    /// For messages.
+    /// The name of the source for messages.
     var name: String { get }
     var files: [SourceFile] { get }
-    /// What stands in it and is not taken, with the reason.
+    /// The parts that are not imported, with the reasons.
     var faults: [ArchiveFault] { get }
-    /// Somebody put the folder into one file, maybe with a folder around it.
+    /// Whether the folder was packed into one file, possibly with an enclosing folder.
     var isPacked: Bool { get }
-    /// Hands over what is in a file until `take` says false. Gives the reason when it is not to be had whole.
+    /// Passes the content of a file to `take` until `take` returns false. Returns the reason if the content
+    /// could not be read completely.
     func read(
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String?
@@ -32,7 +33,7 @@ protocol FileSource: AnyObject {
 extension FileSource {
     func place(of file: SourceFile) -> String { "\(name), \(file.path)" }
 
-    /// What is in it, up to a limit.
+    /// Returns the beginning of the file, at most `limit` bytes.
     func beginning(of file: SourceFile, _ limit: Int) throws(ArchiveError) -> [UInt8] {
         var bytes: [UInt8] = []
         _ = try read(file) { (piece) throws(ArchiveError) in
@@ -43,12 +44,13 @@ extension FileSource {
     }
 }
 
-/// Names of files as they are compared and shown.
+/// File names in the form in which they are compared and shown.
 enum FileName {
-    /// More folders inside each other than any site has.
+    /// The maximum depth of nested folders, which is more than any site has.
     static let deepest = 64
+    /// The maximum length of a path in bytes.
     static let longest = 4096
-    /// Of one folder that is taken in.
+    /// The maximum number of files in an imported folder.
     static let mostFiles = 1_000_000
 
     static func text(_ bytes: some Collection<UInt8>) -> String {
@@ -65,12 +67,14 @@ enum FileName {
         return String(decoding: escaped, as: UTF8.self)
     }
 
-    /// The name of a file in what is packed: nil where it points outside the folder, or is none.
+    /// Returns the path of an entry in a packed folder. Returns nil if it points outside the folder or is not
+    /// a path.
     static func inside(_ bytes: [UInt8]) -> String? {
         segments(bytes, mayAscend: false).map { text(Array($0.joined(separator: [UInt8(ascii: "/")]))) }
     }
 
-    /// Where a link in what is packed leads, from the folder on; nil where that is out of it.
+    /// Returns the target of a link in a packed folder as a path in the folder. Returns nil if it is outside
+    /// the folder.
     static func target(ofLink target: [UInt8], at link: [UInt8]) -> String? {
         guard target.first != UInt8(ascii: "/") else { return nil }
         let folder = link.lastIndex(of: UInt8(ascii: "/")).map { link[...$0] } ?? []
@@ -95,22 +99,24 @@ enum FileName {
     }
 }
 
-/// The links in what is packed: each stands for the file that it leads to, as one in a folder does.
+/// The symbolic links in a packed folder. Each stands for the file that it points to, as in a folder on the
+/// disk.
 struct PackedLinks {
     struct Link {
-        /// As the archive writes it, and as it is told.
+        /// The name as the archive writes it.
         let name: [UInt8]
+        /// The name for messages.
         let shown: String
-        /// From the folder of all; nil where it leads out of it.
+        /// The path of the target in the folder; nil if it is outside the folder.
         let target: String?
     }
 
     private var links: [(path: String, link: Link)] = []
 
-    /// Links that lead to links end somewhere.
+    /// The maximum number of links that are followed to reach a file.
     private static let mostSteps = 40
 
-    /// Gives the reason where it is not to be followed.
+    /// Adds a link. Returns the reason if the link must not be followed.
     mutating func add(_ link: Link) -> String? {
         guard let path = FileName.inside(link.name) else { return "its name points outside the folder" }
         guard link.target != nil else { return "it is a link to outside the folder" }
@@ -119,7 +125,7 @@ struct PackedLinks {
         return nil
     }
 
-    /// Files that have the names of links, and what those are that lead to none.
+    /// Returns a file for each link that leads to one of `files`, and the reasons for the links that do not.
     func followed(among files: [SourceFile]) -> (
         files: [SourceFile], faults: [(shown: String, reason: String)]
     ) {
@@ -156,8 +162,8 @@ struct PackedLinks {
     }
 }
 
-/// A folder on the disk. Links out of it, links to folders, and what is neither file nor folder are told and
-/// left.
+/// A folder on the disk. Links to the outside, links to folders, and anything other than files and folders
+/// are reported and not imported.
 final class DiskFolder: FileSource {
     let name: String
     private(set) var files: [SourceFile] = []
@@ -165,9 +171,9 @@ final class DiskFolder: FileSource {
     let isPacked = false
     private let limits: ArchiveLimits
     private var paths: [[UInt8]] = []
-    /// Of all files: how large they are, and how much stands on the disk.
+    /// The sum of the file sizes, and the bytes that the files occupy on the disk.
     private var (made, onDisk): (Int, Int64) = (0, 0)
-    /// What links have to lead into.
+    /// The absolute path that the targets of links must be in.
     private let root: [UInt8]
 
     private static let mostFaults = 1000
@@ -180,7 +186,7 @@ final class DiskFolder: FileSource {
         try list([])
     }
 
-    /// A page that a browser has saved, with the folder beside it.
+    /// Creates a source from a page that a browser saved, with the folders of its assets beside it.
     init(page path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let folder = slash.map { String(path[...$0]) } ?? "."
@@ -213,12 +219,12 @@ final class DiskFolder: FileSource {
         return lstat(characters(path), &found) == 0 ? found : nil
     }
 
-    /// As C takes it: names need not be UTF-8.
+    /// Returns the path as a C string. Paths need not be UTF-8.
     private static func characters(_ path: [UInt8]) -> [CChar] { path.map { CChar(bitPattern: $0) } + [0] }
 
     private static func kind(at path: [UInt8]) -> mode_t? { status(path).map { $0.st_mode & S_IFMT } }
 
-    /// The order of the names is the same on every disk.
+    /// Lists a folder and its subfolders. The names are sorted, so that the order is the same on every disk.
     private func list(_ first: [UInt8]) throws(ArchiveError) {
         var waiting = [(folder: first, depth: 0)]
         while let (folder, depth) = waiting.popLast() {
@@ -260,7 +266,7 @@ final class DiskFolder: FileSource {
         guard found.st_mode & S_IFMT == S_IFREG else { return tell("it is not a regular file", below) }
         let byteCount = Int64(found.st_size)
         guard byteCount <= Int64(limits.body) else { return tell("it is over \(limits.body) bytes", below) }
-        // A file of which most stands nowhere is soon made.
+        // A sparse file can be far larger than the space that it occupies.
         let now = (made: made + Int(byteCount), onDisk: onDisk + Int64(found.st_blocks) * 512)
         guard !limits.isExceeded(now.made, outOf: now.onDisk) else { return tell(limits.excess, below) }
         (made, onDisk) = (now.made, now.onDisk)
@@ -280,7 +286,7 @@ final class DiskFolder: FileSource {
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
         let path = whole(paths[file.number])
-        // What was a file may be something else by now that never ends.
+        // The file may have been replaced by a pipe or device that never ends.
         let descriptor = open(Self.characters(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
         defer { close(descriptor) }
@@ -303,7 +309,7 @@ final class DiskFolder: FileSource {
     }
 }
 
-/// What a zip file has.
+/// The contents of a zip file.
 final class ZipFolder: FileSource {
     let name: String
     private(set) var files: [SourceFile] = []
@@ -311,7 +317,7 @@ final class ZipFolder: FileSource {
     let isPacked = true
     private let zip: ZipFile
     private let limits: ArchiveLimits
-    /// Of all that was read: what grows beyond bounds was made to.
+    /// The sizes of all entries read so far, expanded and compressed, to detect decompression bombs.
     private var made = 0
     private var packed: Int64 = 0
 
@@ -328,7 +334,7 @@ final class ZipFolder: FileSource {
                     ArchiveFault("its name points outside the folder", at: "\(name), \(entry.name)"))
                 continue
             }
-            // Those without a place are told already.
+            // `zip.faults` already contains the entries without content.
             guard entry.content != nil else { continue }
             guard !entry.isLink else {
                 let (written, shown) = (Array(entry.name.utf8), "\(name), \(entry.name)")

@@ -3,27 +3,27 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// Files with names, on their way into a folder or a zip file. It belongs to one thread; one file is open at
-/// a time.
+/// Writes named files to a folder, a zip file or a tar file. A tree is used by one thread, and one file is
+/// open at a time.
 protocol FileTree: AnyObject {
     func begin(_ name: String) throws(ArchiveError)
     func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError)
     func end() throws(ArchiveError)
-    /// From here on it has its name.
+    /// Completes the tree, which then appears under its final name.
     func finish() throws(ArchiveError) -> [ArchiveFile]
-    /// Hands over what stands there by now: names and bytes.
+    /// Passes the names and digests of the files that are now on the disk to `take`.
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError)
 }
 
-/// A folder, beside its place until it is whole.
+/// Writes files to a temporary folder beside the final one, which is renamed when it is complete.
 final class FolderTree: FileTree {
     private let path: String
-    /// What somebody named whom it is for; nil where that is its own path.
+    /// The path that error messages name; nil for the folder's own path.
     private let named: String?
     private let folder: ScratchFolder
     private var draft: String { folder.path }
     private var file: File?
-    /// Where the file that is open will be.
+    /// The final path of the open file.
     private var open = ""
     private var made: Set<String> = []
     private var byteCount: Int64 = 0
@@ -55,7 +55,7 @@ final class FolderTree: FileTree {
         }
     }
 
-    /// What cannot be made is told by whoever wants to write there.
+    /// Creates the parent folders. A failure is reported when the folder itself is created.
     private static func makeParents(of path: String) {
         var end = path.startIndex
         while let slash = path[end...].dropFirst().firstIndex(of: "/") {
@@ -118,7 +118,7 @@ final class FolderTree: FileTree {
     }
 }
 
-/// A zip file of them.
+/// Writes files to a zip file.
 final class ZipTree: FileTree {
     private let output: ArchiveOutput
     private let zip: ZipWriter
@@ -128,7 +128,7 @@ final class ZipTree: FileTree {
         zip = ZipWriter(output, date: date)
     }
 
-    /// What is compressed in itself is stored.
+    /// Suffixes of formats that are already compressed. These files are stored.
     private static let packed: Set<Substring> = [
         "png", "jpg", "jpeg", "gif", "webp", "avif", "woff", "woff2", "mp4", "webm", "mp3", "ogg", "zip",
         "gz",
@@ -163,8 +163,8 @@ final class ZipTree: FileTree {
     }
 }
 
-/// A tar of them, packed by zstd. Its heads say how large files are: each is held until it is whole, large
-/// ones on the disk.
+/// Writes files to a tar file compressed with zstd. A tar header contains the size of the file, so each file
+/// is buffered until it is complete, large ones on the disk.
 final class TarTree: FileTree {
     private let output: ArchiveOutput
     private let encoder: ZstdEncoder
@@ -172,7 +172,7 @@ final class TarTree: FileTree {
     private let date: Int64
     private var open: (name: String, body: BodySpool)?
 
-    /// As zstd itself has it.
+    /// The default level of zstd.
     private static let level: Int32 = 3
 
     init(_ path: String, date: Int64) throws(ArchiveError) {
@@ -216,7 +216,7 @@ final class TarTree: FileTree {
         try bytes.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
     }
 
-    /// A head of ustar, and in front of it what does not fit: a long name, a size of 8 GiB (pax).
+    /// Returns a ustar header. A pax header precedes it if the name is long or the size is 8 GiB or more.
     private static func head(of name: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
         var notes: [UInt8] = []
         if name.utf8.count > 100 { notes += record("path", name) }
@@ -229,7 +229,7 @@ final class TarTree: FileTree {
         return front + block(name, "0", byteCount, date)
     }
 
-    /// It says its own length, with the digits of that.
+    /// Returns a pax record, which begins with its own length, including the digits of the length.
     private static func record(_ key: String, _ value: String) -> [UInt8] {
         let rest = " \(key)=\(value)\n"
         var length = rest.utf8.count

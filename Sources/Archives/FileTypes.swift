@@ -1,10 +1,11 @@
 internal import Markup
 internal import Web
 
-/// What a file is that comes without a head: by its name, and by its first bytes where the name says nothing.
+/// Determines the media type of a file without response headers, by its name or else by its first bytes.
 enum FileTypes {
+    /// Returns the media type of a file.
     ///
-    /// - Parameter file: its name where it stood; tools give pages a suffix that their addresses have not.
+    /// - Parameter file: The original file name. Tools add a suffix to pages that their URLs do not have.
     static func type(of url: WebURL, file: String?, beginning: [UInt8]) -> String {
         if let type = suffix(of: url.path).flatMap({ types[$0] }) { return type }
         if let suffix = file.flatMap(suffix), ["html", "htm", "xhtml", "css"].contains(suffix),
@@ -34,10 +35,10 @@ enum FileTypes {
         return name.utf8.lastIndex(of: UInt8(ascii: ".")).map { name[$0...].dropFirst().lowercased() }
     }
 
-    /// Whether the suffix is one that names of files have.
+    /// Whether the text is a known suffix of file names.
     static func isSuffix(_ text: String) -> Bool { types[text] != nil }
 
-    /// Binary are bytes that no text has (MIME Sniffing standard, section 3).
+    /// Whether the bytes contain no binary data byte (MIME Sniffing standard, section 3).
     private static func isText(_ bytes: [UInt8]) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0C, 0x0D, 0x1B].contains($0) }
     }

@@ -1,25 +1,25 @@
 internal import Web
 
-/// Which address a file of a mirror or of a site's own folder had: the reverse of what tools make of
-/// addresses. A value that knows names and nothing else.
+/// Derives the URLs of files from their names in a mirror or in a site's own folder. This reverses the way in
+/// which mirroring tools make names from URLs. It uses only the names.
 struct FolderAddresses {
-    /// How whoever wrote the names has made them of addresses.
+    /// The way in which file names were made from URLs.
     enum Manner {
-        /// A site's own files have their names.
+        /// The names are those of the site's own files.
         case own
-        /// Queries stand behind `?`, and escapes are escapes.
+        /// A query follows `?`, and percent escapes are those of the URL.
         case unix
-        /// What Windows keeps out of names is escaped, and queries stand behind `@` (wget).
+        /// Characters that Windows does not allow are escaped, and a query follows `@` (wget).
         case windows
-        /// The same, with `?` escaped too (wget2).
+        /// The names are like `windows`, but `?` is escaped too (wget2).
         case escaped
     }
 
     let manner: Manner
 
     /// - Parameters:
-    ///   - names: of all files.
-    ///   - folder: the name of the folder around them that stands for their host; nil for none.
+    ///   - names: The names of all files.
+    ///   - folder: The name of the enclosing folder if it stands for the host of the files.
     init(names: some Sequence<String>, in folder: String? = nil) {
         var (isUnix, hasEscaped, hasAt) = (folder?.contains(":") ?? false, false, false)
         for name in names {
@@ -41,8 +41,8 @@ struct FolderAddresses {
 
     // MARK: - Hosts
 
-    /// `example.com`, `example.com:8080` (wget), `example.com+8080` (wget for Windows) or `example.com_8080`
-    /// (HTTrack), as a host and its port; nil for what is no host.
+    /// Parses a folder name as a host and port: `example.com`, `example.com:8080` (wget), `example.com+8080`
+    /// (wget for Windows) or `example.com_8080` (HTTrack). Returns nil if it is not a host.
     static func host(_ name: String) -> (host: String, port: Int?)? {
         var (host, port) = (name, Int?.none)
         if let mark = name.lastIndex(where: { $0 == ":" || $0 == "+" || $0 == "_" }), name.last != "]" {
@@ -55,7 +55,7 @@ struct FolderAddresses {
             let url = WebURL("http://\(host)/"), url.path == "/", url.query == nil, url.port == nil,
             !url.hasCredentials, url.host == host.lowercased() || !host.utf8.allSatisfy({ $0 < 0x80 })
         else { return nil }
-        // `node.js` and `index.html` are folders, or files.
+        // Names such as `node.js` and `index.html` are not hosts.
         let last = host.split(separator: ".").last.map { $0.lowercased() } ?? ""
         guard !FileTypes.isSuffix(last), host.first != ".", host.last != "." else { return nil }
         return (url.host, port)
@@ -63,9 +63,9 @@ struct FolderAddresses {
 
     // MARK: - Paths
 
-    /// What stands behind the origin: `a/page?q=1.html` is `/a/page?q=1`.
+    /// Returns the path and query for a file name: `a/page?q=1.html` becomes `/a/page?q=1`.
     ///
-    /// - Parameter keepsIndex: the page of a folder has the name of its file.
+    /// - Parameter keepsIndex: Whether `index.html` stays in the path instead of standing for its folder.
     func target(of name: String, keepsIndex: Bool = false) -> String {
         var (folder, file) = Self.split(name)
         var query: Substring?
@@ -79,8 +79,8 @@ struct FolderAddresses {
         return target(folder, file, query)
     }
 
-    /// The same with nothing taken for what a tool has added; nil where that makes no other address. Who has
-    /// asked for it knows.
+    /// Returns the path and query for a file name if no part of it was added by a tool. Returns nil if that
+    /// gives the same URL. Links in other files show which of the two is right.
     func spelledOut(_ name: String) -> String? {
         let (folder, file) = Self.split(name)
         guard let mark = mark(in: file) else { return nil }
@@ -104,7 +104,7 @@ struct FolderAddresses {
         return (name[...slash], name[name.utf8.index(after: slash)...])
     }
 
-    /// What stands between a path and its query.
+    /// Returns the range of the separator between path and query.
     private func mark(in file: Substring) -> Range<Substring.Index>? {
         switch manner {
         case .own: nil
@@ -114,8 +114,8 @@ struct FolderAddresses {
         }
     }
 
-    /// In front of an equals sign or behind the suffix of a page: names of pictures have one too,
-    /// `icon@2x.png`.
+    /// Returns the range of `@` as a separator: before an equals sign or after the suffix of a page or
+    /// script. Image names contain it too, as in `icon@2x.png`.
     private static func at(in file: Substring) -> Range<Substring.Index>? {
         guard let mark = file.range(of: "@") else { return nil }
         let isBehindSuffix = ([".html", ".htm", ".css", ".js"] + programs).contains {
@@ -124,7 +124,7 @@ struct FolderAddresses {
         return isBehindSuffix || file[mark.upperBound...].utf8.contains(UInt8(ascii: "=")) ? mark : nil
     }
 
-    /// With `--adjust-extension` names end with what the media type wants.
+    /// Removes the suffix of the media type, which `--adjust-extension` adds to names.
     private static func withoutAddedSuffix(_ query: Substring) -> Substring {
         for suffix in [".html", ".css"] where query.hasSuffix(suffix) { return query.dropLast(suffix.count) }
         return query
@@ -138,7 +138,7 @@ struct FolderAddresses {
         return programs.contains { bare.hasSuffix($0) } ? bare : file
     }
 
-    /// As it stands in an address.
+    /// Appends a part of a file name with the escapes that a URL needs.
     private func append(_ text: Substring, to target: inout [UInt8], isQuery: Bool) {
         let bytes = Array(text.utf8)
         var at = 0
@@ -165,8 +165,8 @@ struct FolderAddresses {
         }
     }
 
-    /// What is escaped as no name has it, and stands for itself in addresses: slashes in queries, and what
-    /// Windows does not take.
+    /// Whether a byte is escaped only because file names cannot contain it, so that the URL has it unescaped:
+    /// slashes and question marks in queries, and characters that Windows does not allow.
     private func isForNames(_ byte: UInt8, _ isQuery: Bool) -> Bool {
         if isQuery, byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") { return true }
         guard manner == .windows || manner == .escaped else { return false }

@@ -1,7 +1,7 @@
 internal import Web
 
-/// The list of addresses that larder writes beside the files of a folder: with it the folder can be taken in
-/// again, whatever names its files have. A JSON text a line; the first one is a head.
+/// The list of URLs that Larder writes beside the files of an exported folder. With it, the folder can be
+/// imported whatever its files are called. Each line is a JSON object; the first one is a header.
 enum FolderList {
     static let name = "~larder.jsonl"
     private static let format = "larder-folder-1"
@@ -9,10 +9,10 @@ enum FolderList {
 
     struct Line: Equatable {
         var url: String
-        /// Nil for what is no file: redirects, and what is gone.
+        /// The path of the file. Nil for responses without a file, such as redirects and error responses.
         var file: String?
         var status = 200
-        /// Of lists that older larders wrote, only what kind it is and where it leads.
+        /// The response headers. Lists from earlier versions have only `Content-Type` and `Location`.
         var fields: HTTPFields
         var fetched: Int64
     }
@@ -31,7 +31,8 @@ enum FolderList {
         return members.text(.compact) + "\n"
     }
 
-    /// The page to begin at, where the first line is a head; else it is somebody else's file.
+    /// Returns the URL of the start page from the first line. Returns nil if the file is not a list of
+    /// Larder.
     static func start(_ head: ArraySlice<UInt8>) -> String? {
         guard let json = try? JSONValue.parse(Array(head).span), json["format"]?.string == format else {
             return nil
@@ -39,7 +40,7 @@ enum FolderList {
         return json["start"]?.string
     }
 
-    /// Nil for what is no line of it.
+    /// Returns nil if the text is not a line of a list.
     static func line(_ bytes: ArraySlice<UInt8>) -> Line? {
         guard let json = try? JSONValue.parse(Array(bytes).span), let url = json["url"]?.string,
             let status = json["status"]?.int, (200...599).contains(status),
@@ -54,7 +55,7 @@ enum FolderList {
         for (name, member) in [("Content-Type", "type"), ("Location", "location")] {
             if let value = json[member]?.string { fields.append(name, value) }
         }
-        // As they would come off the wire.
+        // The fields are parsed again, as if they were received.
         return Line(
             url: url, file: json["file"]?.string, status: status,
             fields: HTTPFields(block: Array(fields.block.utf8).span), fetched: fetched.secondsSinceEpoch)

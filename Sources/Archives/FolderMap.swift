@@ -3,9 +3,9 @@ internal import Store
 internal import System
 internal import Web
 
-/// Which file of a folder answers for which address, and how that is known: by the list that larder wrote, by
-/// HTTrack's cache, by folders named as hosts (wget, wget2, HTTrack), by what saved pages say of themselves,
-/// or by the address that somebody gave.
+/// The files of an imported folder and their URLs. The URLs come from the list that Larder wrote, HTTrack's
+/// cache, folders named after hosts (wget, wget2, HTTrack), the notes in saved pages, or a base URL that the
+/// user named.
 struct FolderMap {
     enum Content {
         case none
@@ -17,31 +17,32 @@ struct FolderMap {
         var url: WebURL
         var content: Content
         var status = 200
-        /// Nil where only the file tells its type.
+        /// The response headers. Nil if only the file shows its type.
         var fields: HTTPFields?
         var fetched: Int64
-        /// Links in it may have been led to files.
+        /// Whether links in the file may have been rewritten to file paths.
         var isConverted = false
-        /// Where it stands in the folder.
+        /// The path in the folder.
         var name: String?
-        /// The name behind its origin, where it may have been made of another address, and nothing else tells.
+        /// The origin and file name if the name may also stand for another URL and nothing else decides.
         var uncertain: String?
-        /// Another address that the name may have been made of.
+        /// Another URL that the name may have been derived from.
         var other: WebURL?
     }
 
     private(set) var entries: [Entry] = []
     var faults: [ArchiveFault] = []
-    /// What tools write of their own.
+    /// The number of files that the tool wrote for its own use.
     private(set) var ownCount = 0
     var start: String?
-    /// Links are those of files wherever one has the name, and not what addresses would make of them.
+    /// Whether links refer to files if a file has the name, rather than to URLs.
     private(set) var leadsByFiles = false
-    /// Larder wrote it, with what its browsers want.
+    /// Whether Larder wrote the folder, with its changes for browsers.
     private(set) var isLarders = false
     private(set) var cache: HTTrackCache?
     private(set) var origins: Set<String> = []
-    /// What stands in the folders beside saved pages, by the names that it had; nil for names that were several's.
+    /// Indexes of the files in the folders beside saved pages, by their original names. Nil for a name that
+    /// several files had.
     var besidePages: [String: Int?] = [:]
     private var byHref: [String: Int] = [:]
     private(set) var byName: [String: Int] = [:]
@@ -50,7 +51,7 @@ struct FolderMap {
 
     func entry(at href: String) -> Entry? { byHref[href].map { entries[$0] } }
 
-    /// The one file beside saved pages that has the name with which an address ends.
+    /// Returns the only file beside saved pages whose name is the last part of the URL.
     func entry(besidePages url: WebURL) -> Entry? {
         guard let last = url.path.split(separator: "/").last, !besidePages.isEmpty else { return nil }
         let name = FileName.text([UInt8](percentDecoding: Array(last.utf8).span))
@@ -59,7 +60,7 @@ struct FolderMap {
 
     func entry(named name: String) -> Entry? { byName[name].map { entries[$0] } }
 
-    /// - Parameter base: where the folder stood; nil where it says so itself.
+    /// - Parameter base: The URL of the folder; nil if the folder states it.
     init(
         _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ limits: ArchiveLimits
     ) throws(ArchiveError) {
@@ -89,7 +90,8 @@ struct FolderMap {
         if !hosts.isEmpty, base.map({ base in hosts.values.contains { $0.host == base.host } }) ?? true {
             try read(hosts, named, source, base, isHTTrack: isHTTrack)
         } else if let base {
-            // Nobody packs a folder without its name.
+            // The name of a packed folder is usually part of the paths in the archive, so it is not part of
+            // the URL.
             read(source.isPacked ? named : source.files.map { ($0, $0.path) }, below: base)
         } else if try !readPages(named, source) {
             guard let (host, port) = Self.ownHost(source) else {
@@ -136,7 +138,7 @@ struct FolderMap {
 
     typealias Named = (file: SourceFile, name: String)
 
-    /// Without the folders around all of it that are no hosts: what is packed has one as a rule.
+    /// Removes the enclosing folders that are not hosts from all paths. Packed folders usually have one.
     private static func withoutOuter(_ files: [SourceFile], of source: any FileSource) -> [Named] {
         var outer = 0
         while let first = files.first, outer < FileName.deepest {
@@ -154,7 +156,8 @@ struct FolderMap {
         return files.map { ($0, $0.path.split(separator: "/").dropFirst(outer).joined(separator: "/")) }
     }
 
-    /// Gives the reason where not all of it was to be had.
+    /// Passes the lines of a file to `take` until it returns false. Returns the reason if the file could not
+    /// be read completely.
     private static func eachLine(
         of file: SourceFile, _ source: any FileSource, _ limits: ArchiveLimits,
         _ take: (ArraySlice<UInt8>) -> Bool
@@ -175,7 +178,7 @@ struct FolderMap {
         return isWanted ? reason : nil
     }
 
-    // MARK: - What larder wrote
+    // MARK: - Folders written by Larder
 
     private static let ofLarder: Set<String> = [
         FolderList.name, ".nojekyll", FolderWriter.missingList, FolderScript.name,
@@ -223,7 +226,7 @@ struct FolderMap {
         self = map
         if let reason { refuse(reason, list, source) }
         leadsByFiles = true
-        // Where the list does not have it, it leads to where the site starts.
+        // A start page that is not in the list is a redirect to the page where the site starts.
         taken.insert("index.html")
         for (file, name) in named where !taken.contains(name) && !Self.isOfLarder(name) {
             refuse("Larder's list does not contain it", file, source)
@@ -239,11 +242,11 @@ struct FolderMap {
         _ named: [Named], _ source: any FileSource
     ) throws(ArchiveError) -> Bool {
         let files = Dictionary(named.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
-        // Where it is damaged, the files are there.
+        // If the cache is damaged, the files are used.
         if let packed = files[HTTrackCache.name], let cache = try? HTTrackCache(packed, of: source) {
             let items = try cache.items()
             for item in items {
-                // What comes twice is told once: it moved while it was mirrored.
+                // HTTrack records a URL twice if it moved while it was mirrored. The first entry is used.
                 guard byHref[item.url.href] == nil else { continue }
                 var entry = Entry(
                     url: item.url, content: .none, status: item.status, fields: item.fields,
@@ -274,7 +277,7 @@ struct FolderMap {
         var map = self
         let reason = try Self.eachLine(of: list, source, ArchiveLimits()) { line in
             guard let (url, type, listed) = HTTrackCache.listed(line) else { return true }
-            // The list has names from where HTTrack was started.
+            // The list has paths relative to the folder in which HTTrack was started.
             var name = listed[...]
             while files[String(name)] == nil, let slash = name.firstIndex(of: "/") {
                 name = name[name.index(after: slash)...]
@@ -309,11 +312,12 @@ struct FolderMap {
     private struct Host {
         let host: String
         let port: Int?
-        /// Where the tool was told to tell protocols apart.
+        /// The scheme, if the tool was told to use it in folder names.
         let scheme: String?
     }
 
-    /// By the folders' names; none where pages stand beside them, which some site's own folder has.
+    /// Returns the folders that are named after hosts. Returns none if there are pages beside them, because
+    /// the folder then belongs to one site.
     private static func hosts(_ named: [Named], _ source: any FileSource) -> [String: Host] {
         var hosts: [String: Host] = [:]
         for (_, name) in named {
@@ -337,7 +341,8 @@ struct FolderMap {
         return source.name.split(separator: "/").last.flatMap { FolderAddresses.host(String($0)) }
     }
 
-    /// What addresses in pages say of hosts: their protocols, and the ports that wget2 leaves out.
+    /// Returns the most frequent origin of each host in the URLs of pages. They show the schemes, and the
+    /// ports that wget2 leaves out of folder names.
     private static func origins(
         _ hosts: [String: Int?], _ named: [Named], _ source: any FileSource
     ) throws(ArchiveError) -> [String: String] {
@@ -419,9 +424,10 @@ struct FolderMap {
         }
     }
 
-    // MARK: - Below an address
+    // MARK: - Files below a base URL
 
-    /// Without the slash behind it. What has no ending in its name is taken for a folder.
+    /// Returns the path of the base URL's folder, without the slash at the end. A last part without a dot
+    /// counts as a folder.
     private static func folder(of base: WebURL) -> Substring {
         guard let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
         let last = base.path[base.path.index(after: slash)...]
@@ -442,8 +448,8 @@ struct FolderMap {
             ?? firstPage(of: base.origin) ?? base.key.href
     }
 
-    /// Where a site begins of which nothing says so: at the page in the fewest folders, and at the page of a folder
-    /// rather than at others in it; where no file has the name of a page, at the first.
+    /// Returns the start page of a site that does not name one: the page in the fewest folders, preferring
+    /// the index page of a folder. If no file has the name of a page, this is the first file.
     private func firstPage(of origin: String) -> String? {
         func rank(_ url: WebURL) -> (depth: Int, isFile: Int) {
             (url.path.utf8.count { $0 == UInt8(ascii: "/") }, url.path.hasSuffix("/") ? 0 : 1)
@@ -454,8 +460,8 @@ struct FolderMap {
     }
 
     /// - Parameters:
-    ///   - folder: which of the names' beginning is no part of the address.
-    ///   - saysOwn: pages say their own addresses.
+    ///   - folder: The beginning of the file names that is not part of the URLs.
+    ///   - saysOwn: The source of the files if pages state their own URLs, else nil.
     private mutating func read(
         _ named: [Named], below base: WebURL, _ folder: String, saysOwn source: (any FileSource)?
     ) throws(ArchiveError) {
@@ -469,7 +475,7 @@ struct FolderMap {
             if let stem = Self.pristine(name, among: names) { pristine[stem] = file }
         }
         for (file, name) in named where Self.pristine(name, among: names) == nil {
-            // wget -K keeps what came, under the name that it had first.
+            // `wget -K` keeps the original of a converted file under its original name.
             let kept = Self.kept(name).first { pristine[$0] != nil }
             let own = String((kept ?? name).dropFirst(folder.count))
             var url = WebURL(base.origin + path + addresses.target(of: own))
@@ -479,7 +485,7 @@ struct FolderMap {
             if let source, SavedPage.isPage(name),
                 let own = SavedPage(try source.beginning(of: file, SavedPage.window))
             {
-                // It has no protocol of its own.
+                // HTTrack's note omits some schemes, so the scheme of the folder is used.
                 url =
                     WebURL(own.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) }
                     ?? url
@@ -502,13 +508,13 @@ struct FolderMap {
         }
     }
 
-    /// Under which names wget kept what became this file: `page.html` was `page`, or the same.
+    /// Returns the possible original names of a file: wget renames `page` to `page.html`, or keeps the name.
     private static func kept(_ name: String) -> [String] {
         [name] + [".html", ".css"].compactMap { name.hasSuffix($0) ? String(name.dropLast($0.count)) : nil }
     }
 
-    /// Of which name a file is the one that came, where the other is there: `page.orig`, and what wget makes
-    /// of style sheets.
+    /// Returns the name of the file whose original this is, if that file exists. `page.orig` is the original
+    /// of `page`, and wget adds `orig` without a dot for style sheets.
     private static func pristine(_ name: String, among names: Set<String>) -> String? {
         guard name.hasSuffix("orig") else { return nil }
         let stems = [name.hasSuffix(".orig") ? String(name.dropLast(5)) : nil, String(name.dropLast(4))]

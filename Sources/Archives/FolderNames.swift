@@ -1,29 +1,30 @@
 internal import Digest
 internal import Web
 
-/// Which file an address becomes: names that every file system takes (FAT, NTFS, case kept or not), that
-/// servers give the right type, and that need no escape in a link. A value: all addresses are told first, so
-/// that no two get one file.
+/// Maps URLs to file names that are valid on every file system (FAT, NTFS, with or without case), that have
+/// the suffix of their media type, and that need no escapes in links.
+///
+/// Add all URLs before you ask for names, because the name of a URL depends on collisions with others.
 struct FolderNames: Sendable {
     private let start: WebURL
-    /// By the hash of the path in lower case, that of the address that has it.
+    /// The hash of the URL that has a path, by the hash of the path in lower case.
     private var taken: [UInt64: UInt64] = [:]
     private var colliding: Set<UInt64> = []
     private var folders: Set<UInt64> = []
 
-    /// Of what other origins gave. No name of a page's own begins so.
+    /// The folder for files of other origins. No name of a site's own file begins like this.
     static let others = "~web"
-    /// The first page of every export.
+    /// The start page of every export.
     static let index = "index.html"
     private static let longestSegment = 60
-    /// Windows has 260 for the whole path.
+    /// The maximum length of a path. Windows allows 260 characters including the folder of the export.
     private static let longestPath = 160
 
     init(start: WebURL) {
         self.start = start
     }
 
-    /// - Parameter type: the media type's essence.
+    /// - Parameter type: The media type without parameters.
     mutating func add(_ url: WebURL, _ type: String?) {
         let path = candidate(url, type).lowercased()
         let (name, address) = (Self.hash(path), Self.hash(url.href))
@@ -35,12 +36,12 @@ struct FolderNames: Sendable {
         }
     }
 
-    /// Whether the address was told, or another one that would have its file.
+    /// Whether this URL, or another one with the same file, was added.
     func has(_ url: WebURL, _ type: String?) -> Bool {
         taken[Self.hash(candidate(url, type).lowercased())] != nil
     }
 
-    /// From the folder on, with slashes between.
+    /// Returns the path of the file in the exported folder, with slashes.
     func name(of url: WebURL, _ type: String?) -> String {
         let path = candidate(url, type)
         let key = Self.hash(path.lowercased())
@@ -48,20 +49,20 @@ struct FolderNames: Sendable {
         return Self.inserting("~" + Self.digest(url.href), in: path)
     }
 
-    /// Where `target` is for whoever stands at `name`.
+    /// Returns the relative path from the file `name` to the file `target`.
     static func reference(from name: String, to target: String) -> String {
         let (from, to) = (name.split(separator: "/").dropLast(), target.split(separator: "/"))
         let shared = zip(from, to.dropLast()).prefix { $0 == $1 }.count
         return String(repeating: "../", count: from.count - shared) + to[shared...].joined(separator: "/")
     }
 
-    // MARK: - One address
+    // MARK: - Single URLs
 
     private func candidate(_ url: WebURL, _ type: String?) -> String {
         var segments = url.path.split(separator: "/", omittingEmptySubsequences: true).map {
             Self.segment($0)
         }
-        // Every export has a file of this name, whatever the site has at its root.
+        // Every export has its own file of this name, so a folder of this name is renamed.
         if segments.count > 1 || url.path.hasSuffix("/"), let first = segments.first,
             first.lowercased() == Self.index, url.origin == start.origin
         {
@@ -69,7 +70,7 @@ struct FolderNames: Sendable {
         }
         var file = url.path.hasSuffix("/") || segments.isEmpty ? "index" : segments.removeLast()
         file = Self.suffixed(file, type)
-        // Two slashes in a row make another address.
+        // A path with two slashes in a row is a different URL.
         let isOdd = url.path.contains("//")
         let mark = (url.query.map { "?" + $0 } ?? "") + (isOdd ? url.path : "")
         if !mark.isEmpty { file = Self.inserting("~" + Self.digest(mark), in: file) }
@@ -81,7 +82,7 @@ struct FolderNames: Sendable {
                 separator: "/")
     }
 
-    /// A segment: hosts may be called `..` or `nul` too, and may be long or end with a dot.
+    /// Returns the folder name of a host. A host may be called `..` or `nul`, be too long or end with a dot.
     private func host(_ url: WebURL) -> String {
         let name = String(
             decoding: url.host.utf8.map { Self.isPlain($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
@@ -95,7 +96,8 @@ struct FolderNames: Sendable {
             || byte == UInt8(ascii: "_")
     }
 
-    /// As it is, or what every system takes of it with a digest of all.
+    /// Returns the segment if it is a valid name, else its valid characters with a digest of the whole
+    /// segment.
     private static func segment(_ text: Substring) -> String {
         let bytes = Array(text.utf8)
         let first = bytes.first ?? UInt8(ascii: ".")
@@ -103,20 +105,20 @@ struct FolderNames: Sendable {
             bytes.allSatisfy(isPlain) && first != UInt8(ascii: ".") && bytes.last != UInt8(ascii: ".")
             && bytes.count <= longestSegment && !isReserved(text)
         if isFine { return String(text) }
-        // The suffix stays, so that it is known what it is.
+        // The suffix is kept, because it shows the type.
         var (stem, suffix) = split(String(text))
         if !suffix.utf8.allSatisfy({ isPlain($0) }) { (stem, suffix) = (String(text), "") }
         var plain = stem.utf8.prefix(longestSegment / 2).map { isPlain($0) ? $0 : UInt8(ascii: "-") }
         while plain.first == UInt8(ascii: ".") || plain.first == UInt8(ascii: "-") { plain.removeFirst() }
         while plain.last == UInt8(ascii: ".") { plain.removeLast() }
-        // Windows looks no further than the first dot: `nul.tar~1234.gz` is a device too.
+        // Windows ignores everything after the first dot: `nul.tar~1234.gz` is a device too.
         if isReserved(text) || isReserved(Substring(decoding: plain, as: UTF8.self)) {
             plain = plain.map { $0 == UInt8(ascii: ".") ? UInt8(ascii: "-") : $0 }
         }
         return String(decoding: plain, as: UTF8.self) + "~" + digest(String(text)) + suffix
     }
 
-    /// What Windows takes for devices, whatever the suffix.
+    /// Whether Windows takes the name for a device, regardless of its suffix.
     private static func isReserved(_ text: Substring) -> Bool {
         let stem = text.prefix { $0 != "." }.lowercased()
         if ["con", "prn", "aux", "nul"].contains(stem) { return true }
@@ -141,7 +143,8 @@ struct FolderNames: Sendable {
         return folder + stem + text + suffix
     }
 
-    /// A server, and a browser that opens the file, tell the type by the suffix alone.
+    /// Adds the suffix of the media type if necessary. Servers and browsers determine the type of a file by
+    /// its suffix.
     private static func suffixed(_ name: String, _ type: String?) -> String {
         let suffix = split(name).suffix.dropFirst().lowercased()
         guard let known = suffixes[type ?? ""], let first = known.first else { return name }
@@ -168,7 +171,7 @@ struct FolderNames: Sendable {
         "application/rss+xml": ["xml", "rss"], "application/atom+xml": ["xml", "atom"], "text/plain": ["txt"],
     ]
 
-    /// So much of a digest that two are never the same by chance.
+    /// Returns 48 bits of a digest, which makes collisions very unlikely.
     private static func digest(_ text: String) -> String {
         Hex.encode(DigestStream.digest(.sha256, of: Array(text.utf8).span).bytes.prefix(6))
     }

@@ -3,8 +3,11 @@ internal import Store
 internal import System
 internal import Web
 
-/// Reads a folder of files as an archive: each file becomes an answer at the address that it had, and links
-/// that were led to files are led to addresses again.
+/// Reads a folder of files as an archive. Each file becomes a response for its original URL, and links that
+/// were rewritten to files become links to URLs again.
+///
+/// Some file names may stand for several URLs. These entries are read last, when links in the other files
+/// have shown which URL is right.
 final class FolderReader: ArchiveReader {
     private let source: any FileSource
     private let map: FolderMap
@@ -13,23 +16,25 @@ final class FolderReader: ArchiveReader {
     private let scanner = LinkScanner()
     private var faults: ArraySlice<ArchiveFault>
     private var own: Int
-    /// Of entries; those whose names may stand for other addresses come last, when links have told.
+    /// The indexes of the entries still to be read. Entries with uncertain URLs come last.
     private var order: ArraySlice<Int>
-    /// The latter by what their addresses say, and by their names.
+    /// The uncertain entries by the normalized URL and by the file name.
     private var (uncertain, names): ([String: Int], [String: Int]) = ([:], [:])
-    /// Those to which links lead by the address that was taken for theirs.
+    /// Entries whose assumed URL is the target of a link.
     private var confirmed: Set<Int> = []
-    /// The address by which links lead to one of them.
+    /// Other URLs of uncertain entries that are targets of links.
     private var told: [Int: WebURL] = [:]
-    /// Those that have come by an address that was told.
+    /// Entries that were returned with a URL from `told`.
     private var moved: Set<Int> = []
-    /// Addresses of the folder's origins to which links lead, and of which no file has the name.
+    /// URLs of the folder's origins that are targets of links and that no file is named after.
     private var wanted: Set<String> = []
+    /// The URLs in `wanted` that are still to be looked up; nil until all entries are read.
     private var others: ArraySlice<String>?
+    /// Entries by their percent-decoded URLs.
     private var loose: [String: Int] = [:]
 
-    /// Of what files have, as often as addresses name them: a list, or links that spell one address in many
-    /// ways, must not have a large file read without end.
+    /// The number of bytes that may still be read. It limits how often a large file is read for different
+    /// URLs, which a list or links with many spellings of a URL could cause.
     private var left: Int64
 
     private static let mostWanted = 200_000
@@ -61,21 +66,25 @@ final class FolderReader: ArchiveReader {
         order = (certain + last)[...]
     }
 
-    /// - Parameter isAsItCame: no tool has written the reference, so that it may be what a name was made of.
+    /// Returns the uncertain entry that the URL may belong to.
+    ///
+    /// - Parameter isAsItCame: Whether no tool has rewritten the reference, so that the file name may derive
+    ///   from it.
     private func uncertain(_ url: WebURL, isAsItCame: Bool) -> Int? {
         guard !uncertain.isEmpty else { return nil }
         return uncertain[Self.said(by: url)] ?? (isAsItCame ? names[Self.loose(url)] : nil)
     }
 
-    /// Tools lead links to files from where the page is, with every question mark escaped.
+    /// Whether the reference may be the original one. A rewritten reference is relative and has no unescaped
+    /// question mark.
     private static func isAsItCame(_ reference: Span<UInt8>, _ entry: FolderMap.Entry) -> Bool {
         guard entry.isConverted, reference.count > 0, reference[0] != UInt8(ascii: "/") else { return true }
         for place in 0..<reference.count where reference[place] == UInt8(ascii: "?") { return true }
         return false
     }
 
-    /// Equal for addresses that may have the same name, and none else: other escapes, but of slashes in
-    /// paths, and no percent sign that escapes nothing.
+    /// Returns a text that is equal for URLs that may have the same file name. It ignores differences in
+    /// percent escapes, except for slashes in paths and percent signs that escape nothing.
     private static func said(by url: WebURL) -> String {
         func decoded(_ text: String, isPath: Bool = false) -> String {
             let parts = text.split(separator: "%", omittingEmptySubsequences: false)
@@ -90,7 +99,8 @@ final class FolderReader: ArchiveReader {
         return url.origin + decoded(url.path, isPath: true) + "\0" + decoded(url.query ?? "")
     }
 
-    /// Links stand for their files once more, as far as that is believed.
+    /// Returns the maximum number of bytes to read. A file that several names link to counts again, up to the
+    /// allowance.
     private static func readings(of files: [SourceFile], _ limits: ArchiveLimits) -> Int64 {
         var (own, linked, seen): (Int64, Int64, Set<Int>) = (leastRead, 0, [])
         for file in files {
@@ -121,7 +131,7 @@ final class FolderReader: ArchiveReader {
         }
         if others == nil {
             for (number, entry) in map.entries.enumerated() { loose[Self.loose(entry.url)] = number }
-            // Larder's own list has every address that there was.
+            // Larder's list contains the URLs of all exported responses.
             others = map.isLarders ? [] : wanted.sorted()[...]
         }
         while let href = others?.popFirst() {
@@ -142,7 +152,7 @@ final class FolderReader: ArchiveReader {
         }
         let spool = BodySpool(keeping)
         var beginning: [UInt8] = []
-        // What may have links is looked at whole, the rest goes through.
+        // A body that may have links is loaded as a whole. Other bodies are streamed.
         var whole: [UInt8]? = []
         let reason = try read(entry) { (piece) throws(ArchiveError) in
             if beginning.count < SavedPage.window {
@@ -162,7 +172,7 @@ final class FolderReader: ArchiveReader {
         }
         if let reason { return .fault(ArchiveFault(reason, url: url.href, at: place(of: entry))) }
         if case .none = entry.content { return .response(response) }
-        // Larder's own list has all that the server said.
+        // Larder's list contains all response headers.
         if !map.isLarders, response.fields["Content-Type"] == nil {
             response.fields.append(
                 "Content-Type", FileTypes.type(of: url, file: entry.name, beginning: beginning))
@@ -185,7 +195,8 @@ final class FolderReader: ArchiveReader {
         }
     }
 
-    /// Gives the reason where it is not to be had.
+    /// Passes the content of an entry to `take`. Returns the reason if the content could not be read
+    /// completely.
     private func read(
         _ entry: FolderMap.Entry, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
@@ -209,8 +220,8 @@ final class FolderReader: ArchiveReader {
 
     // MARK: - Links
 
-    /// Leads links to addresses again, notes which addresses are wanted beside, and says the character set
-    /// where the file came without one that its server had told.
+    /// Rewrites links in the body to URLs, and records further URLs that are targets of links. Adds the
+    /// character set to the headers if the file does not declare its own.
     private func read(
         _ bytes: inout [UInt8], of url: WebURL, _ entry: FolderMap.Entry, _ fields: inout HTTPFields
     ) {
@@ -270,11 +281,12 @@ final class FolderReader: ArchiveReader {
         }
     }
 
-    /// Stands for the folder while names are resolved; it never leaves this file.
+    /// A placeholder origin for the folder, used only to resolve file names. No response contains it.
     private static let folder = "http://folder.invalid"
 
-    /// The address of the file to which a reference leads from a place in the folder. Tools write the bytes of
-    /// names into pages of whatever encoding, backslashes (wget) and number signs (wget2) too.
+    /// Returns the URL of the file that a reference leads to from a file in the folder. Tools write the bytes
+    /// of file names into pages of any encoding. They also write unescaped backslashes (wget) and number
+    /// signs (wget2).
     private func lead(
         _ reference: Span<UInt8>, _ base: WebURL?, _ encoding: TextEncoding
     ) -> (url: WebURL, fragment: String?)? {
@@ -320,11 +332,12 @@ final class FolderReader: ArchiveReader {
         }
     }
 
-    // MARK: - Other addresses of the same
+    // MARK: - Further URLs of files
 
-    /// What a web server would answer where no file has just this name: the page of a folder, the folder's
-    /// own address, a page without its suffix, or the same with other escapes. Browsers leave links of some
-    /// kinds in what they save as they were: the name is all that tells what they lead to.
+    /// Returns the response for a URL that no file is named after, as a web server might find it: the index
+    /// page of a folder, a redirect to a folder, a page without its suffix, or a name with other escapes.
+    /// Browsers do not rewrite links of some kinds when they save a page, so that only the file name shows
+    /// the target.
     private func other(_ url: WebURL) throws(ArchiveError) -> ArchivedItem? {
         if let number = map.number(at: url.href) ?? uncertain(url, isAsItCame: true) {
             let hasCome = moved.contains(number) && told[number] == url
@@ -348,7 +361,7 @@ final class FolderReader: ArchiveReader {
         return try like.map { (entry) throws(ArchiveError) in try item(entry, at: url) }
     }
 
-    /// Equal for addresses that say the same with other escapes.
+    /// Returns a text that is equal for URLs that differ only in percent escapes.
     static func loose(_ url: WebURL) -> String {
         FileName.text([UInt8](percentDecoding: Array(url.href.utf8).span))
     }

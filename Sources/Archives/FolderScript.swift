@@ -1,32 +1,38 @@
 internal import Markup
 internal import Web
 
-/// A script beside the files of a site whose scripts put addresses together when they run: it stands first in
-/// pages, and leads what they ask for to the files. A browser lets no file fetch another one, but any file
-/// be a script: what scripts may fetch has a twin that is one.
+/// The script beside the exported files of a site whose own scripts build URLs. Pages load it before
+/// everything else. It redirects requests and navigation by the site's scripts to the files.
+///
+/// Browsers do not let files fetch other files, but they load any file as a script. So each file that scripts
+/// may fetch has a twin: a script that contains the same data.
 struct FolderScript {
     static let name = "~larder.js"
-    /// Where the twins are; behind it the names of the files.
+    /// The folder of the twins. The paths of the files follow it.
     static let twins = "~data/"
 
     private let start: WebURL
-    /// By addresses, those of the start's own origin without it: what the rules do not give.
+    /// The files whose names do not follow from their URLs by ``ruled(_:)``. URLs of the start page's origin
+    /// are without the origin.
     private var files: [(address: String, file: String)] = []
-    /// Pages that have the file that the rules give.
+    /// The URLs of pages whose file names follow from ``ruled(_:)``.
     private var pages: [String] = []
     private var data: Set<String> = []
-    /// With what paths of what is held begin: to nothing else the rules lead, as it is not there.
+    /// The first path segments of the exported URLs. The script applies ``ruled(_:)`` only below these,
+    /// because nothing else is stored.
     private var tops: Set<String> = []
 
-    /// Where there are more, the rules lead to them.
+    /// The maximum size of each list. Beyond it, the script derives the file from the URL.
     private static let most = 50_000
+    /// The maximum size in bytes of a file with a twin.
     static let largestTwin = 64 << 20
-    /// Of what nobody is known to fetch, and may be there to be kept.
+    /// The maximum size in bytes of a file with a twin that no script is known to fetch.
     private static let largestUnasked = 8 << 20
 
     init(start: WebURL) { self.start = start }
 
-    /// The file that an address of the start's origin has by the rules, which the script knows as well.
+    /// Returns the file name that follows from a URL of the start page's origin. The script contains the same
+    /// rule.
     static func ruled(_ url: WebURL) -> String? {
         guard url.query == nil else { return nil }
         let path = String(url.path.drop { $0 == "/" })
@@ -45,7 +51,7 @@ struct FolderScript {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
     }
 
-    /// Tells it which file has what is at an address, be it by way of redirects.
+    /// Records which file has the response for a URL, after redirects.
     mutating func add(_ url: WebURL, file: String, isPage: Bool) {
         let isOwn = url.origin == start.origin
         if isOwn, tops.count < Self.most { tops.insert(Self.top(of: url)) }
@@ -58,7 +64,7 @@ struct FolderScript {
 
     // MARK: - Data
 
-    /// Whether it is something that scripts fetch, as a rule.
+    /// Whether the body is of a kind that scripts usually fetch.
     static func isData(_ type: MediaType?, byteCount: Int) -> Bool {
         guard let essence = type?.essence, byteCount <= largestTwin else { return false }
         if essence.contains("json") || essence == "application/wasm" { return true }
@@ -71,7 +77,7 @@ struct FolderScript {
 
     func hasTwin(_ name: String) -> Bool { data.contains(name) }
 
-    /// The script that has what a file has.
+    /// Returns the name and text of the script that contains the data of a file.
     mutating func twin(
         of name: String, _ bytes: [UInt8], _ type: MediaType?
     ) -> (name: String, text: String) {
@@ -82,18 +88,18 @@ struct FolderScript {
         return (Self.twin(of: name), "larder$data(\(JSONText.quoted(name)),\(said),\(content))\n")
     }
 
-    /// The file of a twin. Its folders end otherwise than its file: beside `a.json`, which has the twin
-    /// `a.json.js`, there may be a folder `a.json.js`.
+    /// Returns the file name of a twin. Its folders get a different suffix than the file, because a folder
+    /// `a.json.js` may exist beside `a.json`, whose twin is `a.json.js`.
     static func twin(of name: String) -> String { "\(twins)\(name.replacing("/", with: "~/")).js" }
 
     // MARK: - Pages
 
     private static let mark = Array("<script data-larder=\"".utf8)
     private static let markEnd = Array("\(charset)></script>".utf8)
-    /// Else it is read as its page is.
+    /// The `charset` attribute. Without it, the browser would read the script in the encoding of the page.
     private static let charset = "charset=\"utf-8\""
 
-    /// What stands in front of everything else of a page.
+    /// Returns the tag that is inserted at the beginning of a page.
     static func tag(in file: String, of url: WebURL, base: WebURL) -> [UInt8] {
         let from = FolderNames.reference(from: file, to: name)
         let own = base == url ? "" : "\" data-base=\"\(attribute(base.href))"
@@ -105,7 +111,7 @@ struct FolderScript {
         text.replacing("&", with: "&amp;").replacing("\"", with: "&quot;")
     }
 
-    /// A page or a script without what was put into it.
+    /// Returns a page or script without the parts that the export inserted.
     static func undone(_ bytes: [UInt8], _ format: BodyFormat) -> [UInt8] {
         guard format != .javaScript else { return LocationReads.undone(bytes) }
         guard let start = bytes.place(of: mark, in: 0..<min(bytes.count, 1 << 20)),
@@ -128,8 +134,9 @@ struct FolderScript {
         return "(\(Self.body))(\(site.text))\n"
     }
 
-    /// `at` gives the file that has what a script asks for, `page` that to which one leads. `was` is where the
-    /// page would be by now if it were where it came from; its fragment is the browser's own.
+    /// The function that the script calls with the data of the site. In it, `at` returns the file for a
+    /// requested URL, and `page` the file for a link. `was` is the URL that the page would have now on the
+    /// live site; its fragment is the browser's own.
     private static let body = #"""
         // Larder leads to files what scripts ask for by the addresses that it had.
         (site) => {

@@ -4,9 +4,9 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes a site as files that a browser opens without a server: every link that leads to something held
-/// leads to its file, by a relative path; what is not held is led to where it was. Every other byte stays as
-/// it came.
+/// Writes a site as files that a browser can open without a server. A link to a stored page or asset becomes
+/// a relative path to its file, and every other link becomes the absolute URL of the origin. Text is changed
+/// further only where files on a disk, or the readers of ZIM files, need it.
 final class FolderWriter: ArchiveWriter {
     private let reader: StoreReader
     private let site: Site
@@ -15,29 +15,29 @@ final class FolderWriter: ArchiveWriter {
     private let start: WebURL
     private let scanner = LinkScanner()
     private var names: FolderNames
-    /// Where addresses lead, for those that were asked about last.
+    /// A cache of the places that links refer to, emptied when it is full.
     private var places: [String: Place] = [:]
     private var tally = TreeTally()
     private var written: Set<String> = []
-    /// What pages need and is not held, with who needs it.
+    /// Assets and frames that pages need and that are not stored, each with a page that needs it.
     private(set) var missing: [String: String] = [:]
-    /// What scripts are known to fetch, by the names of the files.
+    /// URLs that scripts are known to fetch, by the names of their files.
     private var asked: [String: WebURL] = [:]
-    /// Pages and scripts that load what browsers do not let files load.
+    /// The URLs of pages and scripts that load content which browsers do not load from files.
     private(set) var wantServer: [String] = []
     private var wanting: Set<String> = []
-    /// Stands first in pages where scripts load by addresses that they put together; nil where none does.
+    /// The script at the beginning of pages, for sites whose scripts build URLs. Nil if no script does.
     private var script: FolderScript?
-    /// Scripts go by where their page is, and are given the address that it had.
+    /// Whether scripts route by the URL of the page. Their reads of `location` then receive the original URL.
     private var hasRouter = false
-    /// How many pages are in which language, by what they say.
+    /// The number of pages by the language that they declare.
     private(set) var languages: [String: Int] = [:]
-    /// Which file has which address, for whoever takes the folder in.
+    /// The list of files with their URLs, for importing the folder.
     private let list: BodySpool
     private let temporary: ScratchFolder
     private let isExported: (ShownRow) -> Bool
-    /// What reads it is no browser with a network: nothing is led to where it was but what a person follows,
-    /// and there are no files but the site's own.
+    /// Whether the files become a ZIM file, which is read without a network. Missing assets then become
+    /// empty, and only the site's own files are written.
     private let isClosed: Bool
 
     private enum Place {
@@ -50,10 +50,10 @@ final class FolderWriter: ArchiveWriter {
     private static let mostAsked = 10_000
     private static let mostRedirects = 10
     static let missingList = "~missing.txt"
-    /// What `crossorigin` is called in pages that no server gives; it is as long.
+    /// The name that replaces `crossorigin` in pages opened from files. It has the same length.
     private static let withoutLeave: StaticString = "data-origin"
 
-    /// Goes over all addresses once, to give each a name of its own.
+    /// Reads all URLs of the snapshot once, to give each a file name of its own.
     init(
         _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf snapshot: Int64?,
         start: WebURL? = nil,
@@ -100,7 +100,7 @@ final class FolderWriter: ArchiveWriter {
         try note(FolderList.text(of: line))
     }
 
-    /// Whether it becomes a file by itself.
+    /// Whether the response becomes a file by itself.
     private static func isFile(_ response: StoredResponse) -> Bool {
         response.request == .get && (200..<300).contains(response.status) && response.body != nil
             && response.flags.isDisjoint(with: [.isCoded, .isPart])
@@ -118,7 +118,7 @@ final class FolderWriter: ArchiveWriter {
             return file != nil
         }
         if held.body == nil { try note(url, response, file: nil) }
-        // Of several variants the one that readers get.
+        // Of several variants, only the one that the store serves is written.
         guard Self.isFile(held), let body = held.body, let content = response.body?.content,
             body.sha256 == response.body?.sha256.bytes, case .file(let name) = try place(of: url),
             written.insert(name).inserted
@@ -134,7 +134,7 @@ final class FolderWriter: ArchiveWriter {
         return true
     }
 
-    /// With links that lead to files.
+    /// Returns the content with its links rewritten to files.
     private func changed(
         _ content: BodyContent, _ body: StoredBody, _ type: MediaType?, _ url: WebURL, _ name: String
     ) throws(ArchiveError) -> BodyContent {
@@ -153,8 +153,8 @@ final class FolderWriter: ArchiveWriter {
         wantServer.append(url.href)
     }
 
-    /// What scripts fetch is a script beside. Pages are as they came: they become a part of another one, which
-    /// leads what is put into it.
+    /// Adds a twin: a script that contains the body, for scripts that would fetch the file. Pages are stored
+    /// in it unchanged, because the inserted script rewrites the links when a page is put into another one.
     private func addTwin(
         of name: String, _ content: BodyContent, _ type: MediaType?
     ) throws(ArchiveError) {
@@ -164,7 +164,7 @@ final class FolderWriter: ArchiveWriter {
         try add(twin.name, twin.text)
     }
 
-    /// What scripts are known to fetch, whatever it is.
+    /// Adds twins for all URLs that scripts are known to fetch, whatever their type.
     private func addAskedTwins() throws(ArchiveError) {
         for (name, url) in asked.sorted(by: { $0.key < $1.key }) {
             guard let (final, held) = try shown(at: url), let body = held.body,
@@ -178,7 +178,7 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// The response of the snapshot for the URL, if it belongs to this site.
+    /// Returns the response of the snapshot for the URL, if it belongs to this site.
     private func held(_ href: String) throws(ArchiveError) -> StoredResponse? {
         let isNow = snapshot == nil && site.published != nil
         let found = try ArchiveError.storing { () throws(StoreError) in
@@ -187,7 +187,7 @@ final class FolderWriter: ArchiveWriter {
             return try reader.asOf(snapshot) { () throws(StoreError) in try reader.response(for: href) }
         }
         guard let found else { return nil }
-        // Other sites may hold it too, and what this one shows come from there.
+        // Other sites may have stored the URL too, and this site may share their response.
         let isOurs =
             site.snapshots.contains { $0.id == found.snapshot }
             || isNow && WebURL(href).map { names.has($0, found.type) } ?? false
@@ -203,7 +203,7 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// Browsers keep modules, workers and models from files.
+    /// Whether the body uses modules, workers or models, which browsers do not load from files.
     private static func wantsServer(_ table: LinkTable) -> Bool {
         table.occurrences.contains {
             [.module, .worker, .model].contains($0.kind) && !$0.flags.contains(.isGuess)
@@ -217,8 +217,8 @@ final class FolderWriter: ArchiveWriter {
 
     // MARK: - What scripts put together
 
-    /// Whether scripts of the site load by addresses that begin at its root, which is not the disk's; or what
-    /// browsers let no file fetch.
+    /// Whether scripts of the site load URLs that begin at the root of the site, or fetch files, which
+    /// browsers do not allow. The pages then need the script of `FolderScript`.
     private func isLed() throws(ArchiveError) -> Bool {
         try hasBody([.javaScript, .html]) { (url, body) throws(ArchiveError) in
             guard let table = try table(of: body) else { return false }
@@ -239,7 +239,7 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// Whether a browser that showed the page asked for what stands nowhere in it.
+    /// Whether a browser that rendered the page requested a stored URL that the page does not name.
     private func isLedByWhatWasShown(
         _ url: WebURL, _ body: StoredBody, _ table: LinkTable
     ) throws(ArchiveError) -> Bool {
@@ -290,7 +290,7 @@ final class FolderWriter: ArchiveWriter {
         try ArchiveError.storing { () throws(StoreError) in try reader.content(of: body)?.load() }
     }
 
-    /// Whether one of the bodies that go out, and are looked into, is such a one.
+    /// Whether one of the exported bodies of these formats satisfies the condition.
     private func hasBody(
         _ formats: [BodyFormat], _ isOne: (WebURL, StoredBody) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> Bool {
@@ -363,7 +363,8 @@ final class FolderWriter: ArchiveWriter {
         let isRecoded = isRecoded(table, format)
         if isRecoded { text = table.encoding.decode(text.span) }
         if isClosed, format == .html { ZIMText.hideWrittenLinks(in: &text) }
-        // Nobody says any more which encoding it is in.
+        // The response headers that named the encoding are missing from a file, so a byte order mark replaces
+        // them.
         let isUTF8 = table.isTranscoded || table.encoding == .utf8 || isRecoded
         let isMarked = text.starts(with: [0xEF, 0xBB, 0xBF])
         let needsMark =
@@ -372,7 +373,7 @@ final class FolderWriter: ArchiveWriter {
         return needsMark ? [0xEF, 0xBB, 0xBF] + text : text
     }
 
-    /// Browsers ask files for leave in vain: what is asked for with an attribute `crossorigin` they do not load.
+    /// Renames the attribute `crossorigin` of links to files, because browsers do not load files with CORS.
     private func allowing(
         _ source: [UInt8], _ table: LinkTable, _ url: WebURL, _ base: WebURL
     ) throws(ArchiveError) -> [Patch.Change] {
@@ -393,7 +394,7 @@ final class FolderWriter: ArchiveWriter {
         return changes
     }
 
-    /// What ``allowing`` did, undone.
+    /// Undoes ``allowing``, for an import.
     static func asking(_ source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
         var changes: [Patch.Change] = []
         for occurrence in table.occurrences where occurrence.context.levels == 1 {
@@ -409,15 +410,16 @@ final class FolderWriter: ArchiveWriter {
         return changes
     }
 
-    /// Kiwix takes what it shows for UTF-8, and puts its own into pages as such.
+    /// Whether the text must be converted to UTF-8. Kiwix reads all text as UTF-8, and inserts UTF-8 into
+    /// pages.
     private func isRecoded(_ table: LinkTable, _ format: BodyFormat) -> Bool {
         isClosed && !table.isTranscoded && table.encoding != .utf8 && format != .opaque
     }
 
-    /// openZIM's indexer finds no title behind a byte order mark: an element takes its place, in front of what
-    /// the page says itself.
+    /// Declares UTF-8 in a `meta` element in front of the page's own declaration. It replaces a byte order
+    /// mark, because openZIM's indexer finds no title behind one.
     private static func sayingUTF8(_ source: [UInt8]) -> [Patch.Change] {
-        // Texts of ISO-2022-JP are ASCII with escapes.
+        // Text in ISO-2022-JP is ASCII with escape sequences.
         guard source.contains(where: { $0 >= 0x80 || $0 == 0x1B }),
             let place = BodyFormat.html.headPlace(in: source.span)
         else { return [] }
@@ -426,8 +428,8 @@ final class FolderWriter: ArchiveWriter {
             + [Patch.Change(place..<place, Array("<meta charset=\"utf-8\">".utf8))]
     }
 
-    /// A page that leads on after a while, or to what is not there, or to itself, is one that stays: a ZIM
-    /// takes it for a redirect, and would not have its text.
+    /// Disables refreshes that are delayed, or whose target is missing or the page itself. A ZIM writer would
+    /// treat the page as a redirect and drop its text. Also applies the other changes that ZIM tools need.
     private func calming(
         _ source: [UInt8], _ table: LinkTable, _ url: WebURL, _ base: WebURL
     ) throws(ArchiveError) -> [Patch.Change] {
@@ -452,7 +454,8 @@ final class FolderWriter: ArchiveWriter {
         return changes + trimming + Self.filling(source)
     }
 
-    /// `0; url='next.html'`: zimwriterfs takes the quotes for a part of the file's name.
+    /// Removes the quotes in `0; url='next.html'`, because zimwriterfs takes them for a part of the file
+    /// name.
     private static func unquoting(_ link: Range<Int>, in source: [UInt8], _ tag: TagAround) -> [Patch.Change]
     {
         guard let value = tag.attribute(at: link.lowerBound)?.value, value.lowerBound < link.lowerBound,
@@ -460,12 +463,12 @@ final class FolderWriter: ArchiveWriter {
             [0x22, 0x27].contains(mark),
             let open = source[value.lowerBound..<link.lowerBound].lastIndex(of: mark)
         else { return [] }
-        // Behind the closing one nothing counts.
+        // Browsers ignore everything after the closing quote.
         return [open..<link.lowerBound, link.upperBound..<value.upperBound].filter { !$0.isEmpty }
             .map { Patch.Change($0, []) }
     }
 
-    /// openZIM's check takes white space around a link for a part of it.
+    /// Removes white space around links, because openZIM's check takes it for a part of the link.
     private static func trimming(_ source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
         var changes: [Patch.Change] = []
         for occurrence in table.occurrences where occurrence.context.levels == 1 {
@@ -481,7 +484,7 @@ final class FolderWriter: ArchiveWriter {
         return changes
     }
 
-    /// openZIM's check takes an empty link, which leads to its own page, for a fault.
+    /// Replaces empty links to the page itself by `#`, because openZIM's check reports them as errors.
     private static func filling(_ source: [UInt8]) -> [Patch.Change] {
         let empty = Array("href=\"\"".utf8)
         var changes: [Patch.Change] = []
@@ -504,7 +507,7 @@ final class FolderWriter: ArchiveWriter {
     ) throws(ArchiveError) -> String? {
         if occurrence.kind == .base { return isClosed ? "#" : "./" }
         let flags = occurrence.flags
-        // What may be no address is left alone, and so is what scripts put together.
+        // A guess may not be a URL, and changing it could break the script.
         guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else {
             if flags.contains(.isGuess), let target = WebURL(utf8: reference, base: base), target.isHTTP,
                 occurrence.kind == .data || target.path.hasSuffix(".json")
@@ -522,7 +525,7 @@ final class FolderWriter: ArchiveWriter {
         switch try place(of: target) {
         case .file(let file):
             let path = FolderNames.reference(from: name, to: file) + fragment
-            // Without a dot in front it would be a bare specifier, which leads nowhere.
+            // Without a dot at the beginning it would be a bare specifier, which does not resolve.
             return occurrence.kind == .module && !path.hasPrefix(".") ? "./" + path : path
         case .missing:
             let isNeeded = occurrence.role == .asset || occurrence.kind == .frame
@@ -533,7 +536,7 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// What a script will fetch.
+    /// Records a URL that a script of the page or script `url` will fetch.
     private func noteData(_ target: WebURL, _ url: WebURL) throws(ArchiveError) {
         guard !isClosed, case .file(let name) = try place(of: target), let (_, held) = try shown(at: target)
         else { return }
@@ -542,7 +545,7 @@ final class FolderWriter: ArchiveWriter {
         asked[name] = target.key
     }
 
-    /// Held, and left out as there is nothing in it.
+    /// Whether the target is stored but was left out because its body is empty.
     private func isEmpty(_ target: WebURL) throws(ArchiveError) -> Bool {
         guard isClosed else { return false }
         let held = try ArchiveError.storing { () throws(StoreError) in
@@ -551,7 +554,7 @@ final class FolderWriter: ArchiveWriter {
         return held?.body?.byteCount == 0
     }
 
-    /// The file that has what is at an address, be it by way of redirects.
+    /// Returns the file for a URL, after redirects.
     private func place(of target: WebURL) throws(ArchiveError) -> Place {
         let href = target.key.href
         if let known = places[href] { return known }
@@ -562,7 +565,7 @@ final class FolderWriter: ArchiveWriter {
         return place
     }
 
-    /// What becomes a file, be it by way of redirects, and its own address.
+    /// Returns the response that becomes a file for the URL, after redirects, with its own URL.
     private func shown(at target: WebURL) throws(ArchiveError) -> (url: WebURL, held: StoredResponse)? {
         var next = target.key
         for _ in 0...Self.mostRedirects {
@@ -577,7 +580,7 @@ final class FolderWriter: ArchiveWriter {
         return nil
     }
 
-    // MARK: - Files of its own
+    // MARK: - Writing files
 
     private func add(
         _ name: String,
@@ -597,7 +600,8 @@ final class FolderWriter: ArchiveWriter {
         try add(name) { (put) throws(ArchiveError) in try Array(text.utf8).withBytes(put) }
     }
 
-    /// A redirect to a page is a page that leads on, where nothing else has its name; nil for any other.
+    /// Writes a page that redirects to the target page. Returns its file name, or nil if the target is not a
+    /// page or another file has that name.
     private func writeRedirect(_ url: WebURL, _ held: StoredResponse) throws(ArchiveError) -> String? {
         guard held.role == 0, case .file(let target) = try place(of: url),
             target.hasSuffix(".html") || target.hasSuffix(".htm")
@@ -617,7 +621,7 @@ final class FolderWriter: ArchiveWriter {
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
-        // GitHub's pages leave out what begins with an underscore unless this is there.
+        // GitHub Pages leaves out names that begin with an underscore unless this file exists.
         if !isClosed { try add(".nojekyll", "") }
         if case .file(let file) = try place(of: start), file != FolderNames.index,
             written.insert(FolderNames.index).inserted
@@ -636,7 +640,7 @@ final class FolderWriter: ArchiveWriter {
         return try tree.finish()
     }
 
-    /// Whether what stands there now is what was written.
+    /// Whether the files on the disk are those that were written.
     func verify() throws(ArchiveError) -> Bool {
         var found = TreeTally()
         try tree.eachFile { found.add($0, $1) }
@@ -644,7 +648,7 @@ final class FolderWriter: ArchiveWriter {
     }
 }
 
-/// Names and contents of files in a few words, in whatever order they come.
+/// A digest of the names and contents of files, in any order.
 private struct TreeTally: Equatable {
     private var count = 0
     private var sum: UInt64 = 0

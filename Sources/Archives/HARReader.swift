@@ -2,7 +2,7 @@ internal import Digest
 internal import Store
 internal import Web
 
-/// Reads HAR 1.2, an entry after the other: what stands around them is passed over, however much it is.
+/// Reads HAR 1.2 one entry at a time. Everything else in the file is skipped without being loaded.
 final class HARReader: ArchiveReader {
     private let input: ArchiveInput
     private let keeping: BodyKeeping
@@ -11,7 +11,7 @@ final class HARReader: ArchiveReader {
     private var number = 0
     private var isOver = false
 
-    /// An entry is held whole.
+    /// The maximum size of an entry, which is loaded as a whole.
     private static let largestEntry = 256 << 20
 
     init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
@@ -76,7 +76,7 @@ final class HARReader: ArchiveReader {
                 bytes = decoded
             } else {
                 bytes = Array(text.utf8)
-                // Browsers write texts as they have read them.
+                // Browsers write the decoded text of a body, so its original encoding is lost.
                 if notes == nil { fields = Self.sayingUTF8(fields, bytes, content?["mimeType"]?.string) }
             }
             body = try kept(bytes)
@@ -119,7 +119,7 @@ final class HARReader: ArchiveReader {
         return try spool.finish()
     }
 
-    /// What HTTP/2 has in front of its fields is none of them.
+    /// Returns the header fields without the pseudo-header fields of HTTP/2.
     private static func fields(_ json: JSONValue?) -> HTTPFields {
         var fields = HTTPFields()
         for field in json?.array ?? [] {
@@ -127,12 +127,12 @@ final class HARReader: ArchiveReader {
             else {
                 continue
             }
-            // Some browsers put the values of equal names into one, a line each.
+            // Some browsers join the values of equal names with line feeds.
             for line in value.split(separator: "\n", omittingEmptySubsequences: false) {
                 fields.append(name, String(line))
             }
         }
-        // As they would come off the wire.
+        // The fields are parsed again, as if they were received.
         return HTTPFields(block: Array(fields.block.utf8).span)
     }
 
@@ -146,8 +146,8 @@ final class HARReader: ArchiveReader {
     }
 }
 
-/// Finds the objects in the array `log.entries` of a JSON text that comes in pieces, and cuts each of them
-/// out.
+/// Finds the objects in the array `log.entries` of a JSON text that arrives in pieces, and returns the text
+/// of each.
 struct EntryCutter {
     enum Cut {
         case entry([UInt8])
@@ -159,7 +159,7 @@ struct EntryCutter {
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
-    /// The last string at the first two levels: what a member is called.
+    /// The last string at the first two levels, which may be the name of a member.
     private var word: [UInt8] = []
     private var keys: [[UInt8]] = []
     private var isInEntries = false
@@ -173,13 +173,14 @@ struct EntryCutter {
         self.limit = limit
     }
 
-    /// The text came to its end.
+    /// Whether the text is complete.
     var isWhole: Bool { hasBegun && depth == 0 && !isInString }
 
-    /// Takes some of the bytes, up to the end of an entry.
+    /// Consumes bytes up to the end of an entry. Returns the number of consumed bytes, and the entry if one
+    /// has ended.
     mutating func take(_ bytes: UnsafeRawBufferPointer) -> (taken: Int, Cut?) {
         var copied = 0
-        // Inside an entry.
+        // Whether this depth is inside an entry.
         func isCut(_ depth: Int) -> Bool { isInEntries && depth >= 4 }
         for (place, byte) in bytes.enumerated() {
             if isInString {

@@ -4,7 +4,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes HAR 1.2, an entry after the other.
+/// Writes HAR 1.2 one entry at a time.
 final class HARWriter: ArchiveWriter {
     private let output: ArchiveOutput
     private let folder: ScratchFolder
@@ -30,13 +30,14 @@ final class HARWriter: ArchiveWriter {
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
         try put(hasEntry ? ",\n" : "\n")
         hasEntry = true
-        // The body is written as it is read, where the mark stands.
+        // The entry has a placeholder for the body, which is streamed in its place.
         let entry = Array(try self.entry(response).text(.compact).utf8)
         guard let body = response.body, let content = body.content else {
             try output.write(entry)
             return true
         }
-        // In a string it would have other quotes.
+        // Inside a string, the quotes of the placeholder would be escaped, so the first match is the
+        // placeholder.
         guard let mark = entry.firstRange(of: Array(Self.mark.utf8)) else {
             preconditionFailure("an entry has a place for its body")
         }
@@ -114,7 +115,7 @@ final class HARWriter: ArchiveWriter {
     }
 
     private func writeBase64(_ content: BodyContent) throws(ArchiveError) {
-        // What is left over when pieces are cut into threes.
+        // Bytes that do not fill a group of three yet.
         var rest: [UInt8] = []
         try content.eachArchived { (bytes) throws(ArchiveError) in
             rest.append(contentsOf: bytes)
@@ -135,7 +136,7 @@ final class HARWriter: ArchiveWriter {
     }
 }
 
-/// Texts as JSON writes them.
+/// JSON strings.
 enum JSONText {
     static func quoted(_ text: String) -> String {
         var writer = JSONWriter(.compact)
@@ -143,7 +144,8 @@ enum JSONText {
         return writer.text
     }
 
-    /// Of a body that reads as UTF-8 whatever anybody takes it for; nil where its bytes would not come back.
+    /// Returns the body as a JSON string. Returns nil if it is not text in UTF-8, because its bytes would not
+    /// be preserved.
     static func text(of bytes: [UInt8], _ type: MediaType?) -> String? {
         let isText =
             type.map {

@@ -2,28 +2,28 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// What HTTrack keeps of a mirror beside its files: the heads of the responses, and the bodies that it
-/// changed for the files, as they came. It belongs to one thread.
+/// The cache that HTTrack keeps beside the files of a mirror. It has the response headers, and the original
+/// bodies of files that HTTrack changed. A cache is used by one thread.
 final class HTTrackCache {
     struct Item {
         let url: WebURL
         let status: Int
         let fields: HTTPFields
-        /// In the cache; else the response's file has what came.
+        /// The original body in the cache. If it is nil, the file is unchanged.
         let body: ZipFile.Entry?
-        /// From the mirror's folder on.
+        /// The path of the file in the mirror's folder.
         let file: String?
     }
 
     static let name = "hts-cache/new.zip"
     static let list = "hts-cache/new.txt"
-    /// What it writes of its own into the folder of a mirror.
+    /// The files that HTTrack writes for its own use into the folder of a mirror.
     static let own: Set<String> = [
         "hts-log.txt", "backblue.gif", "fade.gif", "hts-in_progress.lock", "cookies.txt",
     ]
 
     private let zip: ZipFile
-    /// Has a copy of it: the folder may be packed.
+    /// The folder with a copy of the cache, because the mirror may be packed.
     private let folder: ScratchFolder
 
     init(_ file: SourceFile, of source: any FileSource) throws(ArchiveError) {
@@ -57,7 +57,7 @@ final class HTTrackCache {
         return items
     }
 
-    /// The head of a response stands where other zip files have numbers of their own.
+    /// HTTrack stores the response headers in the extra field of the local header.
     private static func item(_ entry: ZipFile.Entry, _ head: [UInt8]) -> Item? {
         guard head.starts(with: "HTTP/".utf8), let url = WebURL(entry.name), url.isHTTP else { return nil }
         let end = head.firstIndex(of: 0x0A).map { $0 + 1 } ?? head.count
@@ -82,10 +82,10 @@ final class HTTrackCache {
         try zip.input(entry, as: entry.isDeflated ? .deflate : .plain)
     }
 
-    // MARK: - Without it
+    // MARK: - Mirrors without a cache
 
-    /// An address and its file, as a line of the list says it; the file's name may begin with folders above
-    /// the mirror's.
+    /// Parses a line of `new.txt`. Returns the URL, the media type and the file name, which may begin with
+    /// folders above the mirror's folder.
     static func listed(_ line: ArraySlice<UInt8>) -> (url: WebURL, type: String, file: String)? {
         let columns = line.split(separator: 0x09, omittingEmptySubsequences: false)
         guard columns.count >= 9, columns[3].elementsEqual("200".utf8),

@@ -5,21 +5,21 @@ package import Store
 package import System
 package import Web
 
-/// Which archives are taken in, and where to.
+/// The archives to import, the target site and the limits.
 package struct ImportPlan: Sendable {
     package var folder: StoreFolder
     package var paths: [String]
-    /// The site that takes all in; nil for the first page that is found.
+    /// The name of the site that receives all responses. If it is nil, the first page found names the site.
     package var site: String?
-    /// Where folders stood that do not say so themselves.
+    /// The base URL of folders that do not state their own.
     package var base: WebURL?
     package var limits = ArchiveLimits()
-    /// Why something is not let in at an address; the content is nil where it is no whole body of success. Any thread
-    /// may ask.
+    /// Returns the reason for refusing the response at a URL, or nil. The content is nil unless it is the
+    /// whole body of a successful response. It is called from several threads.
     package var refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
-    /// What is left of the disk to others.
+    /// The minimum free disk space in bytes. The import stops below it.
     package var leastRoom: Int64 = 64 << 20
-    /// Told of responses and bytes, now and then.
+    /// Receives the number of responses and bytes from time to time.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
     package init(_ folder: StoreFolder, paths: [String]) {
@@ -28,39 +28,41 @@ package struct ImportPlan: Sendable {
     }
 }
 
-/// Takes archives into the store, as a snapshot of a site: read one response after the other, scanned for links
-/// as a crawl does, and published when all of it is there. All responses are marked as imported. It belongs to one
-/// thread.
+/// Imports archives into the store as a snapshot of a site. Responses are read one after the other, scanned
+/// for links as in a crawl, and marked as imported. The snapshot is published when all responses are stored.
+/// An import is used by one thread.
 package final class Import {
     private let plan: ImportPlan
     private let secrets: SecretHasher
     private let interruption: Interruption
-    /// Scans bodies while others are read; what comes of them is written in the order in which they came.
+    /// Scans bodies while others are read. The results are written in the order of the responses.
     private let pool: PartPool<LinkScanner, Scanned>
     private var report: ImportReport
     private let snapshot: OpenSnapshot
     private let writes: WriteQueue
-    /// What was read to find out which site it is.
+    /// The items that were read to determine the site. `run` imports them first.
     private var first: [ArchivedItem]
     private var readers: [any ArchiveReader]
     private var newest = NewestAnswers()
-    /// Other sites of the larder, by the hosts on which they start: an archive does not speak for them.
+    /// The names of other stored sites by the hosts of their start URLs. An archive must not add responses
+    /// for these hosts.
     private let others: [String: String]
-    /// The hosts of the site itself, and the sites that have pages on other hosts.
+    /// The hosts of the site itself.
     private let own: Set<String>
+    /// The other site that has pages on a host, as a cache for ``owner(of:)``.
     private var owners: [String: String?] = [:]
     /// The user named a stored site. On its own host, imported responses replace stored ones.
     private let isOfNamedSite: Bool
-    /// By the payload's digest, the address that has it.
+    /// URLs by the digests of the bodies that they have.
     private var originals: [Digest: String] = [:]
-    /// Of revisits, whose bodies are there already.
+    /// The scanner for the bodies of revisits.
     private let scanner = LinkScanner()
-    /// Of what was held before; nil until somebody asks.
+    /// A reader for the store as it was before the import, opened when it is first needed.
     private var before: StoreReader?
-    /// Wait until what they refer to is committed.
+    /// Revisits that wait until the responses that they refer to are committed.
     private var revisits: [(response: ArchivedResponse, original: ArchivedOriginal)] = []
 
-    /// What is known of a response when its body was looked into.
+    /// The result of scanning a response.
     fileprivate struct Scanned: Sendable {
         let response: ArchivedResponse
         let url: WebURL
@@ -71,11 +73,11 @@ package final class Import {
         var body: NewResponse.Body
         var links: NewLinks?
         var isPage: Bool
-        /// It is not let in.
+        /// The reason for refusing the response.
         var refusal: String?
     }
 
-    /// Bodies since the disk was looked at.
+    /// The bytes of bodies since the free disk space was last checked.
     private var unseenBytes = Int.max / 2
 
     private static let mostUnseen = 32 << 20
@@ -83,14 +85,16 @@ package final class Import {
     private static let mostRevisits = 4096
     private static let mostFirst = 64
 
-    /// Opens the archives and the store, and begins a snapshot. Fails with `.input` where the archives begin at a
-    /// stored site that the user did not name, unless that site consists of earlier imports of the same files.
+    /// Opens the archives and the store, and begins a snapshot. Throws an error of the kind `.input` if the
+    /// archives start at a stored site that the user did not name, unless that site consists of earlier
+    /// imports of the same files.
     package init(_ plan: ImportPlan, _ interruption: Interruption, now: Int64) throws(ArchiveError) {
         self.plan = plan
         secrets = plan.folder.secretHasher(createsKey: true)
         self.interruption = interruption
         pool = try PartPool(threads: Machine.coreCount, named: "larder-scan") { LinkScanner() }
-        // Before anything is read: it removes what an earlier one has left of bodies that were on their way.
+        // The writer is opened before anything is read, because it removes the unfinished body files of
+        // earlier imports.
         let writer: StoreWriter
         do throws(StoreError) {
             try plan.folder.create()
@@ -150,7 +154,7 @@ package final class Import {
             }
             let held = sites.first { $0.name == name }
             let begin = held?.start ?? [start ?? name]
-            // An archive does not speak for the sites that are there already. The user does, by naming one.
+            // An archive must not add responses for existing sites unless the user names one of them.
             let mayHave = held != nil ? begin : plan.site == nil ? [] : [name] + begin
             others = Self.others(of: sites, besides: name, at: mayHave)
             own = Set(mayHave.compactMap { WebURL($0)?.host })
@@ -185,7 +189,8 @@ package final class Import {
             ?? sites.first { site in host != nil && site.start.contains { WebURL($0)?.host == host } }
     }
 
-    /// Whether an origin has sent nothing of the site, and a snapshot of it was imported from the same files.
+    /// Whether no response of the site came from its origin, and a snapshot of it was imported from the same
+    /// files.
     private static func consists(
         _ site: Site, ofImportsOf archives: [String], _ reader: StoreReader
     ) throws(StoreError) -> Bool {
@@ -214,7 +219,7 @@ package final class Import {
         return response.status == 200 && (type == "text/html" || type == "application/xhtml+xml")
     }
 
-    /// Blocks. When it throws, the site is as it was.
+    /// Imports the archives. Blocks until the snapshot is published. If it throws, the site is unchanged.
     package func run(now: Int64) throws(ArchiveError) -> ImportReport {
         var failure: ArchiveError?
         do throws(ArchiveError) {
@@ -313,7 +318,7 @@ package final class Import {
         return fault
     }
 
-    /// The other site that begins on the host, or has pages there.
+    /// Returns another site that starts on the host or has pages there.
     private func owner(of url: WebURL) throws(ArchiveError) -> String? {
         if let site = others[url.host] { return site }
         if let known = owners[url.host] { return known }
@@ -331,7 +336,7 @@ package final class Import {
 
     private static let mostOwners = 10_000
 
-    /// A disk that is full stops whoever else writes there too.
+    /// Throws if the disk is nearly full, because a full disk affects every other program.
     private func look(forRoomBeside byteCount: Int) throws(ArchiveError) {
         unseenBytes += byteCount
         guard unseenBytes >= Self.mostUnseen else { return }
@@ -343,7 +348,7 @@ package final class Import {
         )
     }
 
-    /// Writes the oldest that waits; false where none does.
+    /// Writes the oldest scanned response. Returns false if there is none.
     private func addNext() throws(ArchiveError) -> Bool {
         guard let scanned = pool.next() else { return false }
         let found = try ArchiveError.storing { () throws(StoreError) in try scanned.found.get() }
@@ -359,8 +364,8 @@ package final class Import {
         return true
     }
 
-    /// What is held there already, where it is the same but for the way in which links are written: nothing has
-    /// changed then. Large ones are taken as they are.
+    /// Returns the stored body for the URL if it differs from the imported one only in how links are spelled.
+    /// The page is then unchanged. Large bodies are not compared.
     private func heldAlike(_ response: ArchivedResponse, _ url: WebURL) throws(StoreError) -> StoredBody? {
         guard response.isLedBack, case .bytes(let bytes)? = response.body?.content,
             bytes.count <= Limits.packedBody
@@ -376,7 +381,8 @@ package final class Import {
         return body
     }
 
-    /// With every link as the whole address, and without what an export takes away.
+    /// Returns the body with every link as an absolute URL, and without the attributes that an export
+    /// removes.
     private func spelledOut(_ bytes: [UInt8], _ url: WebURL, _ type: MediaType?) -> [UInt8] {
         let table = scanner.read(bytes.span, of: url, as: type).table
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
@@ -406,8 +412,8 @@ package final class Import {
         newest.admits(key(of: response, url), fetched: response.fetched)
     }
 
-    /// It is as with a crawl: bodies of what succeeded, redirects, and what is said to be gone; and all that a
-    /// larder wrote.
+    /// Whether the response is imported. As in a crawl, these are successful responses, redirects, and
+    /// responses that say that a page is gone. All responses that Larder wrote are imported.
     private func isKept(_ response: ArchivedResponse) -> Bool {
         switch response.status {
         case 200..<300: response.status != 206 || response.notes != nil
@@ -416,7 +422,7 @@ package final class Import {
         }
     }
 
-    /// On a thread of the pool.
+    /// Checks and scans a response, on a thread of the pool.
     private static func look(
         at response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder,
         _ refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
@@ -429,7 +435,7 @@ package final class Import {
         let isHeld = response.notes != nil
         if !(200..<300).contains(response.status), !isHeld || !hasBody {
             response.body?.discard()
-            // A failure that a larder has kept is no page.
+            // A stored error response is not a page.
             let isOfCrawls = [301, 302, 303, 307, 308, 404, 410].contains(response.status)
             return Found(body: .none, links: nil, isPage: isOfCrawls && isPage(response))
         }
@@ -439,7 +445,7 @@ package final class Import {
         return try scanned(response, url, body, content, scanner, folder)
     }
 
-    /// Nil for a failure, a redirect or a part, and for what is kept in a coding.
+    /// Returns the body if it is the whole body of a successful response, and not stored in a content coding.
     private static func wholeBody(of response: ArchivedResponse) -> BodyContent? {
         let isWhole = (200..<300).contains(response.status) && response.status != 206
         let isCoded = response.notes?.flags.contains(.isCoded) ?? false
@@ -452,7 +458,7 @@ package final class Import {
     ) throws(StoreError) -> Found {
         let type = response.fields.contentType
         let isCoded = response.notes?.flags.contains(.isCoded) ?? false
-        // As a crawl does it: the same body gets the same form, whoever brings it.
+        // The same condition as in a crawl, so that equal bodies always get the same form.
         let isSmall = body.byteCount <= Limits.packedBody
         let isLookedAt =
             !isCoded && (isSmall || body.byteCount <= BodyReading.byteLimit && !BodyFormat.isOpaque(type))
@@ -461,7 +467,8 @@ package final class Import {
             let new = try NewBody(
                 content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known,
                 in: folder)
-            // It is known that it needs nothing, but of what is kept in a coding nobody knows.
+            // The body is known to have no links, unless it is stored in a content coding and could not be
+            // read.
             return Found(
                 body: .new(new), links: isCoded ? nil : NewLinks(from: .init(href: url.href)),
                 isPage: response.notes?.role == 0)
@@ -490,7 +497,7 @@ package final class Import {
         new.flags.insert(.isImported)
         if isOfNamedSite, own.contains(url.host) { new.flags.insert(.isOfNamedSite) }
         let bodyBytes = Self.byteCount(of: body)
-        // As with a crawl: of what is a redirect or gone nobody keeps what it was written in.
+        // As in a crawl, redirects and error responses without a body have no type.
         if bodyBytes != nil || (200..<300).contains(response.status) {
             new.type = response.fields.contentType?.essence
         }
@@ -519,7 +526,7 @@ package final class Import {
         plan.progress?(report.responses, report.byteCount)
     }
 
-    /// Nil where there is none.
+    /// Returns nil if there is no body.
     private static func byteCount(of body: NewResponse.Body) -> Int? {
         switch body {
         case .new(let new): new.byteCount
@@ -556,7 +563,10 @@ package final class Import {
 
     // MARK: - Revisits
 
-    /// Their bodies are those of responses that were taken before, once those are committed.
+    /// Adds the pending revisits with the bodies of the responses that they refer to, after committing those.
+    ///
+    /// - Parameter areLast: Whether a revisit without its response is reported. Otherwise it is tried again
+    ///   later.
     private func takeRevisits(areLast: Bool) throws(ArchiveError) {
         guard !revisits.isEmpty else { return }
         while try addNext() {}
@@ -568,7 +578,7 @@ package final class Import {
                 report.other += 1
                 continue
             }
-            // By name, by digest, or its own address as it was before.
+            // The candidates are the URL with the stated digest, the stated URL, and the revisit's own URL.
             let named = original.url.flatMap { WebURL($0)?.key.href }
             let digested = original.payloadDigest.flatMap { originals[$0] }
             let body = try ArchiveError.storing { () throws(StoreError) -> StoredBody? in
@@ -615,11 +625,11 @@ package final class Import {
             }
             try add(response, url, .held(body), links: links, isPage: isPage, isRevisit: true)
         }
-        // What still waits comes once more in the end.
+        // The remaining revisits are tried again at the end.
         revisits = later
     }
 
-    /// Where the body of another address leads from this one.
+    /// Returns the links of a body that was stored for another URL, resolved against this one.
     private func linksElsewhere(
         of body: StoredBody, at url: WebURL, _ response: ArchivedResponse, _ reader: StoreReader
     ) throws(StoreError) -> NewLinks? {
@@ -637,7 +647,7 @@ package final class Import {
         try ArchiveError.storing { () throws(StoreError) in
             try writes.afterCommit { isDone.change { $0 = true } }
         }
-        // The queue says why where it has failed.
+        // If the queue has failed, this call throws the reason.
         while isDone.wait(atMost: .milliseconds(200), { $0 ? true : nil }) == nil {
             try ArchiveError.storing { () throws(StoreError) in try writes.afterCommit {} }
         }
@@ -645,7 +655,7 @@ package final class Import {
 }
 
 extension Import.Scanned {
-    /// Nobody takes over what stands in a file.
+    /// Deletes the body file, because the response will not be stored.
     fileprivate func discard() {
         if case .success(let found) = found, case .new(let new) = found.body,
             case .file(let path) = new.content

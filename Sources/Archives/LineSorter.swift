@@ -1,8 +1,8 @@
 internal import Glibc
 internal import System
 
-/// Lines in the order of their bytes, however many: sorted in memory a part at a time, and the parts from
-/// files. It belongs to one thread.
+/// Sorts any number of lines by their bytes. Parts are sorted in memory, written to files and merged. A
+/// sorter is used by one thread.
 final class LineSorter {
     private let folder: String
     private var lines: [[UInt8]] = []
@@ -10,7 +10,7 @@ final class LineSorter {
     private var runs: [String] = []
     private let most: Int
 
-    /// - Parameter most: how many bytes are held in memory.
+    /// - Parameter most: The maximum number of bytes in memory.
     init(in folder: String, most: Int = 32 << 20) {
         self.folder = folder
         self.most = most
@@ -20,7 +20,7 @@ final class LineSorter {
         for run in runs { unlink(run) }
     }
 
-    /// The line has no line feed in it.
+    /// Adds a line, which must not contain a line feed.
     func add(_ line: [UInt8]) throws(ArchiveError) {
         lines.append(line)
         byteCount += line.count + 32
@@ -51,7 +51,7 @@ final class LineSorter {
         byteCount = 0
     }
 
-    /// Hands over all of them in order.
+    /// Passes all lines to `take` in order.
     func each(_ take: ([UInt8]) throws(ArchiveError) -> Void) throws(ArchiveError) {
         lines.sort { $0.lexicographicallyPrecedes($1) }
         guard !runs.isEmpty else {

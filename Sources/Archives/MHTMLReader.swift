@@ -5,15 +5,16 @@ internal import Store
 internal import System
 internal import Web
 
-/// Reads pages that browsers saved as one message of parts (MHTML, RFC 2557). What is named by `cid:` gets an
-/// address below the page's own origin, and is named by that. It belongs to one thread.
+/// Reads pages that browsers saved in MHTML, a multipart message (RFC 2557). A part that is only named by
+/// `cid:` gets a URL below the page's origin, and links to it are changed to that URL. A reader is used by
+/// one thread.
 final class MHTMLReader: ArchiveReader {
     private let parts: MessageParts
     private let name: String
     private let keeping: BodyKeeping
     private let date: Int64
     private let scanner = LinkScanner()
-    /// By the names that parts give each other, where they are.
+    /// The URLs of the parts that have both a URL and a `Content-ID`, by the latter.
     private let places: [String: String]
     private let origin: String?
     let start: String?
@@ -22,7 +23,7 @@ final class MHTMLReader: ArchiveReader {
 
     init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
         (name, self.keeping) = (path, keeping)
-        // Parts may name such as come after them.
+        // Parts may refer to later parts, so the names are collected first.
         let scout = try MessageParts(path, limits, .measured)
         var (places, origin, start): ([String: String], String?, String?) = ([:], nil, nil)
         start = scout.location
@@ -73,7 +74,7 @@ final class MHTMLReader: ArchiveReader {
         return (location ?? Self.identifier(fields)).flatMap(place)
     }
 
-    /// Where a part is that has no address of its own.
+    /// Returns the URL for a part that is named by an identifier.
     private func place(_ identifier: String) -> WebURL? {
         if let known = places[identifier] { return WebURL(known) }
         guard let origin else { return nil }
@@ -98,7 +99,7 @@ final class MHTMLReader: ArchiveReader {
         return String(decoding: [UInt8](percentDecoding: Array(text.utf8.dropFirst(4)).span), as: UTF8.self)
     }
 
-    /// What names parts by `cid:` names them by where they are.
+    /// Returns the body with `cid:` links replaced by URLs.
     private func renamed(
         _ body: ArchivedBody, at url: WebURL, _ type: MediaType?
     ) throws(ArchiveError) -> ArchivedBody {
@@ -123,7 +124,7 @@ final class MHTMLReader: ArchiveReader {
     }
 }
 
-/// The parts of a message, one after the other, their codings undone.
+/// Reads the parts of a message one after the other, and decodes them.
 private final class MessageParts {
     enum Part {
         case part(HTTPFields, ArchivedBody)
@@ -134,7 +135,7 @@ private final class MessageParts {
     private let limits: ArchiveLimits
     private let keeping: BodyKeeping
     private var boundary: [UInt8] = []
-    /// The address of all of it, where its head says so.
+    /// The URL of the page, if the header of the message contains it.
     private(set) var location: String?
     private(set) var date: Int64?
     private var state = State.before
@@ -145,7 +146,7 @@ private final class MessageParts {
     }
 
     private static let largestHead = 64 << 10
-    /// Of one line that is undone at once.
+    /// The maximum size of the piece of a line that is decoded at once.
     private static let longestLine = 1 << 20
     private static let longestBoundary = 250
 
@@ -163,7 +164,7 @@ private final class MessageParts {
 
     var place: String { "\(input.name), part \(number)" }
 
-    /// Where a part is, if it says so by an address that a server has.
+    /// Returns the URL of a part if it has one with http or https.
     func address(_ fields: HTTPFields) -> WebURL? {
         let base = location.flatMap { WebURL($0) }
         guard let url = fields["Content-Location"].flatMap({ WebURL($0, base: base) }), url.isHTTP else {
@@ -200,7 +201,7 @@ private final class MessageParts {
         return .fault(ArchiveFault(input.damage ?? why, url: url, at: number == 0 ? input.name : place))
     }
 
-    /// The fields up to the empty line behind them; nil where there are too many, or is no end.
+    /// Reads the header fields up to the empty line. Returns nil if they are too large or do not end.
     private func fields() throws(ArchiveError) -> HTTPFields? {
         var (fields, name, value, left) = (HTTPFields(), "", "", Self.largestHead)
         while true {
@@ -222,8 +223,8 @@ private final class MessageParts {
         String(decoding: HTTPGrammar.trimmed(bytes), as: UTF8.self)
     }
 
-    /// Goes to the next boundary, and hands what stands before it to the decoder. The end of the line in
-    /// front of a boundary is the boundary's. False where there is none.
+    /// Reads up to the next boundary and passes the content before it to the decoder. The line break before a
+    /// boundary belongs to the boundary. Returns false if there is no boundary.
     private func body(_ decoder: PartDecoder?) throws(ArchiveError) -> Bool {
         var (isStart, ending): (Bool, [UInt8]) = (true, [])
         while try input.fill() {
@@ -259,7 +260,7 @@ private final class MessageParts {
     }
 }
 
-/// Undoes the coding of one part, a line after the other.
+/// Decodes the content of one part line by line.
 private final class PartDecoder {
     struct Failure: Error {
         let text: String
@@ -288,7 +289,7 @@ private final class PartDecoder {
         (self.spool, self.limit) = (spool, limit)
     }
 
-    /// - Parameter ending: what ended the line before this one.
+    /// - Parameter ending: The terminator of the line before this one.
     func take(_ line: ArraySlice<UInt8>, after ending: [UInt8], isEnded: Bool) throws(ArchiveError) {
         guard failure == nil else { return }
         switch coding {
@@ -311,7 +312,7 @@ private final class PartDecoder {
         guard count > 0 else { return }
         let text = String(decoding: digits[..<count], as: UTF8.self)
         digits.removeFirst(count)
-        // Behind its padding nothing more comes.
+        // No data may follow the padding.
         guard !isPadded, let bytes = Base64.decodeForgiving(text) else {
             failure = failure ?? Failure(text: "it is not base64")
             return

@@ -3,13 +3,14 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Writes a page and what it needs as one message of parts (RFC 2557), as browsers save pages: the page
-/// first, each part under the address that it is asked for by.
+/// Writes a page and its assets as a multipart message (RFC 2557), as browsers do. The page comes first. Each
+/// part has the URL by which it is requested.
 struct MHTMLWriter {
     private let output: ArchiveOutput
     private let boundary: String
 
-    /// - Parameter sum: of what is to be written, so that nothing in it can know the boundary.
+    /// - Parameter sum: A digest of the content. The boundary is derived from it, so that no part can contain
+    ///   it.
     init(_ output: ArchiveOutput, page: ShownCopies.Copy, sum: Digest) throws(ArchiveError) {
         self.output = output
         boundary = "----MultipartBoundary--\(sum.hex.prefix(40))----"
@@ -60,7 +61,7 @@ struct MHTMLWriter {
         return lines
     }
 
-    /// What is not plain ASCII goes as RFC 2047 has it, a character never in two words.
+    /// Encodes text that is not plain ASCII (RFC 2047). A character is never split between two words.
     private static func encoded(_ text: String) -> String {
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }), !text.contains("=?"), text.utf8.count < 900 {
             return text
@@ -75,7 +76,7 @@ struct MHTMLWriter {
     }
 }
 
-/// Texts as mail carries them (RFC 2045, section 6.7), so that every byte comes back.
+/// The quoted-printable encoding (RFC 2045, section 6.7). Decoding gives back every byte.
 enum QuotedPrintable {
     static func isEscaped(_ byte: UInt8) -> Bool {
         byte != 0x20 && !(0x21...0x7E).contains(byte) || byte == 0x3D
@@ -95,14 +96,14 @@ enum QuotedPrintable {
             }
             index += 1
             let isEnd = index == bytes.count || bytes[index] == 0x0D
-            // A line that begins like a boundary would be taken for one.
+            // A line that begins like a boundary would be mistaken for one.
             let isDash = byte == 0x2D && text.count == lineStart
             let isWritten = isEscaped(byte) || isDash || (byte == 0x20 && isEnd)
             let piece = isWritten ? [0x3D, digit(byte >> 4), digit(byte & 15)] : [byte]
             if text.count - lineStart + piece.count > 75 {
                 text += [0x3D, 0x0D, 0x0A]
                 lineStart = text.count
-                // It begins a line after all.
+                // After the soft line break, the dash begins a line.
                 if byte == 0x2D, !isWritten {
                     text += [0x3D, 0x32, 0x44]
                     continue

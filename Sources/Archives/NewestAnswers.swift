@@ -1,9 +1,9 @@
 internal import Store
 
-/// Which answers of an import are there in the end: of those that replace each other, the newest. It remembers
-/// a million of them; what comes beyond is taken for the only one.
+/// Determines which imported responses replace others: of responses with the same key, the newest one counts.
+/// It remembers a million keys; responses beyond that are treated as unique.
 struct NewestAnswers {
-    /// Equal for answers that replace each other.
+    /// A key that is equal for responses that replace each other.
     struct Key: Hashable {
         private let hash: Int
 
@@ -16,17 +16,17 @@ struct NewestAnswers {
         }
     }
 
-    /// What is counted of one.
+    /// The counted properties of a response.
     struct Answer: Equatable {
         let byteCount: Int
         let isPage: Bool
-        /// It has the body of another one.
+        /// Whether the response has the body of another one.
         let isRevisit: Bool
     }
 
     private struct Newest {
         var fetched: Int64
-        /// Nil while it is on its way.
+        /// The counted response; nil until it is stored.
         var answer: Answer?
     }
 
@@ -35,7 +35,7 @@ struct NewestAnswers {
 
     init(most: Int = 1_000_000) { self.most = most }
 
-    /// Whether none that came before it is newer.
+    /// Whether no earlier call for this key had a newer time.
     mutating func admits(_ key: Key, fetched: Int64) -> Bool {
         if let before = newest[key] {
             guard before.fetched <= fetched else { return false }
@@ -46,7 +46,7 @@ struct NewestAnswers {
         return true
     }
 
-    /// Puts one that was admitted in its place. Gives what had that until now.
+    /// Records an admitted response as stored. Returns the response that it replaces.
     mutating func put(_ answer: Answer, _ key: Key) -> Answer? {
         let before = newest[key]?.answer
         newest[key]?.answer = answer

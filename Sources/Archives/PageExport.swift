@@ -6,7 +6,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes one page of a site into one file. It belongs to one thread.
+/// Writes one page of a site to one file. An export is used by one thread.
 final class PageExport {
     private let plan: ExportPlan
     private let copies: ShownCopies
@@ -20,7 +20,8 @@ final class PageExport {
             site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
     }
 
-    /// Blocks. When it throws, nothing stands under the name of the file.
+    /// Writes the file and verifies it if the plan says so. Blocks. If it throws before the file is complete,
+    /// no file has the final name.
     func run() throws(ArchiveError) -> ExportReport {
         let page = try page()
         if plan.form == .mhtml { try writeParts(page) } else { try writeDocument(page) }
@@ -80,8 +81,9 @@ final class PageExport {
         if plan.isVerified { report.isVerified = try file.isAsWritten() ? tally == read() : false }
     }
 
-    /// As it came, but for policies and digests, by which a page would not have its parts; what came by way
-    /// of a redirect names what it needs in full. Browsers take a page's encoding from the page alone.
+    /// Returns the body for a part. Policies and digests that would block other parts are overwritten, and
+    /// the page declares its encoding, because browsers ignore the header of the part. A body that was
+    /// reached by a redirect gets absolute links.
     private func part(
         _ copy: ShownCopies.Copy, at url: WebURL
     ) throws(ArchiveError) -> (bytes: [UInt8], type: String)? {
@@ -127,7 +129,7 @@ final class PageExport {
 
     // MARK: - The report
 
-    /// The one that is wanted, else the one that the site begins with.
+    /// Returns the page that the user named, or else the start page of the site.
     private func page() throws(ArchiveError) -> ShownCopies.Copy {
         guard let url = plan.page ?? WebURL(plan.site.start.first ?? plan.site.name), url.isHTTP else {
             throw ArchiveError(.input, "\(plan.site.name) has no start page: name the URL of a page")
@@ -159,13 +161,13 @@ final class PageExport {
     }
 }
 
-/// A file of one page, as it stands on the disk.
+/// An exported file of one page on the disk.
 package struct ShownFile {
     private let path: String
 
     package init(_ path: String) { self.path = path }
 
-    /// Whether it has these bytes, and they are a whole file of the form.
+    /// Whether the file has exactly these bytes, and they are a complete file of the format.
     package func holds(_ bytes: [UInt8], _ form: ArchiveForm) throws(ArchiveError) -> Bool {
         let path = path
         let isThere = try ArchiveError.wrapping { () throws(SystemError) in
@@ -174,8 +176,8 @@ package struct ShownFile {
         return isThere && Self.isWhole(bytes, form)
     }
 
-    /// PDF ends with a mark, behind which there may be some lines (ISO 32000-1, section 7.5.5); PNG with a chunk
-    /// of its own.
+    /// A PDF ends with a marker that a few lines may follow (ISO 32000-1, section 7.5.5), and a PNG with an
+    /// `IEND` chunk.
     private static func isWhole(_ bytes: [UInt8], _ form: ArchiveForm) -> Bool {
         switch form {
         case .pdf:
@@ -188,7 +190,7 @@ package struct ShownFile {
     }
 }
 
-/// Addresses and what is there, in whatever order.
+/// The digests of the parts by URL, in any order.
 private struct PartTally: Equatable {
     private var parts: [String: Digest] = [:]
 
@@ -196,10 +198,11 @@ private struct PartTally: Equatable {
 }
 
 extension Patch.Change {
-    /// Overwrites, by as many bytes, what would keep a browser from showing a page elsewhere: policies that
-    /// name the network's origins, and digests of bodies whose links lead elsewhere now.
+    /// Overwrites attributes that would keep a browser from showing an exported page, without changing the
+    /// length: policies that name the origins of the site, and digests of bodies whose links have changed.
     ///
-    /// - Parameter isBroken: whether what a mark promises of a body was not so when that came: browsers go on refusing it.
+    /// - Parameter isBroken: Whether a digest did not match the original body. Browsers already blocked that
+    ///   body on the live site, so the digest stays.
     static func freeing<Failure: Error>(
         _ table: LinkTable, unless isBroken: (DocumentMark) throws(Failure) -> Bool
     ) throws(Failure) -> [Patch.Change] {
@@ -217,9 +220,9 @@ extension Patch.Change {
 }
 
 extension LinkTable {
-    /// Whether an `integrity` of a document speaks of other bytes than the larder holds.
+    /// Whether an `integrity` attribute does not match the stored body.
     ///
-    /// - Parameter bytes: what is held at an address; nil where that is nothing.
+    /// - Parameter bytes: Returns the stored body for a URL, or nil for a miss.
     func isBroken(
         _ mark: DocumentMark, in source: [UInt8], base: WebURL,
         _ bytes: (WebURL) throws(ArchiveError) -> [UInt8]?

@@ -1,14 +1,14 @@
 internal import Store
 internal import Web
 
-/// What became of what a page needs.
+/// The assets of an exported page: which were included, and which were not.
 struct PageNeeds {
-    /// Bodies that are there, each once.
+    /// The URLs of the included bodies.
     private(set) var parts: Set<String> = []
     private(set) var byteCount: Int64 = 0
-    /// What is not held, and who needs it.
+    /// The URLs that are not stored, each with a page or asset that needs it.
     private(set) var missing: [String: String] = [:]
-    /// What is held, and had no room: how much it would take.
+    /// The URLs that are stored but were left out because of their size, with the size in bytes.
     var tooLarge: [String: Int] = [:]
 
     private static let most = 10_000
@@ -24,7 +24,8 @@ struct PageNeeds {
 }
 
 extension ShownCopies {
-    /// The addresses that a page and what it needs need, redirects on the way too, the page's own first.
+    /// Returns the URLs of a page, its assets and their assets, including redirects. The page's own URL comes
+    /// first.
     func needs(of page: WebURL, atMost limit: Int) throws(ArchiveError) -> (
         addresses: [WebURL], missing: PageNeeds
     ) {
@@ -49,7 +50,7 @@ extension ShownCopies {
         return (addresses, needs)
     }
 
-    /// Adds what a page needs, what that needs, and where redirects lead.
+    /// Adds the URLs of a page's assets, their assets and the redirects between them.
     func addNeeds(of page: WebURL, to known: inout Set<String>) throws(ArchiveError) {
         var waiting = [page.key]
         while let url = waiting.popLast() {

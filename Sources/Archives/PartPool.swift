@@ -1,7 +1,7 @@
 internal import System
 
-/// Makes the parts of something on several threads, each with a tool of its own, and gives them in the order
-/// in which they were asked for. It belongs to the thread that puts them together.
+/// Makes parts on several threads, each with its own tool, and returns them in the order in which they were
+/// added. All methods must be called on one thread.
 final class PartPool<Tool, Part: Sendable> {
     private struct Job: Sendable {
         let slot: Monitor<Part?>
@@ -14,13 +14,14 @@ final class PartPool<Tool, Part: Sendable> {
     private var head = 0
     private var waitingByteCount = 0
 
-    /// Of what waits, and of what its parts are made from.
+    /// The maximum number of bytes that waiting parts are made from. Above it, the pool is full.
     private static var mostBytes: Int { 16 << 20 }
     private static var most: Int { 256 }
 
     /// - Parameters:
-    ///   - name: of the threads, which get numbers behind it.
-    ///   - makeTool: called on each thread; what it cannot make has been made once before.
+    ///   - name: The prefix of the thread names. A number follows it.
+    ///   - makeTool: Creates the tool of a thread, on that thread. The caller must have checked that this
+    ///     succeeds.
     init(
         threads count: Int, named name: String, _ makeTool: @escaping @Sendable () -> Tool?
     ) throws(ArchiveError) {
@@ -49,7 +50,7 @@ final class PartPool<Tool, Part: Sendable> {
         for thread in threads { thread.join() }
     }
 
-    /// There should be no more of them before some are taken.
+    /// Whether parts should be taken before more are added.
     var isFull: Bool { waiting.count - head >= Self.most || waitingByteCount > Self.mostBytes }
 
     var isEmpty: Bool { waiting.count == head }
@@ -61,7 +62,7 @@ final class PartPool<Tool, Part: Sendable> {
         jobs.put(Job(slot: slot, make: make))
     }
 
-    /// The oldest; waits until it is made. Nil when none is left.
+    /// Returns the oldest part, after waiting until it is made. Returns nil if no part is left.
     func next() -> Part? {
         guard head < waiting.count else { return nil }
         let (slot, byteCount) = waiting[head]
@@ -72,7 +73,7 @@ final class PartPool<Tool, Part: Sendable> {
             head = 0
         }
         let part = slot.wait { $0 }
-        // It stands in line for a while yet, and must not hold what it has given.
+        // The slot stays in `waiting` for a while and must not keep the part in memory.
         slot.change { $0 = nil }
         return part
     }

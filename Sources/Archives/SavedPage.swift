@@ -1,15 +1,15 @@
 internal import Web
 
-/// What a page says of itself that a browser or a mirror tool has saved: from where it is, and when it came.
+/// The original URL and time of a page that a browser or a mirroring tool saved.
 struct SavedPage: Equatable {
     var url: String
-    /// Seconds since 1970; nil where it says nothing.
+    /// Seconds since 1970; nil if the page does not contain the time.
     var date: Int64?
 
-    /// How much of a page is looked at.
+    /// The number of bytes at the beginning of a page that are searched.
     static let window = 4096
 
-    /// Folders that browsers put beside a page of this name, for what it needs.
+    /// Returns the possible names of the folder with the assets of a saved page.
     static func folders(of file: String) -> [String] {
         guard let stem = stem(of: file) else { return [] }
         return folders.map { stem + $0 }
@@ -17,7 +17,7 @@ struct SavedPage: Equatable {
 
     private static let folders = ["_files", ".files", "_Dateien", "_fichiers", "_archivos"]
 
-    /// Whether names of such folders end so.
+    /// Whether the name is that of a folder with the assets of a saved page.
     static func isFolder(_ name: Substring) -> Bool { folders.contains { name.hasSuffix($0) } }
 
     private static func stem(of file: String) -> Substring? {
@@ -25,11 +25,11 @@ struct SavedPage: Equatable {
         return [".html", ".htm", ".xhtml"].first(where: name.hasSuffix).map { file.dropLast($0.count) }
     }
 
-    /// Whether names of pages end so.
+    /// Whether the file name has a suffix of HTML pages.
     static func isPage(_ file: String) -> Bool { stem(of: file) != nil }
 
-    /// Reads the comments that browsers (`saved from url`), SingleFile and HTTrack put into the beginning of
-    /// a page.
+    /// Reads the comments that browsers (`saved from url`), SingleFile and HTTrack write at the beginning of
+    /// a page. Returns nil if there is none.
     init?(_ beginning: [UInt8]) {
         let text = String(decoding: beginning.prefix(Self.window), as: UTF8.self)
         var rest = text[...]
@@ -45,8 +45,8 @@ struct SavedPage: Equatable {
         return nil
     }
 
-    /// Firefox says nothing of where a page was: by the address that the page calls its own, with `rel=canonical`
-    /// or for those who share it.
+    /// Reads the URL that a page names in `rel=canonical` or `og:url`. Firefox does not write the URL from
+    /// which it saved a page.
     init?(naming beginning: [UInt8]) {
         let text = String(decoding: beginning.prefix(Self.namingWindow), as: UTF8.self)
         var rest = text[...]
@@ -65,10 +65,11 @@ struct SavedPage: Equatable {
         return nil
     }
 
-    /// Much may stand in a head.
+    /// The number of bytes that are searched for the page's own URL, because the head can be long.
     static let namingWindow = 64 << 10
 
-    /// As Firefox writes attributes: in quotes, with references for few characters.
+    /// Returns the value of an attribute as Firefox writes it: in double quotes, with few character
+    /// references.
     private static func value(of name: String, in tag: Substring) -> Substring? {
         guard let start = tag.range(of: " \(name)=\"") else { return nil }
         let value = tag[start.upperBound...].prefix { $0 != "\"" }
@@ -78,8 +79,8 @@ struct SavedPage: Equatable {
     private init?(comment: Substring) {
         let comment = comment.trimmed
         if comment.hasPrefix("saved from url=("), let end = comment.firstIndex(of: ")") {
-            // Behind the length, which differs from tool to tool in what it counts.
-            // No comment has two dashes: Chromium escapes every second one.
+            // The length of the URL comes first, but tools count it differently. A comment must not contain
+            // two dashes, so Chromium escapes every second one.
             let address = comment[comment.index(after: end)...].split(
                 separator: "-%2D", omittingEmptySubsequences: false)
             self.init(address: address.joined(separator: "--")[...], date: nil)
@@ -98,7 +99,7 @@ struct SavedPage: Equatable {
                 Self.date(comment[comment.index(after: $0)...].dropFirst())
             }
             let address = comment[..<end.lowerBound].dropFirst(14)
-            // Over http it says nothing of it.
+            // HTTrack omits the scheme for http.
             self.init(address: address.range(of: "://") == nil ? "http://\(address)" : address, date: date)
         } else {
             return nil
@@ -115,7 +116,7 @@ struct SavedPage: Equatable {
     }
 
     private static func date(_ text: Substring) -> Int64? {
-        // Behind it browsers write the zone's name in brackets.
+        // Browsers append the name of the time zone in parentheses.
         HTTPDate(String(text.prefix { $0 != "(" }.trimmed)).map(\.secondsSinceEpoch)
     }
 }
@@ -128,7 +129,7 @@ extension Substring {
         return text
     }
 
-    /// Where another text begins in this one first.
+    /// Returns the first range of the text in this one.
     func range(of text: String) -> Range<Index>? {
         let (own, other) = (utf8, Array(text.utf8))
         guard let first = other.first else { return nil }
@@ -144,7 +145,8 @@ extension Substring {
 // MARK: - In folders
 
 extension FolderMap {
-    /// Every page that says from where it is, with the folder that its browser put beside it.
+    /// Adds every page that states its URL, with the assets beside it. Returns false if there is no such
+    /// page.
     mutating func readPages(_ named: [Named], _ source: any FileSource) throws(ArchiveError) -> Bool {
         var left = Self.mostSaved
         let beside = Self.beside(named)
@@ -163,8 +165,8 @@ extension FolderMap {
 
     private static let mostSaved = 10_000
 
-    /// What a page says of where it was saved from; one that says nothing, and has the folder of a browser's
-    /// beside it, goes by the address that it calls its own.
+    /// Returns the URL and time that a page states. A page without them that has a folder of assets uses the
+    /// URL that it names as its own.
     mutating func saved(
         _ page: Named, _ beside: [Substring: [Named]], _ source: any FileSource, isTold: Bool = false
     ) throws(ArchiveError) -> SavedPage? {
@@ -177,13 +179,13 @@ extension FolderMap {
         return named
     }
 
-    /// The folders that browsers make for what a page needs.
+    /// Returns the possible paths of the folder with the assets of a page.
     private static func folders(of page: String) -> [String] {
         let slash = page.lastIndex(of: "/").map { page.index(after: $0) } ?? page.startIndex
         return SavedPage.folders(of: String(page[slash...])).map { page[..<slash] + $0 + "/" }
     }
 
-    /// What stands in folders that browsers make, by the outermost of those.
+    /// Returns the files in folders of saved pages, by the outermost of these folders.
     static func beside(_ named: [Named]) -> [Substring: [Named]] {
         var beside: [Substring: [Named]] = [:]
         for (file, name) in named {
@@ -199,8 +201,8 @@ extension FolderMap {
         return beside
     }
 
-    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its
-    /// own. Pages in frames say theirs.
+    /// Adds a page and the assets beside it. The URL of an asset is the link into the folder, resolved
+    /// against the URL of the page. Saved pages in frames state their own URLs.
     mutating func add(
         page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage, _ source: any FileSource
     ) throws(ArchiveError) {
@@ -228,7 +230,8 @@ extension FolderMap {
         }
     }
 
-    /// Browsers tell names apart by numbers: `a.png` and `a(1).png`.
+    /// Records the original name of an asset. Browsers distinguish equal names by numbers: `a.png` and
+    /// `a(1).png`.
     private mutating func note(besidePages name: String) {
         guard let number = byName[name], let last = name.split(separator: "/").last else { return }
         var first = String(last)

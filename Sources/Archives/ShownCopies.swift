@@ -3,28 +3,28 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Finds the responses of a snapshot, for exports that assemble a page from its assets. It belongs
-/// to one thread.
+/// Finds the responses of a snapshot for exports that assemble a page from its assets. An instance is used by
+/// one thread.
 final class ShownCopies {
-    /// A body, and the address that has it in the end.
+    /// A stored body with its URL after redirects.
     struct Copy {
         let url: WebURL
         let response: StoredResponse
         let body: StoredBody
 
         var format: BodyFormat { BodyFormat(form: body.form) ?? .opaque }
-        /// As its server said.
+        /// The media type from the response headers.
         var type: MediaType? { HTTPFields(block: response.fields.utf8.span).contentType }
     }
 
     private let reader: StoreReader
-    /// Nil for what readers see now.
+    /// The ID of the snapshot; nil for the live snapshot.
     private let snapshot: Int64?
     private let plan: ExportPlan
     private let scanner = LinkScanner()
-    /// Addresses whose bodies are not what came.
+    /// The URLs whose stored bodies are damaged.
     private(set) var damaged: Set<String> = []
-    /// What was fetched with credentials, and may not go out.
+    /// The URLs that were left out because they were fetched with credentials.
     private(set) var leftOutPrivate: Set<String> = []
     private(set) var leftOutByPattern: Set<String> = []
 
@@ -37,7 +37,7 @@ final class ShownCopies {
         self.plan = plan
     }
 
-    /// What stands at an address, be it by way of redirects; nil where nothing is held.
+    /// Returns the stored body for a URL, after redirects. Returns nil for a miss.
     func copy(at url: WebURL) throws(ArchiveError) -> Copy? {
         guard let last = try way(to: url).last, let body = last.body, (200..<300).contains(last.status),
             last.flags.isDisjoint(with: [.isCoded, .isPart]), let end = WebURL(last.href)
@@ -45,7 +45,7 @@ final class ShownCopies {
         return Copy(url: end, response: last, body: body)
     }
 
-    /// The redirects to it, and what stands at their end.
+    /// Returns the redirects from a URL and the response at their end.
     func way(to url: WebURL) throws(ArchiveError) -> [StoredResponse] {
         var way: [StoredResponse] = []
         var next = url.key
@@ -77,7 +77,7 @@ final class ShownCopies {
         return found
     }
 
-    /// Nil where the bytes are not those that came.
+    /// Returns the bytes of a body. Returns nil if it is damaged.
     func bytes(of copy: Copy) throws(ArchiveError) -> [UInt8]? {
         let bytes = try ArchiveError.storing { () throws(StoreError) in
             try reader.content(of: copy.body)?.load()
@@ -89,12 +89,12 @@ final class ShownCopies {
         return bytes
     }
 
-    /// The bytes of what stands at an address.
+    /// Returns the bytes of the stored body for a URL, after redirects.
     func bytes(at url: WebURL) throws(ArchiveError) -> [UInt8]? {
         try copy(at: url).flatMap { (copy) throws(ArchiveError) in try bytes(of: copy) }
     }
 
-    /// Nil where nobody looks into it.
+    /// Returns the links of a body. Returns nil if the body is too large to be scanned.
     func table(of copy: Copy) throws(ArchiveError) -> LinkTable? {
         guard copy.body.byteCount <= BodyReading.byteLimit else { return nil }
         return try ArchiveError.storing { () throws(StoreError) in
@@ -105,8 +105,8 @@ final class ShownCopies {
         }
     }
 
-    /// What a body needs, by the links that the store keeps: with what it asked for when a browser showed it.
-    /// Where it keeps none the body is looked into.
+    /// Returns the assets of a body by the stored links, which include requests that were made when a browser
+    /// rendered the page. Scans the body if no links are stored.
     func assets(of copy: Copy) throws(ArchiveError) -> [WebURL] {
         let links = try ArchiveError.storing { () throws(StoreError) in
             try reader.storedLinks(of: copy.response)

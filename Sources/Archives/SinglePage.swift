@@ -3,35 +3,39 @@ internal import Store
 internal import System
 internal import Web
 
-/// How much goes into one file.
+/// The size limits of a page that is exported as one file.
 package struct PageLimits: Sendable {
-    /// Of one body; what is larger is left out, and told.
+    /// The maximum size of one body in bytes. A larger body is left out and reported.
     package var body = 32 << 20
-    /// Of all that is put into addresses, what stands in others counted again.
+    /// The maximum total size of the inserted content in bytes. Content that is inserted in several places
+    /// counts several times.
     package var whole = 512 << 20
-    /// Of documents in documents, and of sheets that import sheets.
+    /// The maximum depth of documents in documents, and of style sheets that import style sheets.
     package var depth = 8
 
     package init() {}
 }
 
-/// Makes a page one document that needs nothing else: what it shows stands in `data:` addresses, frames in
-/// `srcdoc`, modules in an import map; what leads elsewhere leads to where it was. All other bytes stay as
-/// they came. A policy in its head keeps its scripts from the network. It belongs to one thread.
+/// Turns a page into one document that needs no other files. Assets become `data:` URLs, frames become
+/// `srcdoc` attributes, and modules go into an import map. Links to other pages become absolute URLs of the
+/// origin. All other bytes stay unchanged. A content security policy keeps the document's scripts from using
+/// the network.
+///
+/// An instance is used by one thread.
 final class SinglePage {
     private let copies: ShownCopies
     private let limits: PageLimits
     private let keepsScripts: Bool
-    /// By the address as it was asked for, and for what, the address that has it.
+    /// The `data:` URLs made so far, by the URL of the link and the way in which the content is used.
     private var known: [Slot: String] = [:]
-    /// Those that are being made: what leads to itself is not put into itself.
+    /// The URLs of the bodies that are being assembled. A body is not inserted into itself.
     private var open: Set<String> = []
-    /// Of the document that is being made: what its scripts import, in the order in which it was found, and
-    /// the drawings that its elements are made from.
+    /// State of the document that is being assembled: the modules that its scripts import, in the order in
+    /// which they were found, and the SVG drawings of which it uses a part.
     private var modules: [WebURL] = []
     private var moduleNames: Set<String> = []
     private var drawings: [(href: String, element: [UInt8])] = []
-    /// What its scripts may ask for when they run.
+    /// The URLs that the document's scripts may request when they run.
     private var asked: Set<String> = []
     private var spent = 0
     private let interruption: Interruption
@@ -47,7 +51,7 @@ final class SinglePage {
         self.interruption = interruption
     }
 
-    /// The whole document.
+    /// Returns the complete document. Throws if `page` is not HTML or its body is damaged or too large.
     func document(_ page: ShownCopies.Copy) throws(ArchiveError) -> [UInt8] {
         guard page.format == .html || page.format == .xhtml else {
             throw ArchiveError(
@@ -61,8 +65,8 @@ final class SinglePage {
 
     // MARK: - Bodies
 
-    /// A body with everything in it that it needs; nil where it is damaged, and has no links that could be
-    /// told.
+    /// Returns a body with all of its assets inserted. Returns nil if the body is damaged or its links cannot
+    /// be read.
     private func patched(_ copy: ShownCopies.Copy, isFrame: Bool) throws(ArchiveError) -> [UInt8]? {
         guard let bytes = try copies.bytes(of: copy), let table = try copies.table(of: copy) else {
             return nil
@@ -73,7 +77,7 @@ final class SinglePage {
         body.changes = try Patch.Change.freeing(table) { (mark) throws(ArchiveError) in
             try table.isBroken(mark, in: body.text, base: body.base, copies.bytes(at:))
         }
-        // Each document has its own.
+        // Each document has an import map, drawings and intercepted requests of its own.
         let outer = (known, modules, moduleNames, drawings, asked)
         if body.isDocument { (known, modules, moduleNames, drawings, asked) = ([:], [], [], [], []) }
         var texts: [Int: String] = [:]
@@ -97,7 +101,7 @@ final class SinglePage {
         return patch.applied(to: body.text)
     }
 
-    /// What is too much even so is no page.
+    /// Throws if the export was interrupted or the content is far above the limit.
     private func check() throws(ArchiveError) {
         guard !interruption.isRequested else {
             throw ArchiveError(.interrupted, "interrupted; run the same command again")
@@ -109,7 +113,7 @@ final class SinglePage {
         }
     }
 
-    /// A body on its way.
+    /// A body that is being assembled.
     private struct Body {
         let copy: ShownCopies.Copy
         let text: [UInt8]
@@ -141,7 +145,8 @@ final class SinglePage {
         else {
             return nil
         }
-        // What may be no address is left alone, and answered where it is one.
+        // A guess may not be a URL, so it is not rewritten. If a script requests it, the inserted script
+        // answers.
         if occurrence.flags.contains(.isGuess) {
             if keepsScripts, asked.count < Self.mostAsked { asked.insert(target.key.href) }
             return nil
@@ -172,19 +177,19 @@ final class SinglePage {
     }
 
     private enum Use {
-        /// It stays as it is written.
+        /// The link stays as it is written.
         case nothing
-        /// Where it was.
+        /// The link becomes an absolute URL of the origin.
         case address
-        /// This document.
+        /// The link refers to this document.
         case here
-        /// Nobody asks for it.
+        /// The link becomes an empty `data:` URL, because its target is not needed.
         case none
         case module
-        /// A part of a drawing.
+        /// The link uses a part of an SVG drawing.
         case drawing
         case content
-        /// The same, but a drawing that is shown as a picture loads nothing of its own.
+        /// The target is inserted without rewriting its links, because an SVG image loads nothing.
         case asIs
     }
 
@@ -208,8 +213,8 @@ final class SinglePage {
         }
     }
 
-    /// Whether it only tells what will be needed. A preload that a script of its own makes a style sheet of
-    /// is one.
+    /// Whether the link only announces a later request, as a preload does. A preload with an `onload`
+    /// attribute is not a hint if scripts are kept, because its script usually turns it into a style sheet.
     private func isHint(_ occurrence: LinkOccurrence, in body: Body) -> Bool {
         guard let tag = tag(around: occurrence, in: body), tag.element == "link" else { return false }
         let words = tag.words(of: "rel", in: body.text)
@@ -228,7 +233,8 @@ final class SinglePage {
         case content, asIs
     }
 
-    /// The address that has what is held at another one.
+    /// Returns the `data:` URL with the stored body for a URL. Returns `DataURL.missing` for a miss or a body
+    /// that is too large, and `DataURL.empty` for a cycle or at the maximum depth.
     private func address(
         _ target: WebURL, _ content: Content, neededBy body: Body
     ) throws(ArchiveError) -> String {
@@ -241,7 +247,7 @@ final class SinglePage {
             told.tooLarge[target.key.href] = copy.body.byteCount
             return DataURL.missing
         }
-        // What leads to itself would have no end.
+        // A body that contains itself would never end.
         guard !open.contains(copy.url.href), open.count < limits.depth else { return DataURL.empty }
         let isText = content == .content && copy.format != .opaque && copy.format != .plainText
         let whole = isText ? try patched(copy, isFrame: true) : try copies.bytes(of: copy)
@@ -263,7 +269,8 @@ final class SinglePage {
         return DataURL.missing
     }
 
-    /// However often something is shown, it stands there each time.
+    /// Returns `text` if there is room for it. Content counts each time it is inserted, because each
+    /// occurrence contains all of it.
     private func spend(_ text: String, _ target: WebURL) throws(ArchiveError) -> String {
         guard spent + text.utf8.count <= limits.whole else {
             told.tooLarge[target.key.href] = text.utf8.count
@@ -274,25 +281,25 @@ final class SinglePage {
 
     // MARK: - Modules
 
-    /// A module has its own address as long as the import map of its document leads from there to what is in
-    /// it: so modules may import each other in a circle, and each stands there once.
+    /// Returns the text for a link to a module. Modules keep their own URLs, and the document's import map
+    /// resolves them to `data:` URLs. So modules can import each other in a cycle, and each is inserted once.
     private func module(
         _ target: WebURL, _ occurrence: LinkOccurrence, in body: Body
     ) throws(ArchiveError) -> String {
-        // A map's own addresses are not looked up in it again; one that is a folder is the beginning of
-        // others.
+        // The targets in an import map are not looked up in it again. A target that ends in a slash is a
+        // prefix for others.
         let isOfMap = occurrence.context.inner == .json
         if isOfMap {
             return target.path.hasSuffix("/") ? target.href : try address(target, .content, neededBy: body)
         }
         let href = target.key.href
         if moduleNames.insert(href).inserted { modules.append(target.key) }
-        // In a tag there is no map.
+        // Import maps do not apply to URLs in tags, so the tag loads a script that imports the module.
         guard tag(around: occurrence, in: body) != nil else { return href }
         return DataURL.of(Array("import \"\(href)\"".utf8), "text/javascript")
     }
 
-    /// One after the other, as each may lead to further ones.
+    /// Returns the import map of the document. Assembling a module can add further modules to the list.
     private func importMap(neededBy body: Body) throws(ArchiveError) -> String? {
         var lines: [String] = []
         var next = 0
@@ -315,14 +322,15 @@ final class SinglePage {
             spent += text.utf8.count
         }
         guard !lines.isEmpty else { return nil }
-        // Nothing in it ends the element.
+        // The map cannot end the script element early.
         return "{\"imports\":{\(lines.joined(separator: ",\n"))}}".replacing("<", with: "\\u003c")
     }
 
     private static let mostAsked = 20_000
 
-    /// Answers scripts that ask for what nobody could see in them that they would: by what they name, and by
-    /// what they asked for when a browser showed the page. Nil where nothing of that is held.
+    /// Returns a script that answers requests by the document's scripts whose URLs could not be rewritten:
+    /// URLs that the scripts name, and URLs that they requested when a browser rendered the page. Returns nil
+    /// if none of them is stored.
     private func answers(in body: Body) throws(ArchiveError) -> String? {
         guard keepsScripts else { return nil }
         for target in try copies.assets(of: body.copy) where asked.count < Self.mostAsked {
@@ -350,7 +358,7 @@ final class SinglePage {
         return PageAnswers.script(lines, at: body.base)
     }
 
-    /// The parts of a bundle are loaded by names that stand in another part of it.
+    /// Adds the URLs that scripts name in turn. A part of a bundle is often named in another part.
     private func askForWhatScriptsNeed() throws(ArchiveError) {
         var rest = Array(asked)
         while let href = rest.popLast() {
@@ -366,8 +374,8 @@ final class SinglePage {
 
     // MARK: - Frames
 
-    /// A frame's document stands in its tag, as addresses of documents have to be short. Nil for what is no
-    /// such frame.
+    /// Returns the change that inserts an `iframe` document as `srcdoc`, because URLs of documents have a
+    /// maximum length. Returns nil if the link is not such a frame.
     private func frame(_ occurrence: LinkOccurrence, in body: Body) throws(ArchiveError) -> Patch.Change? {
         guard occurrence.kind == .frame, let tag = tag(around: occurrence, in: body), tag.element == "iframe",
             let source = tag.attribute(at: occurrence.range.lowerBound), source.name == "src",
@@ -386,23 +394,24 @@ final class SinglePage {
         let isQuoted =
             body.text[source.value.lowerBound - 1] == 0x22 || body.text[source.value.lowerBound - 1] == 0x27
         let quote = isQuoted ? [] : [UInt8(ascii: "\"")]
-        // Between the name and the value stand an equals sign and what is there of quotes.
+        // The text between name and value is an equals sign and possibly a quote.
         let between =
             isQuoted ? Array(body.text[source.value.lowerBound - 1..<source.value.lowerBound]) : quote
         return Patch.Change(
             source.nameStart..<source.value.upperBound, Array("srcdoc=".utf8) + between + escaped + quote)
     }
 
-    /// Chromium goes to no longer one.
+    /// Chromium's maximum length for the URL of a document.
     private static let longestAddress = 1 << 20
 
-    /// What stands in a tag is shown by the standard; what has no doctype, or an old one, was not.
+    /// Whether browsers render the document in standards mode. They always use that mode for `srcdoc`, where
+    /// a document written for quirks mode would look different.
     private static func isStandard(_ document: [UInt8]) -> Bool {
         let head = String(decoding: document.prefix(1024), as: UTF8.self).lowercased()
         return head.contains("<!doctype html>") || head.contains("about:legacy-compat")
     }
 
-    /// As the value of an attribute, in whatever encoding and between whatever quotes that stands.
+    /// Escapes a document as an attribute value that is valid in every encoding and with any quotes.
     private static func escaped(_ bytes: [UInt8], _ copy: ShownCopies.Copy, _ table: LinkTable?) -> [UInt8] {
         let encoding = table?.isTranscoded == true ? .utf8 : table?.encoding ?? .utf8
         let text = String(decoding: encoding.decode(bytes.span), as: UTF8.self)
@@ -421,8 +430,9 @@ final class SinglePage {
 
     // MARK: - Drawings
 
-    /// Browsers take no part of a drawing out of a `data:` address: it stands at the end of the document.
-    /// False where it may not: what it says of styles would be said of all.
+    /// Adds the SVG drawing to the end of the document, because browsers do not use parts of a drawing from a
+    /// `data:` URL. Returns false if it cannot be added, for example because its styles would apply to the
+    /// whole document.
     private func hasDrawing(_ target: WebURL) throws(ArchiveError) -> Bool {
         let href = target.key.href
         if drawings.contains(where: { $0.href == href }) { return true }
@@ -439,7 +449,7 @@ final class SinglePage {
 
     // MARK: - The document
 
-    /// What stands before everything else of it, and behind.
+    /// Adds the elements at the beginning and the end of the document.
     private func finish(_ body: inout Body, isFrame: Bool) throws(ArchiveError) {
         let end = body.copy.format == .xhtml ? "/>" : ">"
         var head = ""
@@ -462,15 +472,15 @@ final class SinglePage {
         body.changes.append(Patch.Change(body.text.count..<body.text.count, text))
     }
 
-    /// Nothing but what stands in it.
+    /// A content security policy that allows only content of the document itself.
     private var policy: String {
         "default-src data: blob: 'unsafe-inline' 'unsafe-eval'" + (keepsScripts ? "" : "; script-src 'none'")
     }
 }
 
-/// What stands in a page in front of its scripts, and gives them what they ask for by themselves.
+/// The script that runs before all others in a page and answers their requests from the inserted content.
 private enum PageAnswers {
-    /// - Parameter lines: members of an object: addresses, and the `data:` addresses that have what is there.
+    /// - Parameter lines: Members of an object literal that map URLs to `data:` URLs.
     static func script(_ lines: [String], at base: WebURL) -> String {
         let script = """
             (() => {
@@ -491,15 +501,15 @@ private enum PageAnswers {
             }
             })()
             """
-        // Nothing in it ends the element.
+        // The text cannot end the script element early.
         return script.replacing("</", with: "<\\/").replacing("<!--", with: "\\u003c!--")
     }
 }
 
-/// Drawings of which other documents take a part.
+/// SVG drawings of which other documents use a part.
 private enum Drawing {
-    /// The drawing's element as HTML reads it; nil for one whose styles or scripts would be everybody's, or
-    /// that a reader of HTML would not take for itself.
+    /// Returns the `svg` element as HTML parses it. Returns nil if it has styles or scripts, which would
+    /// apply to the whole document, or content that an HTML parser would read differently.
     static func element(of bytes: [UInt8]) -> [UInt8]? {
         let lowered = bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         let start = lowered.firstRange(of: Array("<svg".utf8))

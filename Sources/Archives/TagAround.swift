@@ -1,13 +1,13 @@
-/// The start tag of HTML around a link, read for what decides about more than the link's own value.
+/// The HTML start tag around a link, for decisions that need other attributes too.
 package struct TagAround {
     package struct Attribute {
-        /// In lower case.
+        /// The name in lower case.
         package let name: String
         package let nameStart: Int
         package let value: Range<Int>
     }
 
-    /// In lower case.
+    /// The name of the element in lower case.
     package private(set) var element = ""
     package private(set) var attributes: [Attribute] = []
 
@@ -15,9 +15,10 @@ package struct TagAround {
     private static let mostAttributes = 256
     private static let mostTries = 16
 
-    /// Nil where no tag is found that has the link, which is not empty, in the value of an attribute.
+    /// Finds the tag. Returns nil if no tag has the link, which must not be empty, in the value of an
+    /// attribute.
     ///
-    /// - Parameter isWhole: the link is all of the value, but for white space around it.
+    /// - Parameter isWhole: Whether the link is the whole value, except for white space around it.
     package init?(around link: Range<Int>, in text: [UInt8], isWhole: Bool) {
         let place = link.lowerBound
         let least = max(0, place - Self.longest)
@@ -26,7 +27,7 @@ package struct TagAround {
             start -= 1
             guard text[start] == UInt8(ascii: "<") else { continue }
             tries += 1
-            // What is in a value, or a text, may look like a tag: then it does not come to the place.
+            // Text in a value may look like a tag, but then its attributes do not include the link.
             guard read(from: start + 1, to: place, text), let value = attribute(at: place)?.value else {
                 continue
             }
@@ -35,14 +36,14 @@ package struct TagAround {
         return nil
     }
 
-    /// The attribute whose value has the place.
+    /// Returns the attribute whose value contains the position.
     func attribute(at place: Int) -> Attribute? { attributes.first { $0.value.contains(place) } }
 
     func value(of name: String, in text: [UInt8]) -> String? {
         attributes.first { $0.name == name }.map { Self.text(text, $0.value) }
     }
 
-    /// The words of a value that is a list of them.
+    /// Returns the words of an attribute's value in lower case.
     func words(of name: String, in text: [UInt8]) -> [Substring] {
         (value(of: name, in: text) ?? "").lowercased().split {
             $0 == " " || $0 == "\t" || $0 == "\n" || $0 == "\r"
@@ -53,7 +54,7 @@ package struct TagAround {
         String(decoding: text[range], as: UTF8.self)
     }
 
-    /// To the end of the tag; whether one of its values has the place.
+    /// Reads the rest of the tag. Returns whether the value of one of its attributes contains `place`.
     private mutating func read(from start: Int, to place: Int, _ text: [UInt8]) -> Bool {
         var at = start
         let end = min(text.count, place + Self.longest)

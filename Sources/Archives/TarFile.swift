@@ -1,22 +1,23 @@
 internal import Glibc
 internal import System
 
-/// What a tar has (POSIX.1-2017 pax and ustar, GNU's long names), as it is or packed by gzip or zstd. Every
-/// number in it is checked against the file; no name is ever written to.
+/// The contents of a tar file (POSIX.1-2017 pax and ustar, GNU long names), plain or compressed with gzip,
+/// zstd or xz. Every number is checked against the size of the file. No file is created under a name from the
+/// archive.
 final class TarFile: FileSource {
     let name: String
     private(set) var files: [SourceFile] = []
     private(set) var faults: [ArchiveFault] = []
     let isPacked = true
     private let limits: ArchiveLimits
-    /// The tar itself, which is a copy where it was packed.
+    /// The path of the tar file, or of an unpacked copy if it was compressed.
     private let path: String
     private let folder: ScratchFolder?
     private var contents: [Range<Int64>] = []
     private var links = PackedLinks()
 
     private static let mostFaults = 1000
-    /// Of what stands in front of an entry: a name, or pax records.
+    /// The maximum size of an extended header, which has a long name or pax records.
     private static let longestNote: Int64 = 1 << 20
 
     init(_ path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
@@ -54,17 +55,17 @@ final class TarFile: FileSource {
         _ = try output.finish()
     }
 
-    /// Whether the bytes begin a tar: a head says the sum of itself.
+    /// Whether the bytes begin with a tar header, which contains its own checksum.
     static func isOne(_ beginning: UnsafeRawBufferPointer) -> Bool {
         beginning.count >= Head.byteCount && Head(Array(beginning.prefix(Head.byteCount))) != nil
     }
 
     // MARK: - Entries
 
-    /// What was said of the next entry.
+    /// The contents of extended headers, which describe the next entry.
     private struct Notes {
         var name: [UInt8]?
-        /// Where a link leads.
+        /// The target of a link.
         var target: [UInt8]?
         var byteCount: Int64?
         var modified: Int64?
@@ -97,7 +98,7 @@ final class TarFile: FileSource {
                 read(try bytes(at, byteCount), of: head.kind, &notes)
             } else {
                 if head.kind == UInt8(ascii: "S"), head.isExtended {
-                    // Where the pieces of it stand goes on in blocks of their own.
+                    // The map of a sparse file continues in further blocks.
                     var isLast = false
                     while !isLast, at + Int64(Head.byteCount) <= end {
                         isLast = try bytes(at, Int64(Head.byteCount))[504] == 0
@@ -127,7 +128,7 @@ final class TarFile: FileSource {
         default: return tell("it is not a regular file", shown)
         }
         guard !notes.isSparse else { return tell("it is a sparse file", shown) }
-        // A name that ends with a slash is a folder's, in tars of old.
+        // In old tar files, a folder is an entry whose name ends with a slash.
         guard (notes.name ?? head.name).last != UInt8(ascii: "/") else { return }
         guard let path = FileName.inside(notes.name ?? head.name) else {
             return tell("its name points outside the folder", shown)
@@ -140,7 +141,8 @@ final class TarFile: FileSource {
         contents.append(content)
     }
 
-    /// Names that a hard link has begin at the folder of all, those of a symbolic one at its own.
+    /// Adds a link. The target of a hard link is relative to the root of the archive, that of a symbolic link
+    /// to its folder.
     private func add(_ head: Head, _ notes: Notes, linkShown shown: String) {
         let (written, name) = (notes.target ?? head.target, notes.name ?? head.name)
         let isHard = head.kind == UInt8(ascii: "1")
@@ -160,7 +162,8 @@ final class TarFile: FileSource {
         faults.append(ArchiveFault(reason, at: "\(name), \(entry)"))
     }
 
-    /// A long name (GNU), or pax records: `length key=value` each. Those for all entries say nothing of use.
+    /// Reads a GNU long name, or pax records of the form `length key=value`. Global pax headers have nothing
+    /// of use.
     private func read(_ bytes: [UInt8], of kind: UInt8, _ notes: inout Notes) {
         if kind == UInt8(ascii: "L") { notes.name = Array(bytes.prefix { $0 != 0 }) }
         if kind == UInt8(ascii: "K") { notes.target = Array(bytes.prefix { $0 != 0 }) }
@@ -200,24 +203,25 @@ final class TarFile: FileSource {
 
     // MARK: - Heads
 
+    /// The header of an entry.
     private struct Head {
         static let byteCount = 512
 
         let name: [UInt8]
-        /// Of a link, where it leads.
+        /// The target of a link.
         let target: [UInt8]
         let byteCount: Int64
         let modified: Int64
         let kind: UInt8
-        /// Of a sparse file: more of its map stands behind.
+        /// Whether the map of a sparse file continues in the next block.
         let isExtended: Bool
 
-        /// It tells of the next entry, or of all.
+        /// Whether the header describes the next entry, or all entries.
         var isNote: Bool {
             [UInt8(ascii: "x"), UInt8(ascii: "g"), UInt8(ascii: "L"), UInt8(ascii: "K")].contains(kind)
         }
 
-        /// Nil where the sum is another than it says.
+        /// Creates a header from a block. Returns nil if its checksum is wrong.
         init?(_ block: [UInt8]) {
             let sum = block.enumerated().reduce(0) {
                 $0 + ((148..<156).contains($1.offset) ? 0x20 : Int64($1.element))
@@ -234,7 +238,7 @@ final class TarFile: FileSource {
             isExtended = block[482] != 0
         }
 
-        /// Octal digits, or with the first bit set a number of base 256.
+        /// Returns the number in a field: octal digits, or base 256 if the first bit is set.
         private static func number(_ field: ArraySlice<UInt8>) -> Int64? {
             if let first = field.first, first & 0x80 != 0 {
                 guard first == 0x80, field.dropFirst().dropLast(8).allSatisfy({ $0 == 0 }) else { return nil }

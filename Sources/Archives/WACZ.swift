@@ -5,12 +5,12 @@ package import Store
 internal import System
 internal import Web
 
-/// Writes WACZ 1.1.1: a zip file with the WARC, an index of it (CDXJ), the list of pages, and the digests of
-/// all. The WARC is stored, so that readers find a response in it by its place.
+/// Writes WACZ 1.1.1: a zip file with the WARC, its index (CDXJ), the list of pages, and the digests of all
+/// entries. The WARC is not compressed again, so that readers can seek to a response.
 final class WACZWriter: ArchiveWriter {
     private let info: ArchiveInfo
     private let start: String?
-    /// Signs what the file says of itself.
+    /// The key that signs the digest of `datapackage.json`.
     private let key: SigningKey?
     private let output: ArchiveOutput
     private let zip: ZipWriter
@@ -22,7 +22,7 @@ final class WACZWriter: ArchiveWriter {
     private var title: String?
 
     private static let warc = "data.warc.gz"
-    /// Of a page, for whoever searches in the archive.
+    /// The maximum length of a page's text, which is for searching in the archive.
     private static let longestText = 100_000
 
     init(_ path: String, _ info: ArchiveInfo, start: String?, key: SigningKey? = nil) throws(ArchiveError) {
@@ -102,7 +102,8 @@ final class WACZWriter: ArchiveWriter {
         return [try output.finish()]
     }
 
-    /// The anonymous form of WACZ Signing and Verification 0.1.0: by whoever has the key.
+    /// Returns the signature in the anonymous form of WACZ Signing and Verification 0.1.0, which has only a
+    /// public key.
     private func signed(_ hash: String) throws(ArchiveError) -> JSONMembers? {
         guard let key else { return nil }
         guard let signature = key.sign(Array(hash.utf8)) else {
@@ -119,7 +120,7 @@ final class WACZWriter: ArchiveWriter {
         try body.content?.eachArchived { (bytes) throws(ArchiveError) in try zip.write(bytes) }
     }
 
-    /// What the file says of itself, in the form of Frictionless data packages.
+    /// Returns the text of `datapackage.json`, a Frictionless data package.
     private func package(_ entries: [ZipWriter.Entry]) -> String {
         let resources = entries.map { entry in
             let name = entry.name.split(separator: "/").last.map(String.init) ?? entry.name
@@ -138,7 +139,7 @@ final class WACZWriter: ArchiveWriter {
     }
 }
 
-/// A line of the index: where a response stands, by its address turned around.
+/// A line of the CDXJ index: the position of a response, with a sortable form of its URL.
 enum CDXLine {
     static func text(of place: WARCPlace, in file: String) -> String {
         let digits = HTTPDate(secondsSinceEpoch: place.date).iso8601.filter { $0.isASCII && $0.isNumber }
@@ -151,8 +152,8 @@ enum CDXLine {
         return "\(key(place.url)) \(digits) \(members.text(.compact))"
     }
 
-    /// `https://www.example.com/A/?c=2&b=1` is `com,example)/a?b=1&c=2`, as pywb looks it up: what seldom
-    /// makes a difference makes none.
+    /// Returns the search key of a URL as pywb computes it: `https://www.example.com/A/?c=2&b=1` becomes
+    /// `com,example)/a?b=1&c=2`. Differences that rarely matter are removed.
     static func key(_ address: String) -> String {
         guard let url = WebURL(address.lowercased()), url.isHTTP else { return address }
         var labels = url.host.filter { $0 != "[" && $0 != "]" }.split(
@@ -177,7 +178,7 @@ enum CDXLine {
         return key + "?" + decoded(text)
     }
 
-    /// Letters, digits and a few more need no escape.
+    /// Decodes the percent escapes of letters, digits and a few punctuation marks.
     private static func decoded(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var decoded: [UInt8] = []
@@ -199,7 +200,7 @@ enum CDXLine {
     }
 }
 
-/// Reads WACZ: the WARC files in it, one after the other, and of the rest what tells where to begin.
+/// Reads the WARC files in a WACZ one after the other, and the start page from its metadata.
 final class WACZReader: ArchiveReader {
     private let zip: ZipFile
     private let keeping: BodyKeeping
@@ -223,7 +224,7 @@ final class WACZReader: ArchiveReader {
         try readPackage()
     }
 
-    /// Whether a zip file is a WACZ: it has a WARC in its folder `archive`.
+    /// Whether a zip file is a WACZ: it has a WARC file in its folder `archive`.
     static func isOne(_ zip: ZipFile) -> Bool { zip.entries.contains(where: isArchive) }
 
     private static func isArchive(_ entry: ZipFile.Entry) -> Bool {
@@ -231,10 +232,10 @@ final class WACZReader: ArchiveReader {
             && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains { entry.name.hasSuffix($0) }
     }
 
-    /// Who vouches for it: the public key's digest, where its signature holds.
+    /// The digest of the public key if the signature is valid and covers all other entries.
     private(set) var signer: String?
 
-    /// A signature that does not hold is told, and so is a digest of what it stands for.
+    /// Verifies the signature and the digest of `datapackage.json`. Reports those that are not valid.
     private func readSignature(_ package: [UInt8]) throws(ArchiveError) {
         guard let entry = zip.entries.first(where: { $0.name == "datapackage-digest.json" }),
             let bytes = try zip.bytes(entry, atMost: Self.largestPackage),
@@ -259,7 +260,8 @@ final class WACZReader: ArchiveReader {
         signer = DigestStream.digest(.sha256, of: key.span).hex
     }
 
-    /// What is signed says which bytes the rest has: the signature holds as far as that is so.
+    /// Compares the entries with the signed list of digests. Reports entries that do not match, and removes
+    /// the signer.
     private func compare(_ resources: [JSONValue]) throws(ArchiveError) {
         var left = Set(
             zip.entries.lazy.map(\.name).filter { !$0.hasPrefix("datapackage") && !$0.hasSuffix("/") })
@@ -327,11 +329,12 @@ final class WACZReader: ArchiveReader {
     }
 }
 
-/// The key with which a store signs archives: a file in its folder that is nobody else's to read.
+/// The key that signs the archives of a store. It is in a file in the store's folder that only its owner can
+/// read.
 package enum ArchiveKey {
     private static let name = "signing.key"
 
-    /// The store's key, made where there is none yet.
+    /// Returns the store's key. Creates the key if there is none.
     package static func open(in folder: StoreFolder) throws(ArchiveError) -> SigningKey {
         let path = "\(folder.path)/\(name)"
         if access(path, F_OK) != 0 {
@@ -341,7 +344,7 @@ package enum ArchiveKey {
             try ArchiveError.wrapping { () throws(SystemError) in
                 let draft = try WholeFile.temporary(in: folder.path, named: "signing", made.stored)
                 defer { unlink(draft) }
-                // Of two that make one at the same time, the second takes the first one's.
+                // If two processes create a key at the same time, the second one uses the key of the first.
                 guard link(draft, path) == 0 || errno == EEXIST else {
                     throw SystemError(errno, doing: "write", path)
                 }

@@ -2,7 +2,7 @@ internal import Digest
 internal import Store
 internal import Web
 
-/// The words of WARC 1.1 (ISO 28500) that reader and writer share.
+/// The names and values of WARC 1.1 (ISO 28500) that the reader and the writer share.
 enum WARC {
     static let version = "WARC/1.1"
     static let identicalPayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -24,18 +24,17 @@ enum WARC {
     static let truncated = "WARC-Truncated"
     static let infoID = "WARC-Warcinfo-ID"
     static let filename = "WARC-Filename"
-    /// What a larder knows beside a response, in JSON. The standard has readers pass over fields that they do
-    /// not know.
+    /// The field with ``ArchiveNotes`` in JSON. The standard requires readers to ignore unknown fields.
     static let notes = "Larder-Notes"
 }
 
-/// What an archive's HTTP head says in place of what its server said, where the body stands there without its
-/// codings; the server's own words stand beside it.
+/// Headers that describe the codings of a body. Archives contain bodies without their codings, so these
+/// headers are changed to match, and the original ones get the prefix `X-Archive-Orig-`.
 enum OriginalField {
     private static let prefix = "X-Archive-Orig-"
     private static let names = ["Content-Encoding", "Content-Length", "Transfer-Encoding"]
 
-    /// The fields for a body of so many bytes as it stands in an archive.
+    /// Returns the headers to write for a body of `byteCount` bytes in the archive.
     static func written(_ fields: HTTPFields, byteCount: Int, keepsCoding: Bool) -> HTTPFields {
         let length = String(byteCount)
         let isRight = fields.all("Content-Length") == [length]
@@ -55,7 +54,7 @@ enum OriginalField {
         return written
     }
 
-    /// As the server said it.
+    /// Returns the original headers.
     static func read(_ fields: HTTPFields) -> HTTPFields {
         let originals = Set(
             fields.list.compactMap { original($0.name).map { HTTPGrammar.lowercased($0.utf8) } })

@@ -3,19 +3,19 @@ internal import Glibc
 internal import Store
 internal import Web
 
-/// Reads WARC of all versions, and the older ARC: plain, gzip by members or as one, or zstd.
+/// Reads WARC files of all versions and ARC files, plain or compressed with gzip, zstd or xz.
 ///
-/// A record that cannot be believed is told as a fault, and reading goes on with the next one that can be
-/// found.
+/// A record that is not valid is returned as a fault. If its end is unknown, reading continues at the next
+/// record that can be found. A response waits until its request is known, because the request may follow it.
 final class WARCReader: ArchiveReader {
     private let input: ArchiveInput
     private let keeping: BodyKeeping
     private let limits: ArchiveLimits
     private let growth: ArchiveGrowth
-    /// Responses wait until it is known whether a request belongs to them, which may stand behind them.
+    /// The last response, until its request is found or another response follows.
     private var waiting: Waiting?
     private var ready: [ArchivedItem] = []
-    /// The last requests, by their own and by their responses' identifiers.
+    /// The last requests, with their own record identifiers and those of their responses.
     private var requests: [(ids: [String], request: Request)] = []
     private var isLost = false
     private var hasFound = false
@@ -32,10 +32,10 @@ final class WARCReader: ArchiveReader {
 
     private static let mostRequests = 64
     private static let largestRequest = 16 << 20
-    /// Between two records there are two.
+    /// The maximum number of empty lines before a record. Between two records there should be two.
     private static let mostEmptyLines = 64
 
-    /// - Parameter growth: of the archive that this is a part of; nil for one of its own.
+    /// - Parameter growth: The sum for the archive that this file is a part of; nil if it is not a part.
     init(
         _ input: ArchiveInput, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
         _ growth: ArchiveGrowth? = nil
@@ -47,7 +47,7 @@ final class WARCReader: ArchiveReader {
     }
 
     deinit {
-        // What nobody has taken.
+        // Items that were not returned.
         for case .response(let response) in ready + [waiting?.item].compactMap({ $0 }) {
             response.body?.discard()
         }
@@ -63,7 +63,7 @@ final class WARCReader: ArchiveReader {
         return ready.isEmpty ? nil : ready.removeFirst()
     }
 
-    /// Whether there was anything.
+    /// Reads one record or fault. Returns false at the end.
     private func readRecord() throws(ArchiveError) -> Bool {
         guard !growth.isOver else { return false }
         if isLost {
@@ -104,7 +104,7 @@ final class WARCReader: ArchiveReader {
         }
     }
 
-    /// Of a file that does not begin as one.
+    /// The reason for refusing a file that does not begin with a WARC or ARC record.
     static let isNone = "it is not a WARC"
 
     private func lose(_ reason: String, url: String? = nil, at place: String) {
@@ -154,9 +154,10 @@ final class WARCReader: ArchiveReader {
         }
     }
 
-    /// Hands over a record's block; false where it is truncated, or becomes larger than is believed, which is told.
+    /// Passes a record's block to `give`. Returns false, with a fault, if the block is truncated or expands
+    /// too much.
     ///
-    /// - Parameter give: gives how much became of the piece.
+    /// - Parameter give: Returns the number of expanded bytes.
     private func take(
         _ byteCount: Int, _ url: String?, at place: String,
         _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Int = { (_) throws(ArchiveError) in 0 }
@@ -182,7 +183,7 @@ final class WARCReader: ArchiveReader {
         return true
     }
 
-    /// Of which site a larder says that it is; others have names of their own there.
+    /// Reads the site that Larder writes to `isPartOf`. Other tools write names that are not URLs.
     private func readInfo(_ byteCount: Int, at place: String) throws(ArchiveError) {
         var bytes: [UInt8] = []
         let isWhole = try take(byteCount, nil, at: place) { (piece) throws(ArchiveError) in
@@ -195,13 +196,14 @@ final class WARCReader: ArchiveReader {
         ready.append(.other)
     }
 
-    /// Some tools put it between angle brackets, as the drafts of the standard had it.
+    /// Returns the URL without the angle brackets that some tools write, as the drafts of the standard
+    /// required.
     private static func target(_ text: String) -> String {
         text.hasPrefix("<") && text.hasSuffix(">") ? String(text.dropFirst().dropLast()) : text
     }
 
-    /// Reads a block through `message`, and compares it with what the record's head says of it. Nil where it
-    /// is not to be had, which is told.
+    /// Reads a block through `message` and compares it with the digests in the record's header. Returns nil,
+    /// with a fault, if the block is not valid.
     private func readBlock(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String, _ message: ArchivedMessage,
         isWhole: Bool
@@ -267,7 +269,7 @@ final class WARCReader: ArchiveReader {
             if whole.start.hasPrefix("HTTP/") {
                 return refuse("its first line has no status", url: url, at: place)
             }
-            // What answers another protocol, such as a look-up of a name.
+            // A response of another protocol, such as DNS.
             return ready.append(.other)
         }
         let isCut = head.contains(WARC.truncated)
@@ -290,7 +292,7 @@ final class WARCReader: ArchiveReader {
         settle((item, head[WARC.recordID] ?? "", head.all(WARC.concurrent)))
     }
 
-    /// What has no body says how long it would be (RFC 9110, section 8.6).
+    /// A response without a body may declare the length that the body would have (RFC 9110, section 8.6).
     private static func doubts(
         _ whole: ArchivedMessage.Whole, _ status: Int, _ url: String?, at place: String
     ) -> [ArchiveFault] {
@@ -306,7 +308,7 @@ final class WARCReader: ArchiveReader {
         return status
     }
 
-    /// A file without the message that brought it.
+    /// Reads a file that was archived without an HTTP response.
     private func readResource(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String
     ) throws(ArchiveError) {
@@ -357,18 +359,18 @@ final class WARCReader: ArchiveReader {
         ids.contains { !$0.isEmpty && ($0 == response.id || response.concurrent.contains($0)) }
     }
 
-    /// Behind the one that waited until now.
+    /// Releases the waiting response and makes this one wait for its request.
     private func settle(_ next: Waiting) {
         release()
         waiting = next
         if requests.contains(where: { belongs($0.ids, to: next) }) { release() }
     }
 
-    /// Nothing that comes can say more of the one that waits.
+    /// Returns the waiting response with its request if it was found.
     private func release() {
         guard let last = waiting.take() else { return }
         let item = answered(last)
-        // An answer to HEAD has a body's head, and no body.
+        // A response to HEAD has the headers of a body, but no body.
         if case .response(let response) = item, response.method != "HEAD" {
             ready += response.doubts.map { .fault($0) }
         }
@@ -416,8 +418,8 @@ final class WARCReader: ArchiveReader {
     }
 }
 
-/// The line before each record of an ARC file: address, number of the host, time, media type and length, in
-/// some versions with more between.
+/// The line before each record of an ARC file: URL, IP address, time, media type and length. Some versions
+/// have further fields in between.
 struct ArcHead {
     let url: String
     let date: Int64
@@ -438,7 +440,7 @@ struct ArcHead {
         self.byteCount = byteCount
     }
 
-    /// `19961104142103`
+    /// Returns the time for digits such as `19961104142103`, in seconds since 1970.
     static func date(_ digits: [UInt8]) -> Int64? {
         guard digits.count == 14, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
         let text = String(decoding: digits, as: UTF8.self)

@@ -2,13 +2,13 @@ internal import Digest
 internal import Store
 internal import Web
 
-/// What a file of WARC says of itself in its first record.
+/// The metadata of a WARC file, which is written to its first record.
 package struct ArchiveInfo: Sendable {
     package var software: String
     /// The name of the site.
     package var site: String
     package var snapshot: Int64?
-    /// When the snapshot began: the same snapshot gives the same file, byte for byte.
+    /// The time at which the snapshot began. The same snapshot gives the same file, byte for byte.
     package var date: Int64
 
     package init(software: String, site: String, snapshot: Int64?, date: Int64) {
@@ -19,14 +19,14 @@ package struct ArchiveInfo: Sendable {
     }
 }
 
-/// The bytes of records: a value that knows no files and no compression.
+/// Builds the bytes of WARC records, uncompressed.
 struct WARCRecords: Sendable {
     let info: ArchiveInfo
-    /// Of the file, which the records of it refer to.
+    /// The identifier of the `warcinfo` record, which the other records refer to.
     let infoID: String
     private let filename: String
 
-    /// What was written of a body before, in the same file.
+    /// A response that was written earlier to the same file, for revisits of its body.
     struct Original: Sendable {
         let url: String
         let date: String
@@ -39,7 +39,7 @@ struct WARCRecords: Sendable {
         infoID = Self.identifier(["warcinfo", info.site, "\(info.snapshot ?? 0)", "\(info.date)", filename])
     }
 
-    /// The head of a record, and its block.
+    /// The `warcinfo` record: its header and its block.
     var first: (head: [UInt8], block: [UInt8]) {
         var fields = HTTPFields()
         fields.append("software", info.software)
@@ -86,7 +86,7 @@ struct WARCRecords: Sendable {
         ])
     }
 
-    /// What the server's answer was, without the body.
+    /// Returns the status line and headers of the response.
     func messageHead(of response: ArchivedResponse) -> [UInt8] {
         let keepsCoding = response.notes?.flags.contains(.isCoded) ?? false
         let fields = OriginalField.written(
@@ -97,9 +97,9 @@ struct WARCRecords: Sendable {
         return bytes
     }
 
-    /// The head of the record that has the answer, and of the message in it.
+    /// Returns the header of the response record, followed by the header of the HTTP message in it.
     ///
-    /// - Parameter block: the digest of all that stands in the record.
+    /// - Parameter block: The digest of the whole block of the record.
     func responseHead(
         of response: ArchivedResponse, _ message: [UInt8], block: Digest
     ) -> [UInt8] {
@@ -112,7 +112,7 @@ struct WARCRecords: Sendable {
             + message
     }
 
-    /// The record of a response whose body is the same as an earlier one's.
+    /// Returns the record of a response that has the same body as an earlier one.
     func revisit(of response: ArchivedResponse, _ body: ArchivedBody, _ original: Original) -> [UInt8] {
         let message = messageHead(of: response)
         var head = head("revisit", id(of: response, "response"), date(of: response), response.url)
@@ -138,7 +138,8 @@ struct WARCRecords: Sendable {
         HTTPDate(secondsSinceEpoch: response.fetched).iso8601
     }
 
-    /// What is known of the request: its method and address, and what the answer varies by.
+    /// Returns the known parts of the request: the method, the URL and the headers that the response varies
+    /// by.
     private static func requestBlock(for response: ArchivedResponse) -> [UInt8] {
         guard let url = WebURL(response.url) else {
             return Array("\(response.method) / HTTP/1.1\r\n\r\n".utf8)
@@ -160,7 +161,7 @@ struct WARCRecords: Sendable {
         return ArchiveDigest.text(stream.finish())
     }
 
-    /// An UUID of what is named (RFC 9562, version 8): the same for the same.
+    /// Returns a UUID (RFC 9562, version 8) that is equal for equal names.
     private static func identifier(_ names: [String]) -> String {
         let text = Array(names.joined(separator: "\n").utf8)
         var bytes = Array(DigestStream.digest(.sha256, of: text.span).bytes.prefix(16))

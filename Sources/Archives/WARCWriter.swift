@@ -4,21 +4,21 @@ internal import Store
 internal import System
 internal import Web
 
-/// Where in a file a response stands, for an index.
+/// The position of a response in a WARC file, for an index.
 struct WARCPlace: Sendable {
     let url: String
     let method: String
     let date: Int64
     let status: Int
-    /// `warc/revisit` for one without a body of its own.
+    /// The media type, or `warc/revisit` for a response without a body of its own.
     let type: String
     let digest: Digest?
     var offset: Int64
     let byteCount: Int64
 }
 
-/// Writes the records of one file, made on several threads, in the order of the responses. It belongs
-/// to one thread.
+/// Writes the records of one file in the order of the responses. The records are made on several threads. The
+/// stream itself is used by one thread.
 final class WARCStream {
     private struct Part: Sendable {
         let bytes: [UInt8]
@@ -31,20 +31,22 @@ final class WARCStream {
     private let write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     private let found: (WARCPlace) throws(ArchiveError) -> Void
     private(set) var byteCount: Int64 = 0
-    /// What becomes of what waits is not more than this.
+    /// An upper bound for the bytes that the records added since the last `drain` will take.
     private(set) var waitingByteCount: Int64 = 0
     private var originals: [[UInt8]: WARCRecords.Original] = [:]
 
-    /// A revisit takes as much room as a small body, and more of a reader's time.
+    /// The minimum size of a body for a revisit record. For a smaller body, a revisit takes as much room and
+    /// costs readers more time.
     private static let leastRevisited = 2048
-    /// Larger bodies are streamed, and hold up the threads meanwhile.
+    /// The maximum size of a body that is loaded. A larger body is streamed, and the other threads wait
+    /// meanwhile.
     private static let mostLoaded = 4 << 20
-    /// Of more bodies nobody knows that they were there.
+    /// The maximum number of bodies that later responses can refer to.
     private static let mostOriginals = 200_000
 
     /// - Parameters:
-    ///   - write: takes the bytes of the file.
-    ///   - found: is told where each response stands.
+    ///   - write: Receives the bytes of the file.
+    ///   - found: Receives the position of each response.
     init(
         _ info: ArchiveInfo, filename: String, _ packing: RecordPacking = .members,
         write: @escaping (UnsafeRawBufferPointer) throws(ArchiveError) -> Void,
@@ -98,7 +100,8 @@ final class WARCStream {
         compressor.add([head, body, WARCRecords.end], isPacked: isPacked)
     }
 
-    /// The response that has the same body, in this file; else it is this one from here on.
+    /// Returns the earlier response in this file that has the same body. If there is none, records this one
+    /// as the original for later responses.
     private func original(of response: ArchivedResponse, _ body: ArchivedBody) -> WARCRecords.Original? {
         guard body.byteCount >= Self.leastRevisited else { return nil }
         if let original = originals[body.sha256.bytes] { return original }
@@ -109,7 +112,7 @@ final class WARCStream {
         return nil
     }
 
-    /// Has the response's record made, and that of its request, on a thread of the pool.
+    /// Makes the records of the response and its request on a thread of the pool.
     private func put(
         _ response: ArchivedResponse, isRevisit: Bool = false, byteCount: Int,
         _ make: @escaping @Sendable (RecordCompressor) -> Void
@@ -132,7 +135,7 @@ final class WARCStream {
             digest: response.body?.sha256, offset: 0, byteCount: byteCount)
     }
 
-    /// A large body is read twice: a record's head has its digest.
+    /// Streams a large body, which is read twice because the record's header contains its digest.
     private func stream(_ response: ArchivedResponse, _ isPacked: Bool) throws(ArchiveError) {
         try drain()
         guard let body = response.body, let content = body.content else { return }
@@ -167,15 +170,16 @@ final class WARCStream {
         try bytes.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
     }
 
-    /// Everything that was added is written when this returns.
+    /// Writes everything that was added.
     func drain() throws(ArchiveError) {
         while !pool.isEmpty { try putNext() }
         waitingByteCount = 0
     }
 }
 
-/// Writes WARC 1.1, plain where the name ends with `.warc` and else compressed by members, into one file or,
-/// from a size on, into several: `site.warc.gz`, or `site-00000.warc.gz` and so on.
+/// Writes WARC 1.1. The records are plain if the name ends in `.warc`, else each is a gzip member. The output
+/// is one file, or several numbered files if `split` is set: `site.warc.gz`, or `site-00000.warc.gz` and so
+/// on.
 package final class WARCWriter: ArchiveWriter {
     private let path: String
     private let info: ArchiveInfo
@@ -198,7 +202,7 @@ package final class WARCWriter: ArchiveWriter {
         }
     }
 
-    /// `docs.warc.gz` becomes `docs-00001.warc.gz`.
+    /// Returns the name of a part: `docs.warc.gz` becomes `docs-00001.warc.gz`.
     private static func numbered(_ path: String, _ number: Int) -> String {
         let digits = String(number)
         let padded = String(repeating: "0", count: max(0, 5 - digits.count)) + digits
@@ -210,7 +214,8 @@ package final class WARCWriter: ArchiveWriter {
 
     package func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
         if let split, let stream {
-            // What waits may have room, or not: what is written tells.
+            // The size of waiting records is only an upper bound, so they are written before the size is
+            // compared.
             if stream.byteCount + stream.waitingByteCount >= split { try stream.drain() }
             if stream.byteCount >= split { try begin() }
         }
@@ -218,7 +223,7 @@ package final class WARCWriter: ArchiveWriter {
         return true
     }
 
-    /// Until the last file is whole, none of them has its name.
+    /// Completes all files. No file has its final name until the last one is complete.
     package func finish() throws(ArchiveError) -> [ArchiveFile] {
         try stream?.drain()
         stream = nil
@@ -229,11 +234,12 @@ package final class WARCWriter: ArchiveWriter {
         return finished
     }
 
-    /// Parts that an earlier export had more than this one: with them what is there would be no whole.
+    /// The removed parts of an earlier export that had more parts than this one. They would not fit the new
+    /// files.
     private(set) var removed: [String] = []
 
-    /// They follow each other, and the last one goes first, so that whoever is killed here leaves none that
-    /// the next one does not find.
+    /// Removes further parts of an earlier export, the last one first. If this is interrupted, the remaining
+    /// parts are still numbered without a gap, so that the next export finds them.
     private func removeFurtherParts() throws(ArchiveError) {
         var further: [String] = []
         while case let part = Self.numbered(path, files.count + further.count), Self.isPart(part) {
@@ -250,7 +256,7 @@ package final class WARCWriter: ArchiveWriter {
         }
     }
 
-    /// A file, and no link to one, that begins as those do that are written here.
+    /// Whether the path is a regular file, not a link, that begins like a WARC file written by Larder.
     private static func isPart(_ path: String) -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
@@ -261,6 +267,6 @@ package final class WARCWriter: ArchiveWriter {
             && beginning.firstRange(of: Array("\nsoftware: \(Product.token)/".utf8)) != nil
     }
 
-    /// Of the record that says who wrote it.
+    /// The number of bytes of the first record that are searched for the name of the software.
     private static let largestFirst = 4096
 }

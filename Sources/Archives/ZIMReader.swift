@@ -4,9 +4,9 @@ internal import Store
 internal import System
 internal import Web
 
-/// Reads the files of a ZIM, which openZIM's `zimdump` unpacks into a folder of ours. What a ZIM says of its
-/// source no tool tells: its files get addresses of a host that is named as the file is. It belongs to one
-/// thread.
+/// Reads the files of a ZIM file, which openZIM's `zimdump` unpacks into a temporary folder. No tool reports
+/// the original URLs, so the files get URLs of a host that is named after the ZIM file. A reader is used by
+/// one thread.
 final class ZIMReader: ArchiveReader {
     private let name: String
     private let folder: String
@@ -18,15 +18,15 @@ final class ZIMReader: ArchiveReader {
     private var complaint: String?
     private(set) var start: String?
     private let scanner = LinkScanner()
-    /// The addresses of all files, by what they are whatever their escapes.
+    /// The URLs of all files by their percent-decoded form.
     private var known: [String: String] = [:]
-    /// Addresses that pages write in another way, and which those are: whoever wrote a ZIM had a way of his
-    /// own.
+    /// Other spellings of URLs in links, with the URLs of the files. Programs that write ZIM files escape
+    /// URLs differently. They become redirects.
     private var others: [String: String] = [:]
 
     private static let mostOthers = 200_000
 
-    /// More than any has.
+    /// The maximum size of zimdump's output, which is more than any ZIM file needs.
     private static let listLimit = 1 << 30
 
     init(
@@ -112,7 +112,7 @@ final class ZIMReader: ArchiveReader {
         return line.map { String($0.dropFirst("main page: ".count)) }
     }
 
-    /// Each byte that could mean something else in an address is escaped.
+    /// Returns the URL of a file. All bytes with a special meaning in URLs are escaped.
     private func address(_ path: String) -> WebURL? {
         var escaped = ""
         for byte in path.utf8 {
@@ -188,11 +188,11 @@ final class ZIMReader: ArchiveReader {
     }
 }
 
-/// What `zimdump list --details` says, line by line.
+/// The output of `zimdump list --details`.
 package struct ZIMListing {
     package struct Entry: Equatable {
         package var path: String
-        /// Empty for a redirect.
+        /// The media type; empty for a redirect.
         package var type: String
         package var byteCount: Int
     }
@@ -200,8 +200,8 @@ package struct ZIMListing {
     package private(set) var entries: [Entry] = []
     package private(set) var byteCount = 0
 
-    /// Nil where a name would lead out of the folder that it is unpacked into. A name may have lines of its
-    /// own: what is no line of the list may be of one.
+    /// Parses the output. Returns nil if a name points outside the folder that the file is unpacked into.
+    /// Names may contain line breaks, so unknown lines are checked too.
     package init?(_ list: [UInt8]) {
         var entry: Entry?
         for line in list.split(separator: 0x0A) {
@@ -220,7 +220,7 @@ package struct ZIMListing {
         if let entry, !add(entry) { return nil }
     }
 
-    /// A redirect has no type: it is unpacked as a page that leads on.
+    /// Adds an entry. A redirect has no type, because it is unpacked as a page with a refresh.
     private mutating func add(_ entry: Entry) -> Bool {
         guard !Self.leadsOut(entry.path), !entry.path.hasPrefix("/") else { return false }
         byteCount =

@@ -4,8 +4,8 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes a site for Kiwix: its files in a folder beside the ZIM's own place, which openZIM's `zimwriterfs`
-/// packs. The folder goes, whatever happens.
+/// Writes a site as a ZIM file for Kiwix. The files are written to a temporary folder beside the destination,
+/// and openZIM's `zimwriterfs` packs them. The folder is always removed.
 final class ZIMWriter: ArchiveWriter {
     private let path: String
     private let folder: ScratchFolder
@@ -16,7 +16,7 @@ final class ZIMWriter: ArchiveWriter {
     private let program: String
     private var isDone = false
 
-    /// - Parameter files: gives who writes the files of the folder.
+    /// - Parameter files: Creates the writer for the files of the folder.
     init(
         _ path: String, _ about: ZIMMetadata, _ interruption: Interruption,
         files: (FolderTree) throws(ArchiveError) -> FolderWriter
@@ -35,8 +35,8 @@ final class ZIMWriter: ArchiveWriter {
         self.files = try files(FolderTree("\(folder.path)/site", for: path))
     }
 
-    /// Of several languages, or none that anybody knows: with it Kiwix finds words as they stand, with `und`
-    /// nothing at all.
+    /// The language for several or unknown languages. With this code Kiwix searches for exact words; with
+    /// `und` it finds nothing.
     private static let anyLanguage = "mul"
 
     static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
@@ -51,7 +51,7 @@ final class ZIMWriter: ArchiveWriter {
 
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool { try files.write(response) }
 
-    /// What pages need and is not held.
+    /// Assets that pages need and that are not stored, each with a page that needs it.
     var missing: [String: String] { files.missing }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
@@ -87,14 +87,15 @@ final class ZIMWriter: ArchiveWriter {
         return [ArchiveFile(path: path, byteCount: Int64(status.st_size))]
     }
 
-    /// Earlier ones call it another name.
+    /// Returns the name of the option for the illustration, because earlier versions of zimwriterfs call it
+    /// `--favicon`.
     private func pictureOption() throws(ArchiveError) -> String {
         let help = try run(program, ["--help"])
         let text = String(decoding: help.output, as: UTF8.self) + help.errors
         return text.contains("--illustration") || !text.contains("--favicon") ? "--illustration" : "--favicon"
     }
 
-    /// Whether openZIM's own check finds no error in it; nil where that is not installed.
+    /// Whether openZIM's `zimcheck` finds no errors in the file. Returns nil if `zimcheck` is not installed.
     func verify() throws(ArchiveError) -> Bool? {
         guard let check = Tool.find("zimcheck") else { return nil }
         return try run(check, [path]).status == 0
@@ -112,23 +113,23 @@ final class ZIMWriter: ArchiveWriter {
     }
 }
 
-/// What a ZIM says of itself, within the lengths that its readers hold it to.
+/// The metadata of a ZIM file, within the maximum lengths that ZIM readers accept.
 package struct ZIMMetadata {
     /// At most 30 characters.
     var title: String
-    /// At most 80.
+    /// At most 80 characters.
     var summary: String
-    /// Three letters, or several of them with commas between; nil while nobody has said.
+    /// Codes of three letters, separated by commas. Nil while the language is not known.
     private(set) var language: String?
     var creator: String
     var name: String
     var source: String
-    /// A PNG of 48 by 48; nil for one that is drawn.
+    /// A PNG image of 48 by 48 pixels. If it is nil, ``tile(_:)`` draws one.
     var picture: [UInt8]?
 
     /// - Parameters:
-    ///   - page: the one that it begins with; nil for the site's own.
-    ///   - language: as whoever exports it says; nil for what pages say.
+    ///   - page: The first page; nil for the start page of the site.
+    ///   - language: The language that the user named; nil to use the language that the pages declare.
     init(
         site: Site, page: WebURL?, language said: String?, _ copies: ShownCopies
     ) throws(ArchiveError) {
@@ -153,7 +154,7 @@ package struct ZIMMetadata {
         }
     }
 
-    /// Where the first page says nothing, it is the language of most.
+    /// Uses the language of most pages if the first page declares none.
     mutating func tell(languages: [String: Int]) {
         guard language == nil else { return }
         language = languages.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
@@ -161,14 +162,14 @@ package struct ZIMMetadata {
 
     private static let largestPicture = 256 << 10
 
-    /// One line, and never empty.
+    /// Returns the text as one line of at most `limit` scalars that is never blank.
     private static func plain(_ text: String, _ limit: Int) -> String {
         let line = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
         let short = String(String.UnicodeScalarView(line.prefix(limit)))
         return short.allSatisfy { $0 == " " } ? "larder" : short
     }
 
-    /// Of 48 by 48: what its first chunk says.
+    /// Whether the bytes begin as a PNG image of 48 by 48 pixels does.
     private static func isPicture(_ bytes: [UInt8]) -> Bool {
         bytes.starts(with: [
             0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52,
@@ -176,7 +177,8 @@ package struct ZIMMetadata {
             && bytes.dropFirst(16).starts(with: [0, 0, 0, 48, 0, 0, 0, 48])
     }
 
-    /// What `<html lang>` says, or a `<meta>` in its place, in the three letters of ISO 639-3.
+    /// Returns the language that `<html lang>` or a `content-language` element declares, as an ISO 639-3
+    /// code.
     static func language(of document: [UInt8]) -> String? {
         let head = String(decoding: document.prefix(4096), as: UTF8.self).lowercased()
         if let start = head.firstRange(of: "<html"), let end = head[start.upperBound...].firstIndex(of: ">"),
@@ -191,14 +193,16 @@ package struct ZIMMetadata {
         return code(head[value.upperBound..<end])
     }
 
-    /// The code of what begins with a language's tag (BCP 47), be it in quotes; nil for none that is known.
+    /// Returns the code for the language tag (BCP 47) at the beginning of the text, possibly in quotes.
+    /// Returns nil for an unknown language.
     static func code(_ text: Substring) -> String? {
         let value = text.drop { $0 == "\"" || $0 == "'" }.prefix { ("a"..."z").contains($0) }
         if value == "und" { return nil }
         return value.utf8.count == 3 ? String(value) : languages[String(value)]
     }
 
-    /// The codes of what a person says, such as `de` or `eng,fra`; nil where one of them is none.
+    /// Returns the codes for user input such as `de` or `eng,fra`. Returns nil if a part is not a known
+    /// language.
     package static func codes(_ text: String) -> String? {
         let parts = text.lowercased().split(separator: ",", omittingEmptySubsequences: false)
         let codes = parts.compactMap { part -> String? in
@@ -224,7 +228,7 @@ package struct ZIMMetadata {
         "th": "tha", "tr": "tur", "uk": "ukr", "ur": "urd", "uz": "uzb", "vi": "vie", "zh": "zho",
     ]
 
-    /// Two shelves, in a colour of the site's own.
+    /// Draws an icon with two shelves, in a color derived from the name, as a PNG image.
     static func tile(_ name: String) -> [UInt8] {
         let sum = DigestStream.digest(.md5, of: Array(name.utf8).span).bytes
         let colour = sum.prefix(3).map { $0 / 2 + 32 }
@@ -271,11 +275,11 @@ package struct ZIMMetadata {
     }
 }
 
-/// What openZIM's check reads in a page.
+/// Changes to pages for openZIM's `zimcheck`.
 enum ZIMText {
-    /// It takes what scripts and comments write for links of the page, and those that lead nowhere for faults. It
-    /// knows attributes by the space before them; to scripts, and to the pages that they write, a tab says the
-    /// same.
+    /// Hides links in scripts and comments from `zimcheck`, which would report those without a target. It
+    /// recognizes attributes by the space before them. A tab means the same to scripts and to the pages that
+    /// they write.
     static func hideWrittenLinks(in text: inout [UInt8]) {
         var place = 0
         while let start = text[place...].firstIndex(of: UInt8(ascii: "<")) {
@@ -304,7 +308,7 @@ enum ZIMText {
             skipSpaces()
             guard next < range.upperBound,
                 text[next] == UInt8(ascii: "\"") || text[next] == UInt8(ascii: "'"),
-                // What a script looks for in texts it is to find.
+                // Strings that a script searches for must not change.
                 !"/\"'`(".utf8.contains(text[place - 1])
             else { continue }
             text[place] = 0x09
@@ -316,7 +320,7 @@ enum ZIMText {
             && zip(word.utf8, text[place...]).allSatisfy { $0 == ($1 < 0x5B && $1 > 0x40 ? $1 | 0x20 : $1) }
     }
 
-    /// Behind the next such word, or at the end.
+    /// Returns the place after the next such word, or the end of the text.
     private static func end(of word: String, in text: [UInt8], from start: Int) -> Int {
         var place = min(start, text.count)
         while let next = text[place...].firstIndex(where: { $0 == word.utf8.first }) {

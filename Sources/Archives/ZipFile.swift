@@ -2,27 +2,27 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The directory of a zip file, with every number in it checked against the file. Names are for looking up:
-/// nothing is ever written by them.
+/// The directory of a zip file. Every number in it is checked against the file. No file is created under a
+/// name from the archive.
 struct ZipFile {
     struct Entry: Sendable {
         let name: String
         let isDeflated: Bool
-        /// In the file; nil for what is encrypted, or in another compression.
+        /// The range in the file. Nil if the entry is encrypted, or compressed with an unsupported method.
         let content: Range<Int64>?
         let byteCount: Int64
         let checksum: UInt32
         /// Seconds since 1970.
         let modified: Int64
-        /// A symbolic link, as zip files of Unix have them.
+        /// Whether the entry is a symbolic link, as in zip files from Unix.
         let isLink: Bool
-        /// What stands between its name and its content: HTTrack keeps heads of responses there.
+        /// The range of the extra field in the local header, where HTTrack stores response headers.
         let extra: Range<Int64>
     }
 
     let path: String
     private(set) var entries: [Entry] = []
-    /// What is wrong with single entries.
+    /// Problems with single entries.
     private(set) var faults: [ArchiveFault] = []
 
     private static let largestDirectory: Int64 = 256 << 20
@@ -108,7 +108,7 @@ struct ZipFile {
         faults.append(ArchiveFault(reason, at: "\(path), \(name)"))
     }
 
-    /// Section 4.4.5.
+    /// Names of compression methods (APPNOTE section 4.4.5).
     private static let methods = [
         1: "Shrink", 6: "Implode", 9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "XZ",
         98: "PPMd",
@@ -121,14 +121,15 @@ struct ZipFile {
         )
     }
 
-    /// Some tools of Windows and MS-DOS write its backslashes, and names in whatever code page.
+    /// Returns the name of an entry. Some tools for Windows and MS-DOS write backslashes, and names in any
+    /// code page.
     private static func name(_ bytes: ArraySlice<UInt8>, madeOn system: Int) -> String {
         let isOfWindows = system == 0 || system == 10 || system == 11
         guard isOfWindows, bytes.contains(UInt8(ascii: "\\")) else { return FileName.text(bytes) }
         return FileName.text(bytes.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 })
     }
 
-    /// Two entries have the same bytes, as in files that are made to become many times as large.
+    /// Whether two entries share bytes, as in decompression bombs.
     var isOverlapping: Bool {
         let ranges = entries.compactMap(\.content).filter { !$0.isEmpty }.sorted {
             $0.lowerBound < $1.lowerBound
@@ -139,7 +140,7 @@ struct ZipFile {
     private static func directory(
         _ size: Int64, _ bytes: (Int64, Int) throws(ArchiveError) -> [UInt8]
     ) throws(ArchiveError) -> (start: Int64, byteCount: Int64, count: Int, isAlone: Bool)? {
-        // The end may have a comment of 64 KiB behind it.
+        // A comment of up to 64 KiB may follow the end record.
         let tailStart = max(0, size - 65_557)
         let tail = try bytes(tailStart, Int(size - tailStart))
         guard tail.count >= 22 else { return nil }
@@ -151,7 +152,8 @@ struct ZipFile {
         }
         guard let place else { return nil }
         let end = LittleEndian(bytes: tail, at: place)
-        // Which part this is, and which one the directory begins in; all ones where another record says it.
+        // The number of this part, and that of the part with the directory. All ones mean that the zip64
+        // record has it.
         let isAlone = [4, 6].allSatisfy { end.u16($0) == 0 || end.u16($0) == 0xFFFF }
         guard isAlone else { return (0, 0, 0, false) }
         var (count, byteCount, start) = (end.u16(10), Int64(end.u32(12)), Int64(end.u32(16)))
@@ -175,9 +177,9 @@ struct ZipFile {
         return (start, byteCount, count, true)
     }
 
-    /// The bytes of an entry, without its compression.
+    /// Returns an input for the decompressed bytes of an entry. Returns nil if it has no readable content.
     ///
-    /// - Parameter form: what the bytes are taken for; nil for what they look like.
+    /// - Parameter form: The compression of the bytes. If it is nil, a stored entry is checked for gzip.
     func input(_ entry: Entry, as form: ArchiveInput.Form? = nil) throws(ArchiveError) -> ArchiveInput? {
         guard let content = entry.content else { return nil }
         return try ArchiveInput(
@@ -185,7 +187,7 @@ struct ZipFile {
             form: form ?? (entry.isDeflated ? .deflate : nil))
     }
 
-    /// All of an entry that is not larger; nil where it is, or is not whole.
+    /// Returns the content of an entry. Returns nil if it is larger than `limit` or incomplete.
     func bytes(_ entry: Entry, atMost limit: Int) throws(ArchiveError) -> [UInt8]? {
         guard let content = entry.content else { return nil }
         let input = try ArchiveInput(
@@ -199,7 +201,7 @@ struct ZipFile {
     }
 }
 
-/// Numbers as zip files have them. What is beyond the bytes is 0.
+/// Little-endian numbers at offsets from `at`. A number outside the bytes is 0.
 private struct LittleEndian {
     let bytes: [UInt8]
     let at: Int
@@ -213,7 +215,7 @@ private struct LittleEndian {
         return (0..<count).reduce(0) { $0 | UInt64(bytes[start + $1]) << UInt64($1 * 8) }
     }
 
-    /// Two numbers in the form of MS-DOS; nobody says in which zone.
+    /// Returns a time in MS-DOS format. It has no time zone and is read as UTC.
     func dosTime(_ place: Int) -> Int64 {
         let (time, date) = (u16(place), u16(place + 2))
         let digits = [
@@ -225,7 +227,7 @@ private struct LittleEndian {
         return HTTPDate(iso8601: text)?.secondsSinceEpoch ?? 0
     }
 
-    /// What an extra field says of sizes and places beyond 4 GiB (section 4.5.3).
+    /// Reads sizes and positions beyond 4 GiB from the zip64 extra field (section 4.5.3).
     func readLarge(
         _ start: Int, _ count: Int, _ size: inout Int64, _ packed: inout Int64, _ place: inout Int64
     ) {

@@ -1,13 +1,13 @@
 internal import Codings
 internal import Digest
 
-/// Writes a zip file (APPNOTE 6.3): entries stored or deflated, as they come, of whatever size. It belongs to
-/// one thread.
+/// Writes a zip file (APPNOTE 6.3) with stored or deflated entries of any size. A writer is used by one
+/// thread.
 ///
-/// Sizes and sums of an entry are written in front of it once they are known: the file is not only read by
-/// its directory.
+/// At most one entry is open at a time. When it ends, its sizes and checksum are written to its local header,
+/// because some readers do not use the directory.
 final class ZipWriter {
-    /// What became of an entry.
+    /// The name, digest and size of a written entry.
     struct Entry: Sendable {
         let name: String
         let sha256: Digest
@@ -24,18 +24,19 @@ final class ZipWriter {
     }
 
     private let output: ArchiveOutput
-    /// Of the entries that are whole, for the end of the file.
+    /// The directory records of the complete entries.
     private var directory: [UInt8] = []
     private var count = 0
     private var open: Record?
     private var checksum = Checksum()
     private var digest: DigestStream?
     private var deflater: Deflater?
-    /// Packs entries that are at hand, where libdeflate is installed.
+    /// Compresses whole entries in memory, if libdeflate is installed.
     private let whole = WholeDeflater(.bare, level: level)
-    /// What is at hand of an entry, until it is too much; nil where it goes out as it comes.
+    /// The buffered bytes of the open entry. Nil if they are written immediately.
     private var held: [UInt8]?
-    /// In the form of MS-DOS; the same for all entries, so that the same content gives the same file.
+    /// The time of all entries in MS-DOS format. It is the same for all, so that the same content gives the
+    /// same file.
     private let time: (time: UInt16, date: UInt16)
 
     private static let level: Int32 = 6
@@ -119,8 +120,8 @@ final class ZipWriter {
         return try end()
     }
 
-    /// The directory, with the records for more than 4 GiB and 65,535 entries (section 4.3.14) where they are
-    /// needed.
+    /// Writes the directory, with zip64 records for sizes above 4 GiB or more than 65,534 entries (section
+    /// 4.3.14).
     func finish() throws(ArchiveError) {
         let start = output.byteCount
         try output.write(directory)
@@ -156,7 +157,8 @@ final class ZipWriter {
 
     // MARK: - Records
 
-    /// Always with room for sizes beyond 4 GiB, which nobody knows when the entry begins.
+    /// Returns the local header. It always has a zip64 field, because the size is not known when the entry
+    /// begins.
     private func header(of record: Record) -> [UInt8] {
         var bytes = Bytes()
         bytes.add32(0x0403_4B50)
@@ -173,7 +175,7 @@ final class ZipWriter {
         return bytes.bytes
     }
 
-    /// Version, flags, method, time and sum. Names are UTF-8.
+    /// Appends version, flags, method, time and checksum. The flags say that names are UTF-8.
     private func addCommon(_ record: Record, to bytes: inout Bytes) {
         bytes.add16(45)
         bytes.add16(1 << 11)
@@ -186,7 +188,7 @@ final class ZipWriter {
     private func directoryRecord(of record: Record) -> [UInt8] {
         var bytes = Bytes()
         bytes.add32(0x0201_4B50)
-        // Made on Unix.
+        // The entry was made on Unix.
         bytes.add16(3 << 8 | 45)
         addCommon(record, to: &bytes)
         let isLarge =
@@ -226,10 +228,10 @@ final class ZipWriter {
         }
     }
 
-    /// From 1980 on, in steps of two seconds.
+    /// Returns the time in MS-DOS format, which begins in 1980 and has steps of two seconds.
     private static func dosTime(_ seconds: Int64) -> (time: UInt16, date: UInt16) {
         let days = seconds / 86_400
-        // Civil date of a count of days since 1970, by eras of 400 years.
+        // The calendar date of a day number, computed in eras of 400 years.
         let shifted = days + 719_468
         let era = shifted / 146_097
         let dayOfEra = shifted % 146_097
