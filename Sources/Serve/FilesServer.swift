@@ -1,26 +1,27 @@
 internal import Digest
 
-/// Serves a handful of files out of memory, on loopback, until it is stopped.
+/// Serves a few files from memory, on loopback, until it is stopped.
 package final class FilesServer: Sendable {
-    /// Nil where there is no file at a path.
+    /// Returns the file at a path; nil if there is none.
     package typealias Lookup = @Sendable (_ path: String) -> (type: String, body: [UInt8])?
 
     private let server: HTTPServer
 
-    /// - Parameter port: 0 lets the kernel choose.
+    /// - Parameter port: The port; 0 lets the kernel choose one.
     package init(port: UInt16, lookup: @escaping Lookup) throws(ServerError) {
         server = try HTTPServer(port: port, threadCount: 1) { _ in FilesResponder(lookup) }
     }
 
     package var port: UInt16 { server.port }
 
-    /// Ends what is under way, and returns when the thread is done. From any thread, and as often as one
-    /// likes.
+    /// Ends requests in progress, and returns when the thread has ended. Any thread may call this,
+    /// repeatedly.
     package func stop() {
         server.stopAndWait()
     }
 }
 
+/// Answers requests with the files.
 private final class FilesResponder: Responder {
     private let lookup: FilesServer.Lookup
 

@@ -8,7 +8,8 @@ internal import System
 package import TLS
 package import Web
 
-/// Serves what a store holds, on loopback, until it is stopped.
+/// Serves the contents of a store, on loopback by default, until it is stopped. It is a mirror, a proxy, or
+/// both.
 package final class MirrorServer: Sendable {
     private let server: HTTPServer?
     private let proxy: HTTPServer?
@@ -21,16 +22,16 @@ package final class MirrorServer: Sendable {
     private let tier: MemoryTier<Answer>
 
     /// - Parameters:
-    ///   - port: 0 lets the kernel choose; nil is for a proxy alone.
-    ///   - memoryLimit: how much of what was answered is kept ready, in bytes, over all threads.
-    ///   - secondsBetweenLooks: how long a change of the store may stay unseen; 0 looks for each request.
+    ///   - port: The mirror's port. 0 lets the kernel choose one; nil runs only the proxy.
+    ///   - memoryLimit: The maximum size, in bytes, of the answers that are kept in memory for all threads.
+    ///   - secondsBetweenLooks: The maximum time until a change of the store is noticed; 0 checks at each
+    ///     request.
     package init(
         _ folder: StoreFolder, port: UInt16?, threadCount: Int, memoryLimit: Int,
         secondsBetweenLooks: Int64 = 1,
         options: MirrorOptions = MirrorOptions(), proxy: (port: UInt16, options: ProxyOptions)? = nil
     ) throws(ServerError) {
-        // What servers are asked for is answered from what was read; a part of the memory is for what is held
-        // there alone.
+        // With a loader, half of the memory is for responses that are only in memory.
         let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
         let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
         self.tier = tier
@@ -50,7 +51,7 @@ package final class MirrorServer: Sendable {
         let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
         let powers = options.work.map { work in
             let memory = options.isReadOnly ? nil : Self.memory(folder)
-            // Whoever keeps the list has the files that belong to it.
+            // Only the server that writes the job list may use the files that belong to it.
             let board = JobBoard(memory: memory, files: memory.map { _ in PortalFiles(folder) }, work)
             var circumstances = PortalGuard.Circumstances()
             circumstances.isExposed = !options.address.isLoopback
@@ -58,7 +59,7 @@ package final class MirrorServer: Sendable {
             circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
             let bar = BarSwitch(isOn: options.hasBar || !options.isReadOnly && folder.hasPortalBar) { isOn in
                 tier.advance()
-                // Where it cannot be kept, it holds as long as the server runs.
+                // If it cannot be saved, it applies until the server stops.
                 try? folder.keep(portalBar: isOn)
             }
             return PortalPowers(
@@ -145,16 +146,16 @@ package final class MirrorServer: Sendable {
         }
     }
 
-    /// Nil where nobody could write it down, or another server does.
+    /// The saved job list. Nil if the store is read-only or another server has the list.
     private static func memory(_ folder: StoreFolder) -> JobMemory? {
         guard folder.isWritable, let lock = folder.lockPortal() else { return nil }
         return JobMemory(kept: folder.portalJobs) { text in
-            // A list that cannot be kept is no reason not to do what stands in it.
+            // If the list cannot be saved, its jobs are carried out all the same.
             withExtendedLifetime(lock) { try? folder.keep(portalJobs: text) }
         }
     }
 
-    /// Whether the update of a site waits or runs, by itself or with all others.
+    /// Whether an update of the site, alone or with all others, is waiting or running.
     package func isUpdating(_ site: String) -> Bool {
         board?.jobs.contains {
             !$0.isOver && ($0.order == .update(site: site) || $0.order == .update(site: nil))
@@ -162,20 +163,20 @@ package final class MirrorServer: Sendable {
             ?? false
     }
 
-    /// Has a site updated, as the portal would.
+    /// Starts an update of a site, as the portal does.
     package func update(_ site: String) { _ = board?.take(.update(site: site), by: .schedule) }
 
     private static let secondsBetweenNotes: Int32 = 2
 
-    /// 0 where there is a proxy alone.
+    /// The port of the mirror; 0 if only the proxy runs.
     package var port: UInt16 { server?.port ?? 0 }
     package var proxyPort: UInt16? { proxy?.port }
 
-    /// Has every thread read the store anew before it answers the next request. Any thread may call it.
+    /// Makes every thread read the store again before its next answer. Any thread may call this.
     package func reload() { tier.advance() }
 
-    /// Ends what is under way, writes down what was served, and returns when every thread is done. From any
-    /// thread, and as often as one likes.
+    /// Ends requests in progress, records what was served, and returns when every thread has ended. Any
+    /// thread may call this, repeatedly.
     package func stop() {
         board?.close()
         server?.stopAndWait()
@@ -186,7 +187,7 @@ package final class MirrorServer: Sendable {
         pressure?.stop()
     }
 
-    /// Each of its threads looks at the store by itself.
+    /// The search threads of the portal. Each reads the store by itself.
     private static func searches(
         _ folder: StoreFolder, _ context: MirrorContext, _ traffic: PassingTraffic?, _ options: MirrorOptions,
         _ secondsBetweenLooks: Int64
@@ -203,7 +204,7 @@ package final class MirrorServer: Sendable {
         }
     }
 
-    /// What checks found. Looked up anew for each page: a check may be going on.
+    /// The results of bundle checks. Read again for each page, since a check may be running.
     private static func verdicts(_ folder: StoreFolder) -> ScriptsPage.Verdicts {
         { hrefs in
             var found: [BundleVerdict] = []
@@ -211,7 +212,7 @@ package final class MirrorServer: Sendable {
                 guard let book = try NoteBook.ifAny(folder) else { return [] }
                 for href in hrefs { found += try book.verdicts(of: href) }
             } catch {
-                // Whoever may not read the notes is shown what is held without them.
+                // Without permission to read the notes, the page shows the scripts without verdicts.
             }
             return found
         }
@@ -223,7 +224,7 @@ package final class MirrorServer: Sendable {
                 held: { tier.byteCount },
                 shrink: { byteCount in
                     tier.shrink(to: byteCount)
-                    // What is free inside the heap is no help to those who wait.
+                    // Memory that is free inside the heap is not available to other processes.
                     _ = malloc_trim(0)
                 })
         } catch {
@@ -231,116 +232,117 @@ package final class MirrorServer: Sendable {
         }
     }
 
-    /// Whether a name, without its port, is one of those that a server at an address answers to.
+    /// Whether a server at the address answers requests for the host name (without a port).
     package static func answers(to name: String, at address: ListenAddress) -> Bool {
         name == "localhost" || name.hasSuffix(".localhost")
             || !address.isLoopback && MirrorContext.machineNames.contains(name)
     }
 
-    /// Where this machine is shown an http or https URL; nil for anything else.
+    /// The mirror address of an http or https URL; nil for other URLs.
     package func address(of url: String) -> String? {
         WebURL(url).flatMap(layout.address)
     }
 
-    /// Where this machine is shown an http or https URL as of a snapshot, by its `Snapshot.id`; nil for anything else.
+    /// The mirror address of an http or https URL in the snapshot with this `Snapshot.id`; nil for other
+    /// URLs.
     package func address(of url: String, inSnapshot id: Int64) -> String? {
         WebURL(url).flatMap { layout.address(of: $0, in: id) }
     }
 
-    /// The original URLs that one of the larder's addresses may show, the likelier first; none for what shows
-    /// no copy.
+    /// The original URLs that a mirror address may stand for, the most likely first. Empty if the address is
+    /// not one of a stored response.
     package func originals(of address: String) -> [String] {
         guard let local = WebURL(address), local.scheme == layout.scheme else { return [] }
         return LarderNames(layout: layout).originals(of: local)
     }
 
-    /// The URL of the portal of a server on the port that only this machine can reach.
+    /// The URL of the portal of a server that listens on this port of loopback.
     package static func portalAddress(at port: UInt16) -> String {
         "http://\(OriginLayout.portalName):\(port)/"
     }
 
-    /// Where a server on the port would show an http or https URL under its origin's name; nil for anything
-    /// else.
+    /// The mirror address, under its origin's name, of an http or https URL on a server on this port; nil for
+    /// other URLs.
     package static func address(of url: String, at port: UInt16) -> String? {
         WebURL(url).flatMap(OriginLayout(port: port).address)
     }
 }
 
-/// How a mirror is shown.
+/// The options of a mirror.
 package struct MirrorOptions: Sendable {
-    /// Has the tier shrink so that the whole process stays within so many bytes; nil where the process does other
-    /// things too.
+    /// The maximum memory of the whole process in bytes, for which the answers in memory are reduced. Nil if
+    /// the process also does other things.
     package var processMemoryLimit: Int?
-    /// The site at the root; nil gives every origin a name of its own.
+    /// The site at the root; nil serves every origin under a name of its own.
     package var root: WebURL?
     package var address = ListenAddress.loopback
-    /// Has pages lead to the larder what their scripts ask for by whole addresses.
+    /// Whether pages get the shim, the script that rewrites absolute URLs that their scripts make.
     package var hasShim = true
-    /// Lets pages ask the network for what the larder does not lead to itself.
+    /// Whether pages may request URLs from the network that are not rewritten to the mirror.
     package var allowsNetwork = false
-    /// Shows other machines what was fetched with credentials.
+    /// Whether other machines may get responses that were fetched with credentials.
     package var showsPrivate = false
 
-    /// When bodies are hashed before they are shown.
+    /// When bodies are hashed before they are served.
     package var verification = Verification.once
 
-    /// How what is held and servers share the work, where neither a request nor a rule says otherwise. Those
-    /// are heard only when there is somebody to ask servers.
+    /// The cache policy where neither the request nor a rule sets one. Without `load`, policies are ignored.
     package var policy = CachePolicy.offline
-    /// Asks servers. Without it none is ever asked.
+    /// Sends requests to origins. Nil makes no network requests.
     package var load: Load?
-    /// Makes what does the same for one thread of the server, beside its clients: of two threads that wake
-    /// each other for each request, one is spared. Nil where `load` alone does it.
+    /// Makes a loader for one server thread, so that a request does not have to wake another thread. Nil to
+    /// use `load` only.
     package var ownLoads: (@Sendable () -> (any OwnLoads)?)?
 
-    /// The site that takes in all that is loaded; nil puts it to the sites whose pages it is for.
+    /// The site that all loaded responses are stored in; nil stores them in the sites of the pages that
+    /// needed them.
     package var site: String?
-    /// What the user wants otherwise than servers say, before what the rules of sites say.
+    /// Rules of the user that override what origins say. They come before the rules of the sites.
     package var rules: [CacheRules.Rule] = []
-    /// After how long a held copy is shown where a server that is asked first has not answered; nil waits for
-    /// it.
+    /// The time after which a stored response is served if the origin has not answered; nil waits for the
+    /// origin.
     package var patience: Duration?
-    /// How large the larder may become by what is loaded; nil for any size.
+    /// The maximum size of the store in bytes that loaded responses may cause; nil for no limit.
     package var sizeLimit: Int64?
-    /// What the manifests in force require of bodies, as the store has them. Any thread may call it.
+    /// Returns what the active manifests in the store require of bodies. Any thread may call it.
     package var requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements = {
         _ throws(StoreError) in
         Requirements()
     }
 
-    /// Carries out what people ask for on the portal; nil lets them look alone.
+    /// Carries out the portal's commands; nil makes the portal read-only.
     package var work: JobBoard.Worker?
-    /// Forms of archives that sites can be exported into here, by their names.
+    /// The names of the archive formats that the portal can export sites to.
     package var exportForms = PortalOrder.exportForms
-    /// Pages have a bar, until it is switched off on the portal.
+    /// Whether pages have a bar. It can be switched off in the portal.
     package var hasBar = false
-    /// Has clients speak TLS; nil for plain http.
+    /// The TLS configuration; nil for plain http.
     package var security: TLSServer?
-    /// Nothing is changed by way of the portal.
+    /// Whether the portal must not change anything.
     package var isReadOnly = false
 
-    /// Finds what is missing of sites. Any thread may call it.
+    /// Finds the missing assets of sites. Any thread may call it.
     package var walk: SiteNeeds.Walk?
 
-    /// Told of each search on the portal before it begins, on the thread that makes it.
+    /// Called before each search in the portal, on the thread of the search.
     package var willSearch: (@Sendable (_ target: String) -> Void)?
 
-    /// Gets what whoever runs the server should know, a sentence at a time. Any thread may call it.
+    /// Receives messages for the person who runs the server, one sentence at a time. Any thread may call it.
     package var notice: @Sendable (String) -> Void = { _ in }
 
-    /// What time it is, by which what is held is fresh or stale.
+    /// The current time, by which stored responses are fresh or stale.
     package var clock: @Sendable () -> HTTPDate = {
         HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
     }
 
     package init() {}
 
-    /// Several people ask, as a proxy that other machines reach.
+    /// Whether several people use the server, as a proxy that other machines reach.
     package var isShared = false
 
-    /// A site at the root is everybody's, and its cache a shared one, as is a proxy's that several use: what
-    /// was asked for with `Authorization`, or answered as `private`, is kept for nobody, unless the server
-    /// says otherwise (RFC 9111, section 3.5). Else the larder is somebody's own.
+    /// The cache profile. A site at the root is served from a shared cache, as is a proxy with several users:
+    /// responses to requests with `Authorization`, and `private` ones, are not stored unless the origin
+    /// allows it (RFC 9111, section 3.5). Otherwise the cache is private.
     var profile: CacheProfile {
         var profile = root != nil ? CacheProfile.reverseProxy : isShared ? .shared : .private
         profile.storesParts = true

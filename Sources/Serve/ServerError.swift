@@ -2,12 +2,12 @@ internal import Glibc
 package import Store
 internal import System
 
-/// Why the server does not run.
+/// The error that keeps a server from running.
 package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
-    /// With what the description ends.
+    /// The advice at the end of the description.
     package let remedy: Remedy?
-    /// What the system said; 0 when it was not asked.
+    /// The `errno` of the failed system call; 0 if no call failed.
     let code: Int32
 
     init(_ doing: String, _ code: Int32) {
@@ -16,7 +16,7 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
         description = "cannot \(doing): \(SystemError.text(of: code)); close other programs, then try again"
     }
 
-    /// Names the port, and what to do.
+    /// Describes why the server cannot listen on the port, and what to do about it.
     init(listening port: UInt16, on host: ListenAddress.Host, _ code: Int32) {
         self.code = code
         switch code {

@@ -2,32 +2,33 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share
-/// it.
+/// A complete response in the form in which it is sent. Immutable, so that the memory tier and any number of
+/// clients share it.
 final class Answer: Sendable {
     let status: Int
-    /// Head and body in one piece, so that one call sends them.
+    /// The head and the body, if the body is in memory, so that one call sends both.
     let bytes: [UInt8]
     let headCount: Int
     let entityTag: String?
     let lastModified: String?
-    /// The fields have one already: when a stored response was made is not for us to say.
+    /// Whether the fields contain `Date`. A stored response keeps its own.
     let hasDate: Bool
-    /// What follows `bytes` for a large body: a file, sent by the kernel.
+    /// The file that follows `bytes` if the body is large. The kernel sends it.
     let file: FileBody?
     let sharing: Sharing
-    /// While it lasts, a cache gives it again without asking. Nil for what is given until the store changes.
+    /// How long a cache may serve the answer without validation. Nil if it is valid until the store changes.
     let freshness: Freshness?
-    /// The text of the `VaryKey` of those who may have it.
+    /// The text of the `VaryKey`, which says for which requests the answer is valid.
     let variant: String
-    /// The body as a frame of zstd, for whoever takes that.
+    /// The body compressed with zstd, for clients that accept it.
     let frame: [UInt8]?
 
+    /// A body that is sent from a file.
     struct FileBody: Sendable {
         let path: String
-        /// Of the body.
+        /// The length of the body as it is sent.
         let byteCount: Int
-        /// What is replaced of the file on its way out.
+        /// The changes that are made to the file while it is sent.
         var patch: Patch?
         /// The state in which the file was hashed: a file in another state is not sent. Nil for a file that
         /// was not hashed.
@@ -66,9 +67,9 @@ final class Answer: Sendable {
         self.variant = variant
     }
 
-    /// The answer to a HEAD: what a body would be like that nobody sends.
+    /// Makes the answer to a HEAD request: a head that describes a body that is not sent.
     ///
-    /// - Parameter byteCount: nil where nobody knows.
+    /// - Parameter byteCount: The length of the body; nil if unknown.
     init(headOf status: Int, fields: [(name: String, value: String)], byteCount: Int?, sharing: Sharing) {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extra: 0)
@@ -90,8 +91,8 @@ final class Answer: Sendable {
         (file, sharing, freshness, variant) = (answer.file, answer.sharing, answer.freshness, answer.variant)
     }
 
-    /// The same without a policy of its own on windows that opened it, where the requester gets another one: of
-    /// two, a browser obeys none.
+    /// The answer without `Cross-Origin-Opener-Policy`, for requesters who get another one in its place:
+    /// browsers ignore the policy if there are two.
     var withoutOpenerPolicy: Answer {
         let name: [StaticString] = ["cross-origin-opener-policy"]
         guard HeadLines(self).contains(where: { HeadLines.isNamed($0, name) }) else { return self }
@@ -109,10 +110,10 @@ final class Answer: Sendable {
     /// The length of the body, wherever it is.
     var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
 
-    /// What it takes of memory.
+    /// The memory that the answer uses, in bytes.
     var heldByteCount: Int { bytes.capacity + (file?.patch?.heldByteCount ?? 0) + (frame?.capacity ?? 0) }
 
-    /// Everything that any client is sent stands in `bytes`.
+    /// Whether every client can be sent exactly `bytes`.
     var isPlain: Bool { hasDate && file == nil && frame == nil }
 
     static func text(
@@ -135,7 +136,8 @@ final class Answer: Sendable {
             sharing: sharing)
     }
 
-    /// - Parameter keepsMethod: a changing request is sent to the other place as it was.
+    /// - Parameter keepsMethod: Whether clients repeat the method and the body at the new location (307 in
+    ///   place of 302).
     static func redirect(
         to location: String, fields: [(name: String, value: String)] = [], keepsMethod: Bool = false,
         sharing: Sharing = .portal
@@ -176,9 +178,10 @@ final class Answer: Sendable {
             }
             head.append(contentsOf: "\r\n".utf8)
         }
-        // Of any answer with a body that can be asked for in parts: see `Selection`.
+        // Every answer with a body can be requested in parts: see `Selection`.
         if status == 200, !hasAcceptRanges { head.append(contentsOf: "Accept-Ranges: bytes\r\n".utf8) }
-        // RFC 9110 §8.6: a 204 must not have it, and a 304 would have to tell that of the body it stands for.
+        // RFC 9110 §8.6: a 204 must not have it, and in a 304 it would have to be the length of the unsent
+        // body.
         if let byteCount, status != 204, status != 304 {
             head.append(contentsOf: "Content-Length: \(byteCount)\r\n".utf8)
         }
@@ -187,7 +190,7 @@ final class Answer: Sendable {
     }
 }
 
-/// The field lines of a head that we wrote ourselves, each with its CRLF.
+/// The header lines of an answer that this server made, each with its CRLF.
 struct HeadLines: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
@@ -203,7 +206,7 @@ struct HeadLines: Sequence, IteratorProtocol {
         return rest[...end]
     }
 
-    /// The line's name is one of these, which are in lower case.
+    /// Whether the line's name is one of `names`, which must be in lower case.
     static func isNamed(_ line: ArraySlice<UInt8>, _ names: [StaticString]) -> Bool {
         let name = line.prefix { $0 != 0x3a }
         return names.contains { text in
@@ -211,12 +214,12 @@ struct HeadLines: Sequence, IteratorProtocol {
         }
     }
 
-    /// What follows the name, without the line's end.
+    /// The value of the line, without the line end.
     static func value(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         line.drop { $0 != 0x3a }.dropFirst().drop { $0 == 0x20 }.dropLast(2)
     }
 
-    /// Compares without regard to the case of `name`; `text` is in lower case.
+    /// Compares without regard to the case of `name`. `text` must be in lower case.
     static func isSameName(_ name: some Collection<UInt8>, _ text: some Collection<UInt8>) -> Bool {
         name.count == text.count && zip(name, text).allSatisfy { HeadBytes.lowercased($0) == $1 }
     }

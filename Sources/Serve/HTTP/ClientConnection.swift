@@ -5,59 +5,67 @@ internal import Store
 internal import TLS
 internal import Web
 
-/// One client: what it sent that is not yet a request, and what it has not yet taken of its answers.
+/// The connection of one client, with the bytes that are not yet a complete request and the unsent rest of
+/// its answers.
+///
+/// Only the thread of its event loop uses it. At most one of `upload` (a request body is incomplete),
+/// `awaited` (a reply is pending) and `takeover` (another thread will get the socket) is set; no further
+/// request is parsed while a reply or takeover is pending. After `isClosing`, the queued answers are sent and
+/// the connection ends.
 final class ClientConnection {
     let descriptor: Int32
-    /// Tells this connection from an earlier one with the same descriptor.
+    /// Distinguishes this connection from an earlier one with the same descriptor.
     let generation: UInt32
-    /// The start of a request whose head has not come whole, or what cannot be looked at yet.
+    /// Received bytes that are not processed yet, such as the start of an incomplete head.
     var received: [UInt8] = []
-    /// Something has come of it.
+    /// Whether the client has sent any bytes.
     var hasSent = false
-    /// How much of `received` holds no whole head.
+    /// The number of bytes at the start of `received` that are known not to contain a complete head.
     var searchedCount = 0
-    /// The request whose body has not come whole.
+    /// The request whose body is incomplete.
     var upload: Upload?
-    /// What must be known of a request whose reply comes later.
+    /// The data of a request that is needed when its reply is given later.
     var awaited: Awaited?
-    /// By which whoever makes that reply knows that nobody waits for it any more.
+    /// Reports to other threads that the client has disconnected.
     let departure = Departure()
-    /// What it had itself connected to, when it asked a proxy for that.
+    /// The host of the client's CONNECT request, on a proxy.
     var tunnel: Tunnel?
-    /// What it says comes by way of TLS.
+    /// The TLS session, if the client uses TLS.
     private(set) var session: TLSSession?
-    /// Who takes it over as soon as what was queued is sent.
+    /// Receives the connection as soon as the queue is sent.
     var takeover: Takeover?
     private var isHandedOver = false
-    /// What it gets while it comes; its request is awaited until that ends.
+    /// The stream of the current response. The request stays `awaited` until the stream ends.
     var stream: ReplyStream?
-    /// It ends with the stream.
+    /// Whether the connection ends with the stream.
     var endsWithStream = false
-    /// What it was to get was cut off: it is dropped when it has what there is.
+    /// Whether the stream was cut off: the connection is closed after the queue is sent.
     var isCut = false
-    /// Ends when its answers are sent.
+    /// Whether the connection ends after its answers are sent.
     var isClosing = false
-    /// What the event queue tells of it.
+    /// The epoll events that are registered for the descriptor.
     var interest: UInt32 = 0
     var patience: Patience
     private(set) var queue = SendQueue()
-    /// Waits for the socket to take more.
+    /// Whether sending must wait, for room in the socket or for the other clients' turn.
     private(set) var isBlocked = false
     private var discardedCount = 0
 
+    /// A request whose body is being received.
     struct Upload {
         let head: RequestHead
-        /// The bytes of the head, as it came.
+        /// The bytes of the head, as received.
         let bytes: [UInt8]
         var reader: BodyReader
         var body: [UInt8] = []
         let share: UploadRoom.Share
     }
 
+    /// The properties of a request that its answer depends on.
     struct Awaited {
         let head: RequestHead
         let method: String
-        /// Nil when there is no condition among them.
+        /// The request's header fields; nil if it has no condition and no range.
         let fields: HTTPFields?
 
         init(_ request: Request) {
@@ -78,23 +86,24 @@ final class ClientConnection {
         if !isHandedOver { close(descriptor) }
     }
 
-    /// What events bear.
+    /// The value that identifies this connection in events.
     var token: UInt64 { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
 
-    /// Was told the end, and is listened to until it ends too.
+    /// Whether this side has ended the connection, and only waits for the client to end it too.
     var isLingering: Bool { patience.waiting == .end }
 
-    /// The client begins to speak TLS, in its tunnel.
+    /// Starts TLS in the client's tunnel.
     func secure(_ tunnel: Tunnel) throws(TLSError) {
         session = try tunnel.security.session(on: descriptor, for: tunnel.host)
     }
 
-    /// The client speaks TLS from the start, to the address that it has reached.
+    /// Starts TLS for a client that connected to this server itself. The session is for the local address of
+    /// the socket.
     func secure(_ security: TLSServer) throws(TLSError) {
         session = try security.session(on: descriptor, for: Self.ownHost(descriptor))
     }
 
-    /// The near end of a socket, as URLs have it.
+    /// The local address of a socket, as written in URLs.
     private static func ownHost(_ socket: Int32) -> String {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -115,19 +124,19 @@ final class ClientConnection {
 
     func waitForRoom() { isBlocked = true }
 
-    /// Lets go of its socket, which somebody else closes.
+    /// Gives up the socket. The receiver must close it.
     func handOver() -> HandedOver {
         isHandedOver = true
         return HandedOver(descriptor: descriptor, session: session, received: received)
     }
 
-    /// Neither a request nor an answer is under way.
+    /// Whether no request and no answer is in progress.
     var isIdle: Bool { queue.isEmpty && received.isEmpty && upload == nil && awaited == nil }
 
-    /// Its TLS has begun, and nothing can be said in it yet.
+    /// Whether a TLS handshake has begun and is not complete.
     var isShakingHands: Bool { session.map { !$0.hasShakenHands } ?? false }
 
-    /// What it is to be given time for.
+    /// The event that the connection waits for, which selects the time limit.
     var waiting: Patience.Waiting {
         if isBlocked { return .taking }
         if awaited != nil { return .answer }
@@ -136,21 +145,21 @@ final class ClientConnection {
         return received.isEmpty ? .request : .head
     }
 
-    /// Sends an answer that stands in memory, as it is; what the socket does not take at once goes into the
-    /// queue.
+    /// Sends an answer that is completely in memory, without changes. The part that the socket does not
+    /// accept at once is queued.
     func sendAtOnce(_ answer: Answer, now: Int64) {
         var sent = 0
         if queue.isEmpty, session == nil {
             let count = answer.bytes.withUnsafeBytes {
                 Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
-            // What went wrong is found out again by the queue.
+            // Sending the queue finds the same error again.
             sent = max(0, count)
         }
         if sent < answer.bytes.count { queue.append(answer.bytes, sent..<answer.bytes.count) }
     }
 
-    /// False when the body is in a file that is gone: nothing is put in the queue then.
+    /// Queues an answer. Returns false, and queues nothing, if the file of the body cannot be used.
     func append(_ outgoing: Outgoing) -> Bool {
         let answer = outgoing.answer
         var file: OpenFile?
@@ -164,7 +173,7 @@ final class ClientConnection {
                 queue.append(head, head.indices)
                 queue.append(answer.bytes, answer.headCount..<answer.bytes.count)
             } else {
-                // In one piece, as it is.
+                // One item, so that one call sends all of it.
                 queue.append(answer.bytes, answer.bytes.indices)
             }
             if let file { queue.append(file, 0..<answer.bodyByteCount) }
@@ -190,7 +199,8 @@ final class ClientConnection {
 
     func append(_ interim: [UInt8]) { queue.append(interim, interim.indices) }
 
-    /// Sends what waits, as far as the socket takes it. False when the connection is of no more use.
+    /// Sends queued bytes until the socket blocks or the turn is over. Returns false if the connection is
+    /// unusable.
     func flush(now: Int64, _ limits: ServerLimits) -> Bool {
         let (progress, count) = queue.send(
             to: descriptor, session, fileByteLimit: limits.turnByteCount)
@@ -201,8 +211,8 @@ final class ClientConnection {
         return progress != .broken
     }
 
-    /// Tells the client that no more comes. Closing at once would be a reset to one that is still sending,
-    /// and might cost it the last answer. False when the connection is of no more use.
+    /// Ends the sending side. Closing at once would reset a client that is still sending, which could lose
+    /// the last answer. Returns false if the connection is unusable.
     func linger(now: Int64) -> Bool {
         patience.wait(for: .end, now: now)
         (received, upload) = ([], nil)
@@ -210,7 +220,8 @@ final class ClientConnection {
         return shutdown(descriptor, Int32(SHUT_WR)) == 0
     }
 
-    /// Throws away what a lingering client sends. False when it has ended, or sent more than is bearable.
+    /// Discards the bytes that a lingering client sends. Returns false if it has closed the connection or
+    /// sent more than `ServerLimits.lingerByteCount`.
     func discard(by buffer: UnsafeMutableBufferPointer<UInt8>, _ limits: ServerLimits) -> Bool {
         let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
@@ -219,33 +230,35 @@ final class ClientConnection {
     }
 }
 
-/// What a client has not yet taken, in its order.
+/// The unsent answers of a client, in order.
 struct SendQueue {
+    /// The state of the queue after sending.
     enum Progress: Equatable {
-        /// Nothing is left.
+        /// The queue is empty.
         case done
-        /// The socket takes no more for now.
+        /// The socket accepts no more bytes for now.
         case blocked
-        /// Others shall have their turn.
+        /// The limit for one turn is reached; the other clients come next.
         case paused
         case broken
     }
 
+    /// A range of bytes of an array or of a file.
     private struct Item {
         var bytes: [UInt8]
         var range: Range<Int>
-        /// What the range is of, when it is not the bytes.
+        /// The file that the range is in; nil if it is in `bytes`.
         var file: OpenFile?
-        /// Nobody else has the bytes, so more can be put behind them.
+        /// Whether this queue made the array itself, so that bytes can be appended to it without copying it.
         var isOwn = false
     }
 
     private var items: [Item] = []
 
-    /// Copying so much costs less than another entry in the queue.
+    /// Up to this size, copying bytes to the previous item costs less than another item.
     private static let copiedByteCount = 4096
     private static let joinedByteCount = 64 * 1024
-    /// How much of what is put together of a file waits for one client.
+    /// The maximum part of a patched or encrypted file that is in memory for one client.
     private static let patchedByteCount = 96 * 1024
 
     var isEmpty: Bool { items.isEmpty }
@@ -271,7 +284,7 @@ struct SendQueue {
         items.append(Item(bytes: [], range: range, file: file))
     }
 
-    /// Sends what the socket takes, and says how much that was.
+    /// Sends as much as the socket accepts. Returns the number of bytes sent.
     mutating func send(
         to socket: Int32, _ session: TLSSession?, fileByteLimit: Int
     ) -> (Progress, byteCount: Int) {
@@ -279,7 +292,7 @@ struct SendQueue {
         while let first = items.first {
             guard sentOfFiles < fileByteLimit else { return (.paused, sent) }
             if let file = first.file, let patch = file.patch {
-                // Counts as sent: putting it together takes its time.
+                // Counts towards the limit, because patching takes time.
                 let part = first.range.prefix(Self.patchedByteCount)
                 guard let bytes = patch.part(part, read: file.read) else { return (.broken, sent) }
                 sentOfFiles += part.count
@@ -288,7 +301,7 @@ struct SendQueue {
                 continue
             }
             if let file = first.file, session != nil {
-                // What is to be enciphered cannot go by the kernel alone.
+                // The kernel's sendfile cannot encrypt.
                 let part = first.range.prefix(Self.patchedByteCount)
                 guard let bytes = file.read(part) else { return (.broken, sent) }
                 sentOfFiles += part.count
@@ -311,7 +324,7 @@ struct SendQueue {
                 default: return (.broken, sent)
                 }
             }
-            // A file that became shorter has no end that could be sent.
+            // The file has become shorter, so that the answer cannot be completed.
             guard count > 0 else { return (.broken, sent) }
             sent += count
             if first.file != nil { sentOfFiles += count }
@@ -325,7 +338,7 @@ struct SendQueue {
         return sendfile(socket, file.descriptor, &offset, min(range.count, 1 << 20))
     }
 
-    /// The first two in one call: a head and its body.
+    /// Sends the first two items in one call: usually a head and its body.
     private func sendBytes(to socket: Int32) -> Int {
         let first = items[0]
         let second = items.count > 1 && items[1].file == nil ? items[1] : nil
@@ -355,13 +368,13 @@ struct SendQueue {
     }
 }
 
-/// A file on its way out; closed with the last reference.
+/// A file that is being sent. It is closed with the last reference.
 final class OpenFile {
     let descriptor: Int32
     let patch: Patch?
 
-    /// Nil when it is not there any more, is not as long as the head of its answer says, or has changed since
-    /// it was hashed.
+    /// Opens the file. Nil if it does not exist, if its length is not the one in the answer's head, or if it
+    /// has changed since it was hashed.
     init?(_ body: Answer.FileBody) {
         descriptor = open(body.path, O_RDONLY | O_CLOEXEC)
         patch = body.patch
@@ -375,7 +388,7 @@ final class OpenFile {
         }
     }
 
-    /// Nil when the file does not have its bytes any more.
+    /// Reads a range; nil if the file no longer has all of its bytes.
     func read(_ range: Range<Int>) -> [UInt8]? {
         var isWhole = true
         let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, filled in

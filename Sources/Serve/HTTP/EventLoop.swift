@@ -3,14 +3,18 @@ internal import Glibc
 internal import System
 internal import TLS
 
-/// One thread's share of the server: its own listeners, its own clients, its own responder.
+/// The event loop of one server thread, with its own listeners, clients and responder.
+///
+/// All of it belongs to the thread that calls `run`; other threads reach it only through the mailbox and the
+/// stop signal. After the stop signal, the loop answers the requests that were already sent. It ends when all
+/// connections are lingering or closed, or when `ServerLimits.stopTime` is over.
 final class EventLoop {
     private let epoll: Int32
     private let listeners: ListenerSet
     private let stop: StopSignal
     private let mailbox: ReplyMailbox
     private let handler: RequestHandler
-    /// Asks servers between two looks at the clients.
+    /// The loader that sends requests to origins on this thread.
     private let loads: (any OwnLoads)?
     private var hasLoads = false
     private let limits: ServerLimits
@@ -48,7 +52,7 @@ final class EventLoop {
         close(epoll)
     }
 
-    /// Serves until the stop signal, then until what is under way is sent.
+    /// Serves clients until the stop signal is given and the answers in progress are sent.
     func run() {
         Self.ignoreBrokenPipes()
         defer { loads?.stop() }
@@ -69,21 +73,21 @@ final class EventLoop {
         }
     }
 
-    /// Has servers asked, and what they answered sent.
+    /// Gives the loader its turn, in which it sends requests and handles responses.
     private func ask() {
         guard let loads, hasLoads || loads.patience == .zero else { return }
         loads.turn(isReadable: hasLoads)
         hasLoads = false
     }
 
-    /// In milliseconds.
+    /// The maximum time to wait for events, in milliseconds.
     private var patience: Int32 {
         let interval = stopStart == nil ? limits.lookInterval : Self.stopInterval
         guard let loads else { return Int32(interval) }
         return Int32(min(Double(interval), (loads.patience / .milliseconds(1)).rounded(.up)))
     }
 
-    /// `sendfile` cannot be told not to signal.
+    /// Blocks SIGPIPE for the thread, because `sendfile` has no flag against it.
     private static func ignoreBrokenPipes() {
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -96,7 +100,7 @@ final class EventLoop {
         return now >= stopStart + limits.stopTime || clients.all.allSatisfy(\.isLingering)
     }
 
-    /// How often a stop looks whether it is over.
+    /// The interval, in milliseconds, at which a stop checks whether it is complete.
     private static let stopInterval: Int64 = 10
 
     private func handle(_ event: epoll_event) {
@@ -114,15 +118,15 @@ final class EventLoop {
         }
     }
 
-    /// Takes clients who have connected: a few at a time, so that those who are here already get their turn.
+    /// Accepts clients. The number is limited, so that connected clients get their turn.
     ///
-    /// - Returns: whether more may wait.
+    /// - Returns: Whether more clients may be waiting.
     @discardableResult
     private func accept(_ listener: Int32) -> Bool {
         for _ in 0..<64 {
             let descriptor = larder_accept_nonblocking(listener)
             guard descriptor >= 0 else {
-                // The client stays in the line, and would be announced again and again.
+                // The client stays in the accept queue, and would cause an event again and again.
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { listeners.ignore() }
                 return false
             }
@@ -143,7 +147,7 @@ final class EventLoop {
                 continue
             }
             if clients.count > limits.connectionsPerThread {
-                // Nothing can be said before hands are shaken.
+                // An answer cannot be sent before the TLS handshake.
                 guard security == nil else {
                     drop(client)
                     continue
@@ -157,7 +161,7 @@ final class EventLoop {
 
     private func serve(_ client: ClientConnection, _ flags: UInt32) {
         if client.isLingering {
-            // To the end of what it sent, even when that end is known already.
+            // Reads to the end, even if that end was already reported.
             if !handler.throwAway(from: client) { drop(client) }
             return
         }
@@ -167,7 +171,7 @@ final class EventLoop {
         }
         if flags & EPOLLOUT.rawValue != 0 {
             guard client.flush(now: now, limits) else { return drop(client) }
-            // What came in while the client did not take its answers.
+            // Answers requests that were received while the client was blocked.
             guard client.isBlocked || handler.resume(client) else { return drop(client) }
         }
         if flags & EPOLLIN.rawValue != 0, !client.isBlocked, client.awaited == nil {
@@ -177,10 +181,10 @@ final class EventLoop {
         settle(client, isImpatient: true)
     }
 
-    /// Sends what was queued, and sets what is to be waited for.
+    /// Sends the queue, and registers the events that the client waits for next.
     ///
-    /// - Parameter isImpatient: something came of a client that waits for its answer. Of most clients nothing
-    ///   does, and so they are looked for as before until then.
+    /// - Parameter isImpatient: Whether an event arrived from a client whose reply is pending. Such events
+    ///   are rare, so that the registration stays unchanged until one arrives; this saves system calls.
     private func settle(_ client: ClientConnection, isImpatient: Bool = false) {
         if !client.queue.isEmpty, !client.isBlocked, !client.flush(now: now, limits) { return drop(client) }
         if client.isCut, client.queue.isEmpty { return drop(client) }
@@ -193,7 +197,7 @@ final class EventLoop {
         } else {
             client.patience.wait(for: client.waiting, now: now)
         }
-        // Who does not take answers is not read from either.
+        // A client that does not receive its answers is not read from.
         let wanted =
             client.isBlocked ? EPOLLOUT.rawValue : client.awaited == nil ? EPOLLIN.rawValue : awaiting(client)
         guard client.interest != wanted,
@@ -203,8 +207,8 @@ final class EventLoop {
         if larder_epoll_change(epoll, client.descriptor, wanted, client.token) != 0 { drop(client) }
     }
 
-    /// What to look for meanwhile. A proxy's client that has ended its side has gone, as a rule, and servers
-    /// need not go on for it.
+    /// The events to watch while a reply is pending. A proxy's client that has ended its side has usually
+    /// gone, so that its request to the origin can be ended too.
     private func awaiting(_ client: ClientConnection) -> UInt32 {
         handler.isProxy || client.stream != nil ? EPOLLRDHUP.rawValue : 0
     }
@@ -240,15 +244,15 @@ final class EventLoop {
         stopStart = now
         handler.isStopping = true
         epoll_ctl(epoll, EPOLL_CTL_DEL, stop.descriptor, nil)
-        // Clients in the kernel's accept queue have connected, and their requests are on the way. The number of
-        // rounds is limited, since further clients may connect all the time.
+        // Clients in the kernel's accept queue have connected, and their requests are on the way. The number
+        // of rounds is limited, since further clients may connect all the time.
         for listener in listeners.descriptors {
             var rounds = 0
             while rounds < 64, accept(listener) { rounds += 1 }
         }
         listeners.close()
         for client in clients.all where client.isIdle && !client.isLingering {
-            // A request that is here already is answered.
+            // Answers a request that has already been received.
             guard handler.receive(from: client) else {
                 drop(client)
                 continue
@@ -266,13 +270,13 @@ final class EventLoop {
         }
     }
 
-    /// Once in a while.
+    /// Applies the time limits. Runs at most once per `ServerLimits.lookInterval`.
     private func look() {
         lastLook = now
         watchListeners()
         for client in clients.all where client.patience.isExhausted(now: now, limits) {
             switch client.patience.waiting {
-            // It could not be told why.
+            // An answer cannot be sent before the TLS handshake.
             case .head where client.isShakingHands: drop(client)
             case .head, .body:
                 handler.refuse(client, 408)
@@ -283,7 +287,7 @@ final class EventLoop {
         }
     }
 
-    /// Makes room where clients have asked for nothing for a while.
+    /// Disconnects clients that have been idle for longer than `ServerLimits.crowdedIdleTime`.
     private func shed() {
         guard now - lastShedding >= limits.lookInterval else { return }
         lastShedding = now
@@ -293,15 +297,15 @@ final class EventLoop {
         }
     }
 
-    /// The descriptor closes with the connection's last reference, which takes it out of the queue too.
+    /// Removes a client. The descriptor closes with the last reference, which also removes it from epoll.
     private func drop(_ client: ClientConnection) {
         clients.remove(client)
         client.stream?.leave()
         watchListeners()
     }
 
-    /// Takes new clients again, after there was no descriptor for another one. What fails is tried again at
-    /// the next look.
+    /// Watches the listeners again, if that was stopped for lack of descriptors. Failures are retried at the
+    /// next look.
     private func watchListeners() {
         guard !listeners.areWatched, stopStart == nil else { return }
         _ = listeners.watch()
@@ -312,7 +316,7 @@ final class EventLoop {
     }
 }
 
-/// The clients of one event loop, by their descriptors.
+/// The clients of one event loop, indexed by their descriptors.
 struct ClientTable {
     private var places: [ClientConnection?] = []
     private(set) var count = 0
@@ -322,7 +326,7 @@ struct ClientTable {
         return places.indices.contains(index) ? places[index] : nil
     }
 
-    /// The client that a token was made of, unless it has gone.
+    /// The client with this token; nil if it has gone.
     subscript(token token: UInt64) -> ClientConnection? {
         let client = self[Int32(truncatingIfNeeded: token)]
         return client?.token == token ? client : nil
@@ -332,8 +336,8 @@ struct ClientTable {
 
     mutating func insert(_ client: ClientConnection) {
         let index = Int(client.descriptor)
-        // Descriptors are the smallest free numbers, so the table is no larger than the most clients there
-        // ever were.
+        // The kernel gives out the smallest free descriptor, so the table is no larger than the maximum
+        // number of clients so far.
         if index >= places.count { places += Array(repeating: nil, count: index + 1 - places.count) }
         if places[index] == nil { count += 1 }
         places[index] = client
@@ -346,20 +350,21 @@ struct ClientTable {
     }
 }
 
-/// How long one client is waited for. A pure value: what it does goes in, with the time in milliseconds.
+/// The time limits of one client. A pure value: events and the time in milliseconds go in.
 struct Patience {
+    /// The event that a client's connection waits for.
     enum Waiting: Equatable {
-        /// For it to ask for something.
+        /// For the client's next request.
         case request
-        /// For the rest of a head.
+        /// For the rest of a request head.
         case head
-        /// For the rest of a body.
+        /// For the rest of a request body.
         case body
-        /// For our own answer, which has its own patience.
+        /// For the answer of this server, which has its own time limits.
         case answer
-        /// For it to take its answers.
+        /// For the client to receive its answers.
         case taking
-        /// For its end, which it was told.
+        /// For the client to close the connection that this side has ended.
         case end
     }
 
@@ -373,14 +378,14 @@ struct Patience {
         lastProgress = now
     }
 
-    /// Goes on with what it waits for, or begins with something else.
+    /// Sets what is waited for. The time starts again only if that changes.
     mutating func wait(for waiting: Waiting, now: Int64) {
         guard self.waiting != waiting else { return }
         self.waiting = waiting
         (start, lastProgress, byteCount) = (now, now, 0)
     }
 
-    /// The wait for the same begins anew.
+    /// Starts the time of the same wait again.
     mutating func restart(now: Int64) {
         (start, lastProgress, byteCount) = (now, now, 0)
     }
@@ -398,7 +403,7 @@ struct Patience {
         case .answer: false
         case .end: now - start > limits.lingerTime
         case .body, .taking:
-            // Standing still, or so slow that it is as good as that.
+            // No progress, or an average rate below the minimum.
             now - lastProgress > limits.stallTime
                 || now - start > limits.stallTime + Int64(byteCount) * 1000 / max(1, limits.leastRate)
         }

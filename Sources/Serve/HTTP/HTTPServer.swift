@@ -3,15 +3,16 @@ internal import Glibc
 internal import System
 internal import TLS
 
-/// A server whose threads each have listeners, clients and a responder of their own.
+/// An HTTP/1.1 server. Each of its threads has its own event loop, listeners, clients and responder.
 final class HTTPServer: Sendable {
     let port: UInt16
     private let stop: StopSignal
     private let threads: [NamedThread]
 
-    /// Listens from here on. Port 0 lets the kernel choose; `responder` is told which it is.
+    /// Starts to listen. Port 0 lets the kernel choose a port. `responder` is called once per thread, with
+    /// the port.
     ///
-    /// - Parameter security: has clients speak TLS; nil for none.
+    /// - Parameter security: The TLS configuration for all clients; nil for plain http.
     init(
         port: UInt16, threadCount: Int, address: ListenAddress = .loopback, limits: ServerLimits = .standard,
         security: TLSServer? = nil,
@@ -45,21 +46,21 @@ final class HTTPServer: Sendable {
         self.threads = threads
     }
 
-    /// Stops taking clients, ends what is under way, and returns when every thread is done. From any thread,
-    /// and as often as one likes.
+    /// Stops accepting clients, ends requests in progress, and returns when every thread has ended. Any
+    /// thread may call this, repeatedly.
     func stopAndWait() {
         beginStop()
         for thread in threads { thread.join() }
     }
 
-    /// Begins to stop, and returns at once.
+    /// Starts to stop, and returns at once.
     func beginStop() { stop.give() }
 
-    /// The listeners of each thread, all on one port.
+    /// Makes the listeners of each thread, all on one port.
     private static func listeners(
         on address: ListenAddress, port: UInt16, threadCount: Int
     ) throws(ServerError) -> [[ListeningSocket]] {
-        // What the kernel chooses on the one address may be taken on the other: then it chooses again.
+        // The port that the kernel chooses on one address may be taken on the other: then it chooses again.
         for _ in 0..<(port == 0 ? 16 : 0) {
             do throws(ServerError) {
                 return try listeners(on: address, chosen: 0, threadCount: threadCount)
@@ -73,8 +74,8 @@ final class HTTPServer: Sendable {
     private static func listeners(
         on address: ListenAddress, chosen port: UInt16, threadCount: Int
     ) throws(ServerError) -> [[ListeningSocket]] {
-        // Listeners that share a port would also share it with another server of this user, so the first ask
-        // alone.
+        // Listeners that share a port would also share it with another server of this user. So a listener
+        // that does not share checks first that the port is free.
         let chosen = try ListeningSocket.all(on: address, port: port, isShared: false, listens: false)[0].port
         var listeners: [[ListeningSocket]] = []
         for _ in 0..<threadCount {
@@ -83,13 +84,13 @@ final class HTTPServer: Sendable {
         return listeners
     }
 
-    /// Each loop goes to its own thread and to no other.
+    /// Moves a loop to its thread, which is the only one that uses it.
     private struct Lent: @unchecked Sendable {
         let loop: EventLoop
     }
 }
 
-/// The listeners of one event loop, which are in its queue or out of it together.
+/// The listeners of one event loop, which are watched all together or not at all.
 final class ListenerSet {
     private var listeners: [ListeningSocket]
     private let epoll: Int32
@@ -106,7 +107,7 @@ final class ListenerSet {
         listeners.contains { $0.descriptor == descriptor }
     }
 
-    /// Has the queue tell of new clients; `errno` says why it is false.
+    /// Registers the listeners for events. Returns false if that fails; `errno` has the reason.
     func watch() -> Bool {
         areWatched = listeners.allSatisfy { listener in
             larder_epoll_add(epoll, listener.descriptor, EPOLLIN.rawValue, UInt64(listener.descriptor)) == 0
@@ -115,25 +116,25 @@ final class ListenerSet {
         return areWatched
     }
 
-    /// New clients wait in the kernel's line from here on.
+    /// Leaves new clients in the kernel's accept queue.
     func ignore() {
         areWatched = false
         // The only ways to fail are to be out of the queue already.
         for listener in listeners { epoll_ctl(epoll, EPOLL_CTL_DEL, listener.descriptor, nil) }
     }
 
-    /// New clients are refused from here on.
+    /// Closes the listeners, so that new clients are refused.
     func close() {
         ignore()
         listeners = []
     }
 }
 
-/// Every bound on what a client may do, in one place.
+/// All limits on what clients may do.
 package struct ServerLimits: Sendable {
     package static let standard = ServerLimits()
 
-    /// What programs send to servers elsewhere is larger than what pages send to a mirror.
+    /// The limits of a proxy. Programs send larger bodies to origins than pages do to a mirror.
     package static let proxy: ServerLimits = {
         var limits = ServerLimits()
         limits.bodyByteCount = 64 * 1024 * 1024
@@ -141,7 +142,7 @@ package struct ServerLimits: Sendable {
         return limits
     }()
 
-    /// A mirror's portal takes archives, which are led to the disk while they come.
+    /// The limits of a mirror. The portal accepts archives, which are written to disk while they arrive.
     package static let mirror: ServerLimits = {
         var limits = ServerLimits()
         limits.passedByteCount = 1 << 50
@@ -154,50 +155,54 @@ package struct ServerLimits: Sendable {
     package var fieldCount = 200
     package var targetByteCount = 32 * 1024
     package var bodyByteCount = 1024 * 1024
-    /// All that have not come whole together, of one thread's clients: who goes beyond that is told to come again.
+    /// The maximum of all incomplete bodies of one thread's clients, in bytes. Beyond it, a client gets a
+    /// 503.
     package var uploadsByteCount = 256 * 1024 * 1024
-    /// Longer bodies, up to so many bytes, go to their server while they come, where the responder leads
-    /// them there.
+    /// The maximum size of a body that is longer than `bodyByteCount`. Such a body is passed on while it
+    /// arrives, if the responder accepts it; otherwise the client gets a 413.
     package var passedByteCount = 0
-    /// Of what stands around a chunked body: extensions of its chunks, and fields behind it.
+    /// The maximum size of chunk extensions and trailer fields of a chunked body.
     package var trailerByteCount = 16 * 1024
 
     // MARK: How many there are
 
     var connectionsPerThread = 8_000
-    /// Who comes when there are as many is told so; beyond so many of them, nobody is told anything.
+    /// The number of clients above `connectionsPerThread` that are refused with a 503. Any further
+    /// connections are closed without an answer.
     var refusedConnections = 64
-    /// Answers to requests that came at once are sent together, up to so many.
+    /// The maximum number of queued answers to pipelined requests before they are sent.
     var queuedAnswerCount = 32
-    /// How much is read from one client before the others get their turn.
+    /// The maximum number of bytes that are read from one client in its turn.
     var readSize = 64 * 1024
-    /// How much of files is sent to one client before the others get their turn.
+    /// The maximum number of file bytes that are sent to one client in its turn.
     var turnByteCount = 4 * 1024 * 1024
 
     // MARK: How long it may take, in milliseconds
 
-    /// A head must be whole so long after its first byte.
+    /// The maximum time from the first byte of a head to its last.
     var headTime: Int64 = 20_000
-    /// Neither a body may stand still for so long, nor the taking of an answer.
+    /// The maximum time without progress in receiving a body or sending an answer.
     var stallTime: Int64 = 60_000
-    /// Bytes a second that a client must send or take on average, once `stallTime` has passed.
+    /// The minimum average rate, in bytes per second, at which a client must send or receive once `stallTime`
+    /// has passed.
     var leastRate: Int64 = 500
-    /// A client that asks for nothing is kept for so long.
+    /// The time after which a client without a request is disconnected.
     var idleTime: Int64 = 60_000
-    /// And for so long when others wait for a place.
+    /// The same while the thread has reached its maximum number of connections.
     var crowdedIdleTime: Int64 = 2_000
-    /// How long, and for how many bytes, a client that was told the end is listened to.
+    /// The maximum time, and the maximum number of bytes, for which a connection lingers after this side has
+    /// ended it.
     var lingerTime: Int64 = 5_000
     var lingerByteCount = 16 * 1024 * 1024
-    /// How long a stop waits for answers that are under way.
+    /// The maximum time that a stop waits for answers in progress.
     var stopTime: Int64 = 5_000
-    /// And for another request of a client that has asked for something before: long enough for one that was sent
-    /// when the stop began.
+    /// The time that a stop waits for another request of a client that has sent one before. It is long enough
+    /// for a request that was sent when the stop began.
     var stopIdleTime: Int64 = 50
-    /// And for the first request of a client that has connected.
+    /// The time that a stop waits for the first request of a client that has connected.
     var stopConnectTime: Int64 = 1_000
 
-    /// How often the times are looked at: often enough for the shortest.
+    /// The interval at which the time limits are checked.
     var lookInterval: Int64 {
         let shortest = min(headTime, stallTime, idleTime, lingerTime, stopTime)
         return min(max(shortest / 4, 10), 1000)

@@ -1,15 +1,16 @@
 internal import CLinux
 internal import Glibc
 
-/// A socket that waits for clients.
+/// A listening TCP socket.
 final class ListeningSocket: Sendable {
     let descriptor: Int32
     let port: UInt16
 
     /// - Parameters:
-    ///   - isShared: several sockets may share a port when all of them say so; the kernel then spreads the clients
-    ///     over them.
-    ///   - listens: false to look only whether the port is free. Clients would be cut off when such a socket is closed.
+    ///   - isShared: Whether other sockets may use the port too, if they also set this. The kernel then
+    ///     distributes the clients among them.
+    ///   - listens: False only to check whether the port is free. Closing a listening socket would cut
+    ///     clients off.
     init(
         _ host: ListenAddress.Host, port: UInt16, isShared: Bool, listens: Bool = true
     ) throws(ServerError) {
@@ -24,10 +25,10 @@ final class ListeningSocket: Sendable {
         self.descriptor = descriptor
         var on: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
-        // A port whose last connections still linger may be taken at once.
+        // The port can be reused while earlier connections on it are in TIME_WAIT.
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
         if isShared { setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
-        // IPv4 has a socket of its own.
+        // IPv4 has its own socket.
         if family == AF_INET6 { setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size) }
         guard let bound = Self.bind(descriptor, host, port), !listens || listen(descriptor, 1024) == 0 else {
             let error = ServerError(listening: port, on: host, errno)
@@ -41,7 +42,8 @@ final class ListeningSocket: Sendable {
         close(descriptor)
     }
 
-    /// One on each host. Port 0 lets the kernel choose, and the same port is then asked for on the others.
+    /// Makes a socket for each host. With port 0, the kernel chooses a port for the first one, and the others
+    /// use the same port.
     static func all(
         on address: ListenAddress, port: UInt16, isShared: Bool, listens: Bool = true
     ) throws(ServerError) -> [ListeningSocket] {
@@ -52,8 +54,8 @@ final class ListeningSocket: Sendable {
                     try ListeningSocket(
                         host, port: sockets.first?.port ?? port, isShared: isShared, listens: listens))
             } catch {
-                // A machine without IPv6 is served on IPv4 alone. Another server on the port is no such case:
-                // browsers ask the IPv6 address of localhost first.
+                // A machine without IPv6 is served on IPv4 only. It is an error if another server has the
+                // port: browsers try the IPv6 address of localhost first.
                 guard !sockets.isEmpty, error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL else {
                     throw error
                 }
@@ -62,9 +64,10 @@ final class ListeningSocket: Sendable {
         return sockets
     }
 
-    /// The port, which the kernel chose when 0 was asked for.
+    /// Binds the socket, and returns the port; with port 0, the kernel chooses it. Nil if that fails; `errno`
+    /// has the reason.
     private static func bind(_ descriptor: Int32, _ host: ListenAddress.Host, _ port: UInt16) -> UInt16? {
-        // What stands in a `ListenAddress` is a number, whose zone alone is looked up.
+        // The address is numeric. Only an IPv6 zone is looked up.
         var hints = addrinfo()
         hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -93,14 +96,15 @@ final class ListeningSocket: Sendable {
     }
 }
 
-/// Where a server waits for clients.
+/// The address or addresses on which a server listens.
 package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
-    /// Both loopback addresses, which only this machine reaches.
+    /// Both loopback addresses, which only this machine can reach.
     package static let loopback = ListenAddress(hosts: [.ipv4("127.0.0.1"), .ipv6("::1")], text: "localhost")
 
     package let description: String
     let hosts: [Host]
 
+    /// A numeric IP address.
     enum Host: Sendable, Equatable {
         case ipv4(String)
         case ipv6(String)
@@ -112,8 +116,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Reads `192.0.2.1`, `2001:db8::1`, the same in brackets, `localhost` for both loopback addresses, and
-    /// `*` for every address that the machine has. Nil for anything else: names are not looked up.
+    /// Parses `192.0.2.1`, `2001:db8::1`, the same in brackets, `localhost` for both loopback addresses, and
+    /// `*` for every address of the machine. Nil for anything else: names are not looked up.
     package init?(_ text: String) {
         switch text {
         case "localhost": self = .loopback
@@ -138,7 +142,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         description = text
     }
 
-    /// Nobody but this machine reaches it.
+    /// Whether only this machine can reach the address.
     package var isLoopback: Bool {
         hosts.allSatisfy { host in
             switch host {
@@ -148,20 +152,20 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The names at which browsers on this machine reach the server, as they stand in a URL.
+    /// The names at which browsers on this machine reach the server, as written in URLs.
     var loopbackNames: [String] {
         let hosts = hosts.map(\.text)
         return ["localhost"] + (isEverywhere || hosts.contains("127.0.0.1") ? ["127.0.0.1"] : [])
             + (isEverywhere || hosts.contains("::1") ? ["[::1]"] : [])
     }
 
-    /// Every address of the machine, those that it gets later included.
+    /// Whether the server listens on every address of the machine, including later ones.
     package var isEverywhere: Bool {
         hosts.contains { $0.text == "0.0.0.0" || $0.text == "::" }
     }
 
-    /// The addresses by which others reach it, as they stand in a URL: its own, or those that the machine has
-    /// now.
+    /// The addresses at which other machines reach the server, as written in URLs. If it listens everywhere,
+    /// these are the machine's current addresses.
     package var reachable: [String] {
         guard isEverywhere else { return hosts.map(Self.inURL) }
         let families = hosts.map { host in
@@ -182,10 +186,10 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// The addresses that this machine has.
+/// The network addresses of this machine.
 enum MachineAddresses {
-    /// Those of interfaces that are up, loopback and link-local ones left out: browsers cannot be led to the
-    /// latter.
+    /// The addresses of interfaces that are up, without loopback and link-local addresses. Browsers do not
+    /// support URLs with the latter.
     static func current(_ families: [Int32]) -> [ListenAddress.Host] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }

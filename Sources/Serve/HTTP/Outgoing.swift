@@ -1,31 +1,32 @@
 internal import Web
 
-/// What one client is sent for one request.
+/// The response to one request as it is sent to one client.
 struct Outgoing {
+    /// A part of the body as it is sent.
     enum Piece {
         case bytes([UInt8])
-        /// A part of the answer's body, wherever it is.
+        /// A range of the answer's body, which is in memory or in a file.
         case body(Range<Int>)
     }
 
     let answer: Answer
-    /// Everything up to the body; nil for the answer's own head, unchanged.
+    /// The bytes up to the body; nil for the answer's own head, unchanged.
     let head: [UInt8]?
-    /// Nil for the answer's own body, whole.
+    /// The parts of the body; nil for the answer's own whole body.
     let pieces: [Piece]?
 
-    /// The answer as it is, with lines of this client's own before the empty line of its head.
+    /// The unchanged answer, with header lines for this client at the end of its head.
     init(_ answer: Answer, ownFields: [UInt8], withBody: Bool) {
         self.answer = answer
         head = ownFields.isEmpty ? nil : answer.bytes[..<(answer.headCount - 2)] + ownFields + Self.end
         pieces = withBody ? nil : []
     }
 
-    /// What was selected of the answer.
+    /// The selected part of an answer.
     ///
     /// - Parameters:
-    ///   - takesZstd: whoever asks takes the answer's frame for its body.
-    ///   - boundary: stands between parts, and in none of them.
+    ///   - takesZstd: Whether the client accepts the answer's zstd frame as the body.
+    ///   - boundary: The separator of several parts, which must not occur in the body.
     init(
         _ answer: Answer, _ selection: Selection, ownFields: [UInt8], withBody: Bool, takesZstd: Bool = false,
         boundary: @autoclosure () -> String
@@ -45,7 +46,7 @@ struct Outgoing {
                 ownFields + lines.utf8,
                 pieces: withBody ? [.bytes(frame)] : [])
         case .notModified:
-            // §15.4.5: what speaks of the body is known to the client already.
+            // §15.4.5: the client already has the fields that describe the body.
             var known: [StaticString] =
                 answer.entityTag == nil ? Self.ofBody : Self.ofBody + ["last-modified"]
             let isCoded = takesZstd && answer.frame != nil
@@ -73,7 +74,7 @@ struct Outgoing {
         }
     }
 
-    /// Several parts: a message with a head for each (§14.6).
+    /// Several parts: a multipart message with a head for each part (§14.6).
     private init(_ answer: Answer, _ parts: [Range<Int>], _ ownFields: [UInt8], boundary: String) {
         let type = HeadLines(answer).first { HeadLines.isNamed($0, ["content-type"]) } ?? []
         var pieces: [Piece] = []
@@ -95,7 +96,7 @@ struct Outgoing {
             answer, 206, without: Self.ofLength + ["content-type"], ownFields + lines.utf8, pieces: pieces)
     }
 
-    /// The answer's head with another status, without some of its lines and with others.
+    /// The answer's head with another status, without some of its lines and with additional ones.
     private init(
         _ answer: Answer, _ status: Int, without names: [StaticString], _ lines: some Sequence<UInt8>,
         pieces: [Piece]
@@ -110,7 +111,8 @@ struct Outgoing {
         self.pieces = pieces
     }
 
-    /// §8.8.3.3: a strong one is for the bytes of one coding; of parts nobody must put together those of two.
+    /// §8.8.3.3: a strong tag identifies the bytes of one coding, so the other coding gets a weak tag.
+    /// Clients must not combine parts of both.
     private static func weakTag(of answer: Answer) -> String {
         guard let tag = answer.entityTag else { return "" }
         return "ETag: \(tag.hasPrefix("W/") ? "" : "W/")\(tag)\r\n"
@@ -126,7 +128,7 @@ struct Outgoing {
     private static let validators: [StaticString] = ["etag", "last-modified"]
 }
 
-/// What of an answer a request is to get, by its conditions and ranges (RFC 9110 §13 and §14.2). A pure
+/// The part of an answer that a request gets, by its conditions and ranges (RFC 9110 §13 and §14.2). A pure
 /// value.
 enum Selection: Equatable {
     case whole
@@ -136,22 +138,22 @@ enum Selection: Equatable {
     case failed
     /// 416
     case unsatisfiable
-    /// 206; one part, or several as a message of their own.
+    /// 206 with one part, or with several in a multipart message.
     case parts([Range<Int>])
 
-    /// What several parts cost, each, beside their bytes.
+    /// The estimated size of the head of each of several parts, in bytes.
     private static let partCost = 120
 
     /// - Parameters:
-    ///   - fields: those of the request.
-    ///   - now: when the answer is given, should it not say itself when it was made.
-    ///   - role: a cache goes by the date of an answer that tells no other (RFC 9111, section 4.3.2).
+    ///   - fields: The header fields of the request.
+    ///   - now: The time of the answer, used if the answer has no date.
+    ///   - role: A cache uses the date of an answer without `Last-Modified` (RFC 9111, section 4.3.2).
     init(
         of answer: Answer, method: String, fields: HTTPFields, now: HTTPDate,
         as role: Preconditions.Role = .origin
     ) {
-        // §13.2.1: a condition counts only where the answer would be a success without it. Whoever answers
-        // 206 has looked at the range already.
+        // §13.2.1: conditions apply only if the answer would be successful without them. A 206 was already
+        // made for the requested range.
         guard (200..<300).contains(answer.status), answer.status != 206 else {
             self = .whole
             return
@@ -168,7 +170,7 @@ enum Selection: Equatable {
         case .notModified: self = .notModified
         case .failed: self = .failed
         case .proceed:
-            // §14.2: only GET has ranges.
+            // §14.2: only GET supports ranges.
             guard method == "GET", answer.status == 200, let text = fields["Range"],
                 let ranges = ByteRanges(text),
                 conditions.allowsRange(of: validator, date: answer.date ?? now)
@@ -182,18 +184,18 @@ enum Selection: Equatable {
 
     private static func parts(of ranges: ByteRanges, in byteCount: Int) -> Selection {
         var parts = ranges.resolved(in: byteCount)
-        // Of nothing, everything is what there is.
+        // An empty body is sent whole.
         guard !parts.isEmpty else { return byteCount == 0 ? .whole : .unsatisfiable }
         if parts.count > 1 {
             let joined = joiningNear(parts)
             if joined.count < parts.count { parts = joined }
         }
-        // §15.3.7.2: not more trouble than the whole.
+        // §15.3.7.2: several parts must not be larger than the whole body.
         let cost = parts.lazy.map { $0.count + Self.partCost }.reduce(0, +)
         return parts.count > 1 && cost >= byteCount ? .whole : .parts(parts)
     }
 
-    /// Sorted, and those made one that are nearer to each other than a part costs.
+    /// Sorts the ranges, and joins those whose distance is at most `partCost`.
     private static func joiningNear(_ parts: [Range<Int>]) -> [Range<Int>] {
         var joined: [Range<Int>] = []
         for part in parts.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -208,7 +210,7 @@ enum Selection: Equatable {
 }
 
 extension Answer {
-    /// When it was made, if it says so.
+    /// The value of the answer's `Date` field.
     var date: HTTPDate? {
         guard hasDate, let line = HeadLines(self).first(where: { HeadLines.isNamed($0, ["date"]) }) else {
             return nil

@@ -1,15 +1,15 @@
 internal import Glibc
 package import Web
 
-/// A request as a responder sees it; good only while it responds.
+/// A request as a responder sees it. It is valid only during the call that gets it.
 struct Request {
     let head: RequestHead
     let bytes: UnsafeBufferPointer<UInt8>
-    /// Whole, and without its chunks; within `ServerLimits.bodyByteCount`.
+    /// The complete body without chunk framing. At most `ServerLimits.bodyByteCount` bytes.
     let body: UnsafeBufferPointer<UInt8>
-    /// What the client had itself connected to before; nil for what it asks the server itself.
+    /// The tunnel that the request was sent in; nil if the request is for this server itself.
     let tunnel: Tunnel?
-    /// By which it came; -1 where there is none.
+    /// The descriptor of the client's socket; -1 if there is none.
     let socket: Int32
 
     init(
@@ -37,8 +37,8 @@ struct Request {
         return !HeadBytes.matches(bytes, site, "same-origin") && !HeadBytes.matches(bytes, site, "none")
     }
 
-    /// Whether the URL is of a page at the host that the request names, and not of one of Larder's own
-    /// addresses, which may show another origin.
+    /// Whether the URL is of a page at the host that the request names, and not below `/-/`, where Larder's
+    /// own addresses may show another origin.
     private func isOwn(_ referrer: Range<Int>) -> Bool {
         let url = bytes[referrer]
         for scheme: StaticString in ["http://", "https://"] {
@@ -50,10 +50,10 @@ struct Request {
         return false
     }
 
-    /// As it was sent: methods are told apart by case.
+    /// The method as it was sent: methods are case-sensitive.
     var method: String { String(decoding: bytes[head.methodName], as: UTF8.self) }
 
-    /// An absolute target may end with its authority, which asks for "/" (RFC 9112 §3.2.1).
+    /// The request target. An absolute target that ends with its authority means "/" (RFC 9112 §3.2.1).
     var target: UnsafeBufferPointer<UInt8> {
         let root: StaticString = "/"
         return head.target.isEmpty
@@ -63,7 +63,7 @@ struct Request {
 
     var targetText: String { String(decoding: target, as: UTF8.self) }
 
-    /// All of them; read anew each time.
+    /// All header fields. They are parsed at each call.
     var fields: HTTPFields {
         HTTPFields(block: UnsafeBufferPointer(rebasing: bytes[head.fields]).span)
     }
@@ -73,7 +73,7 @@ struct Request {
     }
 }
 
-/// The head of a request as ranges of the bytes it came in. A pure value: bytes in, what they say out.
+/// The head of a request, as ranges of its bytes. A pure value.
 package struct RequestHead: Equatable {
     package enum Method: Equatable {
         case get
@@ -87,66 +87,68 @@ package struct RequestHead: Equatable {
         case http, https
     }
 
+    /// The result of parsing.
     package enum Parsing: Equatable {
         /// More bytes are needed.
         case incomplete
         case head(RequestHead)
-        /// The status that refuses it; the connection cannot go on.
+        /// The head is refused with this status; the connection must be closed.
         case refused(Int)
     }
 
     package var method: Method
     package var methodName: Range<Int>
-    /// The path and query; empty when an absolute target ends with its authority; `*` of the method OPTIONS.
+    /// The path and query. Empty if an absolute target ends with its authority; `*` for OPTIONS of the
+    /// server.
     package var target: Range<Int>
     /// The value of `Host`, or the authority of an absolute target. Empty for HTTP/1.0 without either.
     package var host: Range<Int>
     var accept: Range<Int>?
     var origin: Range<Int>?
-    /// `Sec-Fetch-Site`: a browser's word on who asks.
+    /// The value of `Sec-Fetch-Site`, by which browsers describe the requester.
     var fetchSite: Range<Int>?
-    /// `Referer`
+    /// The value of `Referer`.
     var referrer: Range<Int>?
-    /// The field lines, each with its end.
+    /// The header lines, each with its line end.
     package var fields: Range<Int>
-    /// Whether there is a condition or a range among the fields.
+    /// Whether there is a precondition or a `Range` field.
     var isConditional = false
-    /// HTTP/1.0, whose clients take the end of the connection for the end of the answer unless they are told
-    /// otherwise.
+    /// Whether the version is HTTP/1.0. Its clients treat the end of the connection as the end of the
+    /// response, unless the response says otherwise.
     var isOld: Bool
     var isKeptAlive: Bool
     var expectsContinue = false
-    /// It names a host to be connected to (RFC 9110 §9.3.6), and nothing else.
+    /// Whether the method is CONNECT, which names only a host (RFC 9110 §9.3.6).
     package var isConnect = false
-    /// There is an `Upgrade` among the fields.
+    /// Whether there is an `Upgrade` field.
     var asksUpgrade = false
-    /// `Accept-Encoding` has zstd, without a weight.
+    /// Whether `Accept-Encoding` contains zstd without a weight.
     var takesZstd = false
-    /// There is something among the fields about where the message has been, or how far it is to go.
+    /// Whether a field describes the route of the message (`Via`) or limits it (`Max-Forwards`).
     var saysWay = false
-    /// A proxy passed the request on, as a field says: its client need not be the one that sent the request.
+    /// Whether a proxy forwarded the request. Then the client may not be its sender.
     var isForwarded = false
-    /// There is something among the fields by which one may get another answer than the next: what a cache is
-    /// told to do, a login, a page that asks.
+    /// Whether a field may make the response differ from the one for other requests: cache directives,
+    /// credentials, or the requesting page.
     var isParticular = false
-    /// Its target is a whole URL, and the scheme of that.
+    /// The scheme of the target, if the target is an absolute URL.
     package var scheme: Scheme?
     package var body: Body
-    /// Where the body begins.
+    /// The offset of the body.
     package var end: Int
 
-    /// Whether its answer goes out as it is, and nothing is added to it.
+    /// Whether an answer can be sent without additional lines, as far as the request decides.
     var isPlain: Bool { isKeptAlive && !isConditional && !isOld && method != .head }
 
-    /// The length of the body where it is known from the start.
+    /// The declared length of the body; 0 for a chunked body or none.
     var bodyCount: Int {
         if case .length(let count) = body { count } else { 0 }
     }
 
-    /// Reads the head at the start of `bytes` by RFC 9112, strictly: what two readers could take differently
-    /// is refused.
+    /// Parses the head at the start of `bytes` strictly by RFC 9112. Refuses everything that two parsers
+    /// could interpret differently.
     ///
-    /// - Parameter isForProxy: takes CONNECT and whole https URLs too, which only proxies are asked for.
+    /// - Parameter isForProxy: Whether CONNECT and absolute https URLs are also accepted.
     package static func parse(
         _ bytes: UnsafeBufferPointer<UInt8>, limits: ServerLimits = .standard, isForProxy: Bool = false
     ) -> Parsing {
@@ -154,8 +156,8 @@ package struct RequestHead: Equatable {
         return reader.read()
     }
 
-    /// Whether a head that was incomplete may be complete now that bytes came in behind the first `count`:
-    /// the empty line that ends it is there. Without it, reading again would find nothing new.
+    /// Whether a head that was incomplete may be complete now that bytes were received after the first
+    /// `count`. It may be if there is an empty line. Otherwise, parsing again would be useless.
     static func mayEnd(_ bytes: UnsafeBufferPointer<UInt8>, behind count: Int) -> Bool {
         var last: UInt8 = 0
         for index in max(0, count - 2)..<bytes.count where bytes[index] != 0x0d {
@@ -166,7 +168,7 @@ package struct RequestHead: Equatable {
     }
 }
 
-/// Walks over a head line by line.
+/// Parses a head line by line.
 struct HeadReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let limits: ServerLimits
@@ -192,7 +194,7 @@ struct HeadReader {
         case .whole(let range): line = range
         case .bareLineFeed: return .refused(400)
         case .incomplete:
-            // No method that anybody knows is longer than 64 bytes with what else stands in the line.
+            // No known method, with the rest of the line, is longer than 64 bytes.
             return bytes.count - start > limits.targetByteCount + 64 ? .refused(414) : unfinished()
         }
         var head: RequestHead
@@ -222,16 +224,15 @@ struct HeadReader {
         return finished(head)
     }
 
-    /// What can be told only when every field is known.
+    /// Checks the whole head after its last field.
     private func finished(_ head: RequestHead) -> RequestHead.Parsing {
         guard position <= limits.headByteCount else { return .refused(431) }
-        // HTTP/1.0 knows no `Host`; what it lacks, no browser leaves out.
+        // Only HTTP/1.0 has no `Host`; browsers always send it.
         guard hostCount == 1 || hostCount == 0 && (head.isOld || head.isConnect) else { return .refused(400) }
-        // RFC 9110 §9.3.6: what follows is the tunnel's.
+        // RFC 9110 §9.3.6: the bytes after the head belong to the tunnel.
         if head.isConnect, head.body != .none || codingCount > 0 { return .refused(400) }
         if codingCount > 0 {
-            // RFC 9112 §6.1 and §6.3: who sends both lengths, or chunks to HTTP/1.0, tries to have two
-            // readers disagree.
+            // RFC 9112 §6.1 and §6.3: both lengths together, or chunks with HTTP/1.0, are request smuggling.
             guard codingCount == 1, lengthCount == 0, !head.isOld else { return .refused(400) }
         }
         return .head(head)
@@ -241,11 +242,12 @@ struct HeadReader {
         bytes.count > limits.headByteCount ? .refused(431) : .incomplete
     }
 
+    /// The result of reading a line.
     private enum Line {
-        /// Without its end.
+        /// The range of the line without its end.
         case whole(Range<Int>)
-        /// The line ends with a line feed alone. RFC 9112, section 2.2, lets a server take that for an end. A
-        /// proxy in front of this one may not, and would see another request: it is refused.
+        /// The line ends with a line feed only. RFC 9112, section 2.2, lets a server accept that as a line
+        /// end. A proxy in front of this one may not, and would see another request, so it is refused.
         case bareLineFeed
         case incomplete
     }
@@ -261,7 +263,7 @@ struct HeadReader {
         return .whole(start..<end - 1)
     }
 
-    /// The status that refuses the field; nil when it is fine.
+    /// Processes a field. Returns the status that refuses it, or nil if it is valid.
     private mutating func field(_ line: Range<Int>, into head: inout RequestHead) -> Int? {
         guard let separator = line.first(where: { bytes[$0] == colon }), separator > line.lowerBound,
             (line.lowerBound..<separator).allSatisfy({ HeadBytes.isToken(bytes[$0]) })
@@ -285,7 +287,7 @@ struct HeadReader {
         case 6 where matches(name, "origin"): (head.origin, head.isParticular) = (value, true)
         case 6 where matches(name, "expect"):
             guard matches(value, "100-continue") else { return 417 }
-            // RFC 9110 §10.1.1: a client of HTTP/1.0 would take the interim answer for the answer.
+            // RFC 9110 §10.1.1: an HTTP/1.0 client would mistake the interim response for the final one.
             head.expectsContinue = !head.isOld
         case 7 where matches(name, "upgrade"): head.asksUpgrade = true
         case 7 where matches(name, "referer"): (head.referrer, head.isParticular) = (value, true)
@@ -314,7 +316,8 @@ struct HeadReader {
         return nil
     }
 
-    /// One number, once: a list of equal ones is allowed, and never needed.
+    /// Parses `Content-Length`. Only one number is accepted; RFC 9110 also allows a list of equal numbers,
+    /// which no client needs.
     private mutating func length(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
         lengthCount += 1
         guard lengthCount == 1, (1...18).contains(value.count) else { return 400 }
@@ -328,7 +331,7 @@ struct HeadReader {
         return nil
     }
 
-    /// RFC 9112 §6.1: chunks are what everybody must know, other codings nobody sends.
+    /// Parses `Transfer-Encoding`. RFC 9112 §6.1 requires only chunked; clients send no other coding.
     private mutating func coding(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
         codingCount += 1
         guard matches(value, "chunked") else {
@@ -345,7 +348,7 @@ struct HeadReader {
         HeadBytes.matches(bytes, range, text)
     }
 
-    /// Whether a list with commas has the member.
+    /// Whether a comma-separated list contains the member.
     private func lists(_ range: Range<Int>, _ text: StaticString) -> Bool {
         var rest = range
         while !rest.isEmpty {
@@ -377,7 +380,7 @@ struct RequestLine {
         self.isForProxy = isForProxy
     }
 
-    /// A head without its fields, or what refuses the line.
+    /// Returns a head without its fields, or the status that refuses the line.
     func read(_ line: Range<Int>) -> RequestHead.Parsing {
         guard let first = line.first(where: { bytes[$0] == space }),
             let last = line.last(where: { bytes[$0] == space }), first > line.lowerBound, first < last,
@@ -398,14 +401,14 @@ struct RequestLine {
         var scheme: RequestHead.Scheme?
         let isConnect = isExactly(method, "CONNECT")
         if isConnect {
-            // Nor in a tunnel.
+            // A request in a tunnel cannot open another tunnel.
             guard isForProxy else { return .refused(501) }
             guard isConnectable(target) else { return .refused(400) }
             host = target
             target = target.upperBound..<target.upperBound
         } else if bytes[target.lowerBound] != slash {
             if HeadBytes.matches(bytes, method, "connect") { return .refused(501) }
-            // RFC 9112 §3.2.4: the server as a whole, which only OPTIONS can ask about.
+            // RFC 9112 §3.2.4: `*` is the server as a whole, and only OPTIONS may use it.
             let isServer = target.count == 1 && bytes[target.lowerBound] == 0x2a
             if !(isServer && HeadBytes.matches(bytes, method, "options")) {
                 guard let (named, authority) = authority(of: target) else { return .refused(400) }
@@ -421,22 +424,22 @@ struct RequestLine {
 
     private enum Version {
         case known(minor: UInt8)
-        /// Another major one.
+        /// A major version other than 1.
         case unknown
         case malformed
     }
 
-    /// RFC 9110 §2.5: a later minor version is understood by who knows an earlier one.
+    /// Parses the version. RFC 9110 §2.5: a later minor version can be processed as an earlier one.
     private func version(_ range: Range<Int>) -> Version {
         let (major, minor) = (range.lowerBound + 5, range.lowerBound + 7)
-        // The name is the one thing in the line that has a case (RFC 9112 §2.3), which nobody insists on.
+        // RFC 9112 §2.3: the name is case-sensitive, but other servers accept any case.
         guard range.count == 8, HeadBytes.matches(bytes, range.prefix(5), "http/"), bytes[major + 1] == 0x2e,
             HeadBytes.isDigit(bytes[major]), HeadBytes.isDigit(bytes[minor])
         else { return .malformed }
         return bytes[major] == 0x31 ? .known(minor: bytes[minor] - 0x30) : .unknown
     }
 
-    /// The host of an absolute target, which RFC 9112 §3.2.2 puts above `Host`.
+    /// Returns the host of an absolute target. RFC 9112 §3.2.2: it overrides `Host`.
     private func authority(of target: Range<Int>) -> (scheme: RequestHead.Scheme, host: Range<Int>)? {
         guard let (scheme, start) = scheme(of: target),
             case let end = (start..<target.upperBound).first(where: { isAuthorityEnd(bytes[$0]) })
@@ -446,7 +449,7 @@ struct RequestLine {
         return (scheme, start..<end)
     }
 
-    /// An absolute target without a path may have a query, which only proxies are sent.
+    /// Whether the byte ends an authority. Only proxies get absolute targets with a query but no path.
     private func isAuthorityEnd(_ byte: UInt8) -> Bool { byte == slash || isForProxy && byte == 0x3f }
 
     private func scheme(of target: Range<Int>) -> (RequestHead.Scheme, start: Int)? {
@@ -460,7 +463,7 @@ struct RequestLine {
         return nil
     }
 
-    /// A host with its port.
+    /// Whether the target is a host with a port.
     private func isConnectable(_ target: Range<Int>) -> Bool {
         guard HeadBytes.isAuthority(bytes, target), let last = target.last(where: { bytes[$0] == 0x3a })
         else { return false }
@@ -468,7 +471,7 @@ struct RequestLine {
             && bytes[target.upperBound - 1] != 0x5d
     }
 
-    /// A method is its name, case and all (RFC 9110 §9.1).
+    /// The kind of a method. Method names are case-sensitive (RFC 9110 §9.1).
     private func kind(of range: Range<Int>) -> RequestHead.Method {
         switch range.count {
         case 3 where isExactly(range, "GET"): .get
@@ -486,9 +489,9 @@ struct RequestLine {
     private var slash: UInt8 { 0x2f }
 }
 
-/// Which bytes may stand where in a head.
+/// The syntax of the parts of a head.
 enum HeadBytes {
-    /// Compares without regard to ASCII case; `text` is in lower case.
+    /// Compares without regard to ASCII case. `text` must be in lower case.
     static func matches(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ text: StaticString)
         -> Bool
     {
@@ -499,7 +502,7 @@ enum HeadBytes {
         return true
     }
 
-    /// RFC 9110 §5.6.2.
+    /// Whether a byte may be in a token (RFC 9110 §5.6.2).
     static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e, 0x5e...0x60,
@@ -509,8 +512,8 @@ enum HeadBytes {
         }
     }
 
-    /// `name`, `name:port` or `[address]:port`, and nothing that a URL would take for a user, a path or a
-    /// query.
+    /// Whether the range is `name`, `name:port` or `[address]:port`, without anything that a URL parser would
+    /// take for a user, a path or a query.
     static func isAuthority(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
         var index = range.lowerBound
         if index < range.upperBound, bytes[index] == 0x5b {
@@ -538,7 +541,7 @@ enum HeadBytes {
 
     static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
-    /// RFC 3986 §3.2.2: a registered name.
+    /// Whether a byte may be in a registered name (RFC 3986 §3.2.2).
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x21, 0x24...0x2e, 0x3b, 0x3d, 0x5f, 0x7e: true

@@ -4,16 +4,17 @@ internal import System
 internal import TLS
 internal import Web
 
-/// Takes requests out of what clients send, has them answered, and queues the answers: for one event loop.
+/// Parses the requests of the clients of one event loop, gets them answered, and queues the answers. Only the
+/// loop's thread uses it.
 final class RequestHandler {
     let limits: ServerLimits
     var now: Int64
-    /// No client is kept any more.
+    /// Whether the server is stopping, so that each connection ends after its answer.
     var isStopping = false
     private let responder: any Responder
     private let mailbox: ReplyMailbox
     private let buffer: UnsafeMutableBufferPointer<UInt8>
-    /// For what TLS clients say.
+    /// The buffer for decrypted bytes of TLS clients.
     private let clearBuffer: UnsafeMutableBufferPointer<UInt8>
     let isProxy: Bool
     private let uploads = UploadRoom()
@@ -34,7 +35,7 @@ final class RequestHandler {
         clearBuffer.deallocate()
     }
 
-    /// Reads once and answers what is complete. False when the connection is of no more use.
+    /// Reads once, and answers the complete requests. Returns false if the connection is unusable.
     func receive(from client: ClientConnection) -> Bool {
         let count = recv(client.descriptor, buffer.baseAddress, buffer.count, 0)
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
@@ -52,7 +53,8 @@ final class RequestHandler {
         return readOn(client, session)
     }
 
-    /// Whoever speaks plain http here is told where to go: no record of TLS begins with a letter.
+    /// Answers a client that speaks plain http on a TLS port with a redirect to https, or with an error text.
+    /// No TLS record begins with a letter.
     private func tellOfTLS(_ client: ClientConnection, _ bytes: UnsafeBufferPointer<UInt8>) {
         let words = "This port speaks TLS: ask for https in the place of http.\n"
         var answer = Answer.text(
@@ -71,15 +73,16 @@ final class RequestHandler {
         shutdown(client.descriptor, Int32(SHUT_WR))
     }
 
-    /// Answers what is complete of what was kept. False when the connection is of no more use.
+    /// Answers the complete requests among the bytes received earlier. Returns false if the connection is
+    /// unusable.
     func resume(_ client: ClientConnection) -> Bool {
         guard takeKept(of: client) else { return false }
         guard let session = client.session else { return mayBeginTunnel(client) }
         return readOn(client, session)
     }
 
-    /// Answers what is complete with these bytes, and keeps the rest. False when the connection is of no more
-    /// use.
+    /// Answers the requests that are complete with these bytes, and keeps the rest. Returns false if the
+    /// connection is unusable.
     private func take(more bytes: UnsafeBufferPointer<UInt8>, of client: ClientConnection) -> Bool {
         guard client.received.isEmpty else {
             client.received.append(contentsOf: bytes)
@@ -98,7 +101,7 @@ final class RequestHandler {
         return true
     }
 
-    /// The reply that a client waits for has come. False when the connection is of no more use.
+    /// Sends the pending reply to its client. Returns false if the connection is unusable.
     func deliver(_ reply: Reply, to client: ClientConnection) -> Bool {
         guard let awaited = client.awaited else { return true }
         client.awaited = nil
@@ -110,13 +113,13 @@ final class RequestHandler {
         return resume(client)
     }
 
-    /// What comes before the reply that a client waits for. False when the connection is of no more use.
+    /// Sends an interim response before the pending reply. Returns false if the connection is unusable.
     func deliver(interim head: [UInt8], to client: ClientConnection) -> Bool {
         if client.awaited != nil { client.append(head) }
         return true
     }
 
-    /// The connection cannot go on, and is told why.
+    /// Queues an error answer, after which the connection ends.
     func refuse(_ client: ClientConnection, _ status: Int) {
         let answer = Answer.text(
             status, "\(StatusPhrase.of(status)).\n", fields: [("Cache-Control", "no-store")])
@@ -129,8 +132,8 @@ final class RequestHandler {
         client.discard(by: buffer, limits)
     }
 
-    /// Takes the requests in `bytes`, and says how many bytes they took; nil when the connection is of no
-    /// more use.
+    /// Processes the requests in `bytes`, and returns the number of bytes processed; nil if the connection is
+    /// unusable.
     private func take(_ bytes: UnsafeBufferPointer<UInt8>, from client: ClientConnection) -> Int? {
         var used = 0
         while used < bytes.count, !client.isBlocked, !client.isClosing, client.awaited == nil,
@@ -171,7 +174,7 @@ final class RequestHandler {
         return client.isClosing ? bytes.count : used
     }
 
-    /// A head that comes byte by byte is not read anew for each.
+    /// Whether the bytes may contain a complete head. Avoids parsing a head again for each byte that arrives.
     private func mayBeComplete(_ bytes: UnsafeBufferPointer<UInt8>, _ client: ClientConnection) -> Bool {
         let searched = client.searchedCount
         guard searched > 0, bytes.count <= limits.headByteCount else { return true }
@@ -192,14 +195,14 @@ final class RequestHandler {
         client.upload = ClientConnection.Upload(
             head: head, bytes: Array(bytes[..<head.end]), reader: reader, share: UploadRoom.Share(of: uploads)
         )
-        // RFC 9110 §10.1.1: whoever sends the body already need not be told to.
+        // RFC 9110 §10.1.1: a client that has already begun to send the body needs no 100.
         if head.expectsContinue, isLast { client.append("HTTP/1.1 100 Continue\r\n\r\n") }
     }
 
     private func takeUpload(
         _ bytes: UnsafeBufferPointer<UInt8>, from used: inout Int, _ client: ClientConnection
     ) {
-        // Taken out, so that its body grows in place.
+        // Moved out of the client, so that its array grows without being copied.
         guard var upload = client.upload.take() else { return }
         switch upload.reader.read(bytes, from: &used, into: &upload.body) {
         case .incomplete:
@@ -233,7 +236,7 @@ final class RequestHandler {
         }
     }
 
-    /// What is too long goes to its server while it comes, and its client to whoever leads it there.
+    /// Lets the responder handle a body that is too long to be buffered: it usually takes the client over.
     private func pass(_ upload: LongUpload, of request: Request, _ client: ClientConnection, isLast: Bool) {
         guard let reply = responder.pass(upload, of: request) else { return refuse(client, 413) }
         guard let takeover = reply.takeover else {
@@ -258,7 +261,7 @@ final class RequestHandler {
             client.takeover = takeover
             return
         }
-        // By far the most: nothing is to be added, and nothing waits before it.
+        // The common case: nothing to add, and nothing queued before it.
         if isLast, !isStopping, reply.ownFields.isEmpty, request.head.isPlain, reply.answer.isPlain {
             client.sendAtOnce(reply.answer, now: now)
         } else {
@@ -266,7 +269,8 @@ final class RequestHandler {
         }
     }
 
-    /// What is not for the responder alone to decide: the server as a whole, and preflights.
+    /// The reply to OPTIONS requests for the whole server, and to CORS preflights; nil for all other
+    /// requests.
     private func ownReply(to request: Request) -> Reply? {
         guard !isProxy, request.head.method == .other, request.method == "OPTIONS" else { return nil }
         if request.target.count == 1, request.target[0] == UInt8(ascii: "*") {
@@ -304,7 +308,7 @@ final class RequestHandler {
         (answer.hasDate ? [] : date()) + (isClosing ? Array("Connection: close\r\n".utf8) : [])
     }
 
-    /// RFC 9110 §6.6.1: who has a clock tells the time.
+    /// The `Date` line. RFC 9110 §6.6.1: a server with a clock must send it.
     private func date() -> [UInt8] {
         let second = SystemClock.secondsSinceEpoch()
         if dateLine.second != second {
@@ -313,7 +317,7 @@ final class RequestHandler {
         return dateLine.bytes
     }
 
-    /// Drawn anew each time: whoever made the body cannot have known it.
+    /// A boundary between parts. It is random, so that the author of the body cannot predict it.
     private static func boundary() -> String {
         String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
     }
@@ -322,7 +326,7 @@ final class RequestHandler {
 // MARK: - Tunnels
 
 extension RequestHandler {
-    /// Connects a client to a host, or to what stands for it.
+    /// Answers a CONNECT request.
     private func connect(_ request: Request, _ client: ClientConnection) {
         client.patience.restart(now: now)
         switch responder.connect(request) {
@@ -334,8 +338,8 @@ extension RequestHandler {
         }
     }
 
-    /// Where a client has begun to speak TLS in its tunnel, hands are shaken. False when the connection is of
-    /// no more use.
+    /// Starts the TLS handshake if the client has begun to speak TLS in its tunnel. Returns false if the
+    /// connection is unusable.
     private func mayBeginTunnel(_ client: ClientConnection) -> Bool {
         guard let tunnel = client.tunnel, tunnel.isUndecided, let first = client.received.first,
             first == TLSSession.firstByte
@@ -348,11 +352,11 @@ extension RequestHandler {
         return readOn(client, session)
     }
 
-    /// Takes what a TLS client said, as far as it has come and can be answered. False when the connection is
-    /// of no more use.
+    /// Decrypts the received bytes of a TLS client and answers the complete requests. Returns false if the
+    /// connection is unusable.
     private func readOn(_ client: ClientConnection, _ session: TLSSession) -> Bool {
         if !session.hasShakenHands {
-            // What tells the client that it is connected comes first.
+            // The answer to CONNECT must be sent before the handshake.
             guard client.queue.isEmpty || client.flush(now: now, limits) else { return false }
             switch session.shakeHands() {
             case .done: break
@@ -383,7 +387,8 @@ extension RequestHandler {
 // MARK: - Streams
 
 extension RequestHandler {
-    /// The head of what goes out while it comes. False when the connection is of no more use, as below.
+    /// Sends the head of a streamed response. This and the next two functions return false if the connection
+    /// is unusable.
     func start(_ stream: ReplyStream, _ head: [UInt8], closes: Bool, to client: ClientConnection) -> Bool {
         guard let awaited = client.awaited else {
             stream.leave()
@@ -406,7 +411,8 @@ extension RequestHandler {
         return true
     }
 
-    /// What was cut off ends with the connection, so that nobody takes it for whole.
+    /// Ends a streamed response. If it was cut off, the connection is closed, so that the client does not
+    /// mistake it for a complete one.
     func end(_ last: [UInt8], isWhole: Bool, to client: ClientConnection) -> Bool {
         guard client.stream != nil else { return true }
         client.stream = nil
@@ -421,11 +427,11 @@ extension RequestHandler {
     }
 }
 
-/// What bodies that have not come whole take in the memory of one event loop, all together.
+/// Counts the memory that incomplete request bodies use in one event loop.
 final class UploadRoom {
     private var byteCount = 0
 
-    /// One body's, until it is gone.
+    /// The memory of one body, which is given back when the share is released.
     final class Share {
         private let room: UploadRoom
         private var byteCount = 0
@@ -434,7 +440,7 @@ final class UploadRoom {
 
         deinit { room.byteCount -= byteCount }
 
-        /// False where all of them are too much.
+        /// Sets the size of this body. Returns false if the sum of all bodies is above the limit.
         func grow(to byteCount: Int, _ limit: Int) -> Bool {
             room.byteCount += byteCount - self.byteCount
             self.byteCount = byteCount

@@ -4,28 +4,28 @@ internal import Synchronization
 internal import TLS
 internal import Web
 
-/// Answers requests. Each server thread has one of its own, which nobody else touches.
+/// Answers requests. Each server thread has its own responder, and only that thread calls it.
 protocol Responder: AnyObject {
-    /// The reply, or nil when a slot was taken, to which it will be given from whatever thread: for what has
-    /// to be waited for, since the other clients of this thread wait as long as this call takes. The
-    /// request's bytes are gone by then.
+    /// Returns the reply, or nil if it took a slot from `later`, which gets the reply later from any thread.
+    /// A reply that has to wait for something must use a slot, because the other clients of this thread wait
+    /// until this call returns. The request's bytes are invalid after that.
     func respond(to request: Request, orLater later: Later) -> Reply?
 
-    /// What a browser is told that asks, by OPTIONS, whether a page of another origin may send a request. Nil
-    /// leaves it to `respond`, as every other method.
+    /// The answer to a CORS preflight: whether a page of another origin may send a request. Nil if `respond`
+    /// handles it like any other method.
     func preflight(_ request: Request) -> Reply?
 
-    /// Whether it answers for other hosts too, as clients ask a proxy.
+    /// Whether the responder is a proxy, and thus answers for other hosts too.
     var isProxy: Bool { get }
 
-    /// What asks servers on this thread; nil where nothing does.
+    /// The loader that runs on this thread; nil if it loads nothing by itself.
     var loads: (any OwnLoads)? { get }
 
-    /// What becomes of a connection that a client wants to a host, which only proxies are asked for.
+    /// Decides what happens to a CONNECT request, which only proxies receive.
     func connect(_ request: Request) -> Connecting
 
-    /// The reply to a request whose body is too long to be taken into memory: one that takes its client over,
-    /// or that refuses it. Nil where no such thing is led anywhere.
+    /// The reply to a request whose body is too long to be buffered: it takes the client over, or refuses the
+    /// request. Nil if this responder does not accept such bodies.
     func pass(_ upload: LongUpload, of request: Request) -> Reply?
 }
 
@@ -39,73 +39,73 @@ extension Responder {
     func pass(_ upload: LongUpload, of request: Request) -> Reply? { nil }
 }
 
-/// What becomes of a client's CONNECT (RFC 9110 §9.3.6).
+/// The decision about a client's CONNECT request (RFC 9110 §9.3.6).
 enum Connecting {
     case refused(Reply)
-    /// What follows are requests to the host, which are answered like all others.
+    /// The client's next requests are for the host of the tunnel. This server answers them like all others.
     case answered(Tunnel)
-    /// What follows is between the client and the host.
+    /// The takeover relays all further bytes between the client and the host.
     case passed(Takeover)
 }
 
-/// A body that is longer than what is taken into memory, as far as it has come.
+/// The received part of a request body that is too long to be buffered.
 struct LongUpload: Sendable {
-    /// Finds its end, behind the beginning.
+    /// Finds the end of the body in the bytes that follow `beginning`.
     let reader: BodyReader
-    /// With its chunks.
+    /// The received bytes, including chunk framing.
     var beginning: [UInt8] = []
 }
 
-/// Leads what a client says from here on to where it belongs, on a thread of its own.
+/// Handles a client whose socket left the event loop, on a thread of its own.
 typealias Takeover = @Sendable (HandedOver) -> Void
 
-/// A client that another thread answers from here on. Its socket, which does not wait, is that one's to
-/// close.
+/// A client whose connection was passed from the event loop to another thread. The new owner must close the
+/// socket, which is non-blocking.
 struct HandedOver: @unchecked Sendable {
-    // The event loop lets go of all of it when it hands it over.
+    // The event loop keeps no reference to any of this after the handover.
     let descriptor: Int32
     let session: TLSSession?
-    /// What it has said already.
+    /// The bytes that were received but not yet processed.
     let received: [UInt8]
 }
 
-/// What a client had itself connected to.
+/// The host that a proxy's client named in a CONNECT request.
 struct Tunnel {
-    /// As URLs have it, in lower case.
+    /// The host as it is written in URLs, in lower case.
     let host: String
     let port: Int
-    /// Speaks for the host, should the client begin with TLS.
+    /// Presents a certificate for the host if the client begins with TLS.
     let security: TLSServer
-    /// Nobody knows yet whether the client is going to speak TLS.
+    /// Whether the client has not sent anything in the tunnel yet, so that it may still begin with TLS.
     var isUndecided = true
-    /// The client speaks TLS, and the name by which it asked then.
+    /// Whether the client speaks TLS. `serverName` is then the name that it sent in its handshake.
     var isSecure = false
     var serverName: String?
-    /// A proxy passed on the client's request for the tunnel.
+    /// Whether another proxy forwarded the CONNECT request.
     var isForwarded = false
 }
 
-/// An answer as one client gets it.
+/// An answer for one client.
 struct Reply: Sendable {
     let answer: Answer
-    /// Field lines for this client alone, each with its CRLF. They stay out of the answer, which others
-    /// share.
+    /// Header lines for this client only, each with its CRLF. The answer does not contain them, because it is
+    /// shared with other clients.
     var ownFields: [UInt8] = []
-    /// In whose stead it is given, by which the client's conditions count.
+    /// The role in which the answer is given. It decides how the client's preconditions are evaluated.
     var role = Preconditions.Role.origin
-    /// Where the answer came from, for those who count.
+    /// The source of the answer, for the statistics.
     var source = PassLog.Source.larder
-    /// What came is held from now on.
+    /// Whether the response was stored.
     var isKept = false
-    /// Why what came could not be kept.
+    /// The reason why the response could not be stored.
     var failure: String?
-    /// What went out already, in the answer's place.
+    /// The status and length of the response that was streamed to the client in place of `answer`.
     var streamed: (status: Int, byteCount: Int)?
-    /// Nothing is sent: somebody else takes the client over.
+    /// Takes over the connection. If it is set, the answer is not sent.
     var takeover: Takeover?
 }
 
-/// How a responder says that its reply comes later: it takes a slot.
+/// Lets a responder give its reply later: it takes a slot.
 struct Later {
     fileprivate let mailbox: ReplyMailbox
     fileprivate let token: UInt64
@@ -118,10 +118,10 @@ struct Later {
         self.departure = departure
     }
 
-    /// For one reply, and to be asked for once a request.
+    /// Returns the slot for the reply. Call it at most once per request.
     func slot() -> ReplySlot { ReplySlot(mailbox, token: token, departure, observer) }
 
-    /// The same, which tells of the reply when it is given.
+    /// Returns a copy that calls `observer` with the reply when it is given.
     func observed(_ observer: @escaping @Sendable (Reply) -> Void) -> Later {
         var later = self
         later.observer = observer
@@ -129,7 +129,7 @@ struct Later {
     }
 }
 
-/// Tells other threads that a client has gone.
+/// A flag by which other threads learn that a client has disconnected.
 final class Departure: Sendable {
     private let flag = Atomic(false)
 
@@ -138,8 +138,8 @@ final class Departure: Sendable {
     func happen() { flag.store(true, ordering: .releasing) }
 }
 
-/// Where the reply to one request goes, from any thread. One that is let go without a reply gives the client
-/// a 500, so that nobody waits for ever.
+/// Receives the reply to one request, from any thread. If it is released without a reply, the client gets a
+/// 500, so that it does not wait forever.
 final class ReplySlot: Sendable {
     private let mailbox: ReplyMailbox
     private let token: UInt64
@@ -157,20 +157,20 @@ final class ReplySlot: Sendable {
         self.observer = observer
     }
 
-    /// Nobody waits for the reply any more.
+    /// Whether the client has disconnected.
     var hasLeft: Bool { departure.hasHappened }
 
-    /// Sends the head of an interim answer ahead of the reply. What comes behind that is let go.
+    /// Sends the head of an interim response. It is discarded if the reply was already given.
     func tell(_ interim: [UInt8]) {
         mailbox.put(.interim(interim), for: token) { isGiven.load(ordering: .acquiring) }
     }
 
-    /// A stream takes the reply's place; false when that has been given.
+    /// Lets a stream take the place of the reply. Returns false if the reply was already given.
     func begin() -> Bool { !isGiven.exchange(true, ordering: .acquiringAndReleasing) }
 
     func put(_ delivery: ReplyMailbox.Delivery) { mailbox.put(delivery, for: token) }
 
-    /// What was to be given, where a stream took its place: it counts for those who count.
+    /// Reports the reply in whose place a response was streamed to the observer.
     func note(_ reply: Reply) { observer?(reply) }
 
     deinit {
@@ -178,7 +178,7 @@ final class ReplySlot: Sendable {
         give(Reply(answer: .text(500, "There is no answer.\n")))
     }
 
-    /// The first counts. A client that has gone meanwhile misses nothing.
+    /// Gives the reply. Only the first call has an effect; it is harmless if the client has disconnected.
     func give(_ reply: Reply) {
         guard !isGiven.exchange(true, ordering: .acquiringAndReleasing) else { return }
         observer?(reply)
@@ -186,13 +186,17 @@ final class ReplySlot: Sendable {
     }
 }
 
-/// The replies that came from other threads for the clients of one event loop.
+/// The replies that other threads give to the clients of one event loop.
+///
+/// While the loop is attending, it checks the mailbox before it waits, so that no wake-up is needed.
+/// Otherwise, the first delivery makes `descriptor` readable.
 final class ReplyMailbox: Sendable {
+    /// One delivery for a client.
     enum Delivery: Sendable {
         case reply(Reply)
-        /// A head without an answer's end: the reply follows.
+        /// The head of an interim response; the reply follows.
         case interim([UInt8])
-        /// A head, whose body follows in parts.
+        /// The head of a response whose body follows in parts.
         case start(ReplyStream, [UInt8], closes: Bool)
         case part([UInt8], byteCount: Int)
         case end([UInt8], isWhole: Bool)
@@ -200,13 +204,13 @@ final class ReplyMailbox: Sendable {
 
     private struct State {
         var deliveries: [(token: UInt64, delivery: Delivery)] = []
-        /// The loop looks here before it waits for anything.
+        /// Whether the loop will check the mailbox before it waits for events.
         var isAttended = false
-        /// The descriptor is readable.
+        /// Whether `descriptor` was made readable.
         var isTold = false
     }
 
-    /// Readable while there is something that the loop is to be woken for.
+    /// An eventfd that is readable while there are deliveries for which the loop must wake up.
     let descriptor: Int32
     private let state = Mutex(State())
 
@@ -219,7 +223,8 @@ final class ReplyMailbox: Sendable {
         close(descriptor)
     }
 
-    /// - Parameter isTooLate: asked while nobody else puts anything.
+    /// - Parameter isTooLate: Called while the mailbox is locked. If it returns true, the delivery is
+    ///   discarded.
     func put(_ delivery: Delivery, for token: UInt64, unless isTooLate: () -> Bool = { false }) {
         state.withLock { state in
             guard !isTooLate() else { return }
@@ -242,10 +247,10 @@ final class ReplyMailbox: Sendable {
         }
     }
 
-    /// The loop is at work: nobody needs to wake it until it `mayRest`.
+    /// Marks the loop as running, so that deliveries do not wake it until `mayRest` returns true.
     func attend() { state.withLock { $0.isAttended = true } }
 
-    /// Whether there is nothing to be taken. Then whoever puts something wakes the loop.
+    /// Whether the mailbox is empty. If so, the next delivery wakes the loop.
     func mayRest() -> Bool {
         state.withLock { state in
             guard state.deliveries.isEmpty else { return false }

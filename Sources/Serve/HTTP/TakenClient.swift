@@ -3,7 +3,7 @@ internal import Glibc
 internal import System
 internal import TLS
 
-/// A client that a thread of its own answers: its socket, with or without TLS. It belongs to that thread, which
+/// A client that is served by a thread of its own, with or without TLS. It belongs to that thread, which
 /// closes the socket.
 final class TakenClient {
     let descriptor: Int32
@@ -46,7 +46,8 @@ final class TakenClient {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// Who still sends would lose the last answer by a reset.
+    /// Discards received bytes until the client ends the connection, within the limits for lingering. Closing
+    /// at once would reset a client that is still sending, which could lose the answer.
     func throwAway() {
         let limits = ServerLimits.standard
         let start = SystemClock.milliseconds()

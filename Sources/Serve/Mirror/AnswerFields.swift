@@ -1,12 +1,12 @@
 internal import Store
 internal import Web
 
-/// Which of a stored response's fields go out again, and how.
+/// Decides which header fields of a stored response are sent, and rewrites their URLs.
 struct AnswerFields {
     let layout: OriginLayout
-    /// Clients may keep what they get, by the server's own word.
+    /// Whether clients may cache responses as the origin allows.
     let isProxy: Bool
-    /// What one answer says beside what all do.
+    /// Fields that are added to one answer only.
     var added: [(String, String)] = []
 
     init(layout: OriginLayout, isProxy: Bool = false) {
@@ -14,7 +14,7 @@ struct AnswerFields {
         self.isProxy = isProxy || layout.isTransparent
     }
 
-    /// The fields of an answer that stands for a stored response. Only one with a body has a tag.
+    /// The fields of an answer for a stored response. Pass an entity tag only if the answer has a body.
     func fields(
         of stored: HTTPFields, base: WebURL, source: AnswerSource, sharing: Sharing, entityTag: String? = nil
     ) -> [(String, String)] {
@@ -23,11 +23,11 @@ struct AnswerFields {
         return fields + ownFields(source, base, sharing)
     }
 
-    /// What a proxy's client gets of what has just come, or is held in memory alone.
+    /// The answer of a proxy for a response that was just received, or that is stored only in memory.
     ///
-    /// - Parameter body: nil for the answer to a HEAD.
+    /// - Parameter body: Nil for the answer to a HEAD request.
     func asItCame(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: [UInt8]?) -> Answer {
-        // Nobody holds back from a proxy's client what its server gives.
+        // A proxy's client may have any response that the origin sent it.
         let sharing = Sharing(missing: url)
         var outgoing = fields(of: stored, base: url, source: .loaded, sharing: sharing)
         if status == 206 || status == 416, let range = stored["Content-Range"] {
@@ -39,12 +39,12 @@ struct AnswerFields {
         return Answer(status: status, fields: outgoing, body: body, sharing: sharing)
     }
 
-    /// How old an answer is by now, as a line.
+    /// The `Age` header line of an answer.
     static func age(_ freshness: Freshness, at now: HTTPDate) -> [UInt8] {
         Array("Age: \(freshness.age(at: now))\r\n".utf8)
     }
 
-    /// What a server said before its answer, as it goes on to a client.
+    /// The head of an origin's interim response, as it is sent to a client.
     func interim(_ status: Int, _ said: HTTPFields, base: WebURL) -> [UInt8] {
         let lines = led(said, base: base).map { "\($0): \($1)\r\n" }
         return HTTPGrammar.bytes(of: "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n\(lines.joined())\r\n")
@@ -53,7 +53,7 @@ struct AnswerFields {
     private func led(_ stored: HTTPFields, base: WebURL) -> [(String, String)] {
         var fields: [(String, String)] = []
         if layout.isTransparent {
-            // Of the body's length and part speaks who sends it.
+            // The length, the range and the cookies are added by the code that sends the body.
             fields.reserveCapacity(stored.list.count + 1)
             for field in stored.withoutConnectionFields.list
             where !Self.unsaid.contains(field.name) && !Self.isOurs(field.name) {
@@ -81,18 +81,20 @@ struct AnswerFields {
 
     private static let unsaid: FieldNames = ["content-length", "content-range", "set-cookie"]
 
-    /// What only we say of what we give: that a bundle is verified, say. Whoever is asked for it says no such thing.
+    /// Whether only Larder itself may send the field, such as the one that says that a bundle is verified.
+    /// Origins must not set it.
     private static func isOurs(_ name: String) -> Bool {
         let word = name.utf8.prefix(6)
         return word.count == 6 && HTTPGrammar.matches(String(Substring(word)), "larder")
             && (name.utf8.count == 6 || name.utf8.dropFirst(6).first == UInt8(ascii: "-"))
     }
 
-    /// What every copy says, beside what was stored.
+    /// The fields that every stored response gets in addition to its own.
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
         if layout.isTransparent { return [] }
-        // The browser asks each time, whatever the origin said: so a newer snapshot shows at once, and nothing
-        // outlives the site that is at the root now. The answer is a 304 from memory.
+        // The browser must validate at each use, whatever the origin said: a newer snapshot is then visible
+        // at once, and nothing stays in the browser's cache after the site at the root changes. The answer is
+        // a 304 from memory.
         return [("Cache-Control", sharing.isForOne ? "no-store" : "no-cache"), ("Larder", source.text)]
             + layout.fields(of: url)
             + (sharing.varies(in: layout) ? [("Vary", "Origin")] : [])
@@ -100,15 +102,15 @@ struct AnswerFields {
             + (layout.isExposed ? [] : [("Vary", "Sec-Fetch-Site")]) + added
     }
 
-    /// Whether a redirect leads to where it was asked for: from http to https, say, where one local name
-    /// stands for both.
+    /// Whether a response redirects to the same mirror address that was requested: for instance from http to
+    /// https, if one mirror name stands for both.
     func isLed(_ stored: HTTPFields, from base: WebURL, to asked: WebURL) -> Bool {
         guard let location = stored["Location"].flatMap({ WebURL($0, base: base) }) else { return false }
         return layout.address(of: location.withoutFragment) == layout.address(of: asked.withoutFragment)
     }
 
     private func led(_ value: String, base: WebURL) -> String {
-        // A reference without an origin leads where it should by itself, as the body's do.
+        // A relative reference resolves correctly without rewriting, as in the body.
         if layout.keepsPaths(of: base), WebURL(value) == nil, !Self.namesHost(value) { return value }
         guard let url = WebURL(value, base: base), let local = layout.address(of: url) else { return value }
         return local
@@ -116,12 +118,12 @@ struct AnswerFields {
 
     /// Whether a relative reference begins with two slashes, of either kind.
     private static func namesHost(_ value: String) -> Bool {
-        // Those who read URLs leave tabs and ends of lines out, wherever they stand.
+        // URL parsers remove tabs and line ends anywhere in a URL.
         let start = value.utf8.drop { $0 <= 0x20 }.lazy.filter { ![0x09, 0x0A, 0x0D].contains($0) }.prefix(2)
         return start.count == 2 && start.allSatisfy { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
     }
 
-    /// RFC 8288: what stands between angle brackets.
+    /// Rewrites the link targets in a `Link` field, which are between angle brackets (RFC 8288).
     private func ledLinks(_ value: String, base: WebURL) -> String {
         var bytes = Array(value.utf8)
         for link in LinkField.parse(value).reversed() {
@@ -149,9 +151,9 @@ struct AnswerFields {
         return origins.joined(separator: ", ")
     }
 
-    /// Of a Content-Security-Policy what keeps its document away from others: who may show it in a frame, and
-    /// that it gets no origin. What it lets the document load names the network's addresses; the larder's own
-    /// policy takes the place of that.
+    /// The directives of a Content-Security-Policy that isolate its document from others: which pages may
+    /// frame it, and whether it has an opaque origin. The directives for what the document may load contain
+    /// the origins of the web; Larder's own policy replaces them.
     private func policies(_ value: String, of url: WebURL) -> [String] {
         value.utf8.split(separator: UInt8(ascii: ",")).compactMap { policy in
             let directives = policy.split(separator: UInt8(ascii: ";")).compactMap { directive -> String? in
@@ -170,12 +172,12 @@ struct AnswerFields {
         }
     }
 
+    /// The way in which a field is sent.
     private enum Treatment {
         case keep
-        /// An address that must lead to the larder, and those of `Link` and `Refresh`; origins that it names
-        /// otherwise.
+        /// A URL that is rewritten (`address`), the URLs of `Link` and `Refresh`, and a list of origins.
         case address, links, refresh, origins
-        /// A policy, of which a part is kept, and one that speaks of the page's own origin.
+        /// A policy that is kept in part, and one that refers to the page's own origin.
         case policy, framing
         /// Directives for caches; and the lifetime of the response, which only Larder itself may use.
         case cache, lifetime
@@ -184,13 +186,14 @@ struct AnswerFields {
 
     private func treatment(of name: String, _ url: WebURL) -> Treatment {
         let name = HTTPGrammar.lowercased(name.utf8)
-        // Beside a site at the root a worker would be that site's.
+        // Beside a site at the root, the worker would be that site's worker.
         if name == "service-worker-allowed", !layout.keepsPaths(of: url) { return .drop }
         return Self.isOurs(name) ? .drop : Self.treatment(of: name)
     }
 
-    /// Dropped is what speaks of the connection, of a coding that is undone, of addresses on the network, or
-    /// has a browser ask or tell something there; and what is answered to each page by itself.
+    /// The treatment of a field by its name. Dropped are fields that describe the connection or a removed
+    /// content coding, that contain URLs on the web, that make a browser send requests or reports there, or
+    /// that are generated for each requester.
     private static func treatment(of name: String) -> Treatment {
         switch name {
         case "location", "content-location": .address
@@ -223,11 +226,11 @@ struct AnswerFields {
     }
 }
 
-/// Where an answer came from, as its `Larder` field says.
+/// The source of an answer, as its `Larder` field says.
 enum AnswerSource {
     case hit(LookupCandidate.Change)
     case stale(LookupCandidate.Change)
-    /// The server has just confirmed it.
+    /// The origin has just confirmed the stored response.
     case validated
     case loaded
     case miss
@@ -254,18 +257,18 @@ enum AnswerSource {
 }
 
 extension StoredBody {
-    /// Raised when the same body is shown in other bytes than before.
+    /// Must be increased when the same body is rendered differently than before.
     private static let showingVersion = 5
 
-    /// Another one when other bytes are shown, whichever store and snapshot they come from: by the body itself,
-    /// and by what its splice and its reading depend on.
+    /// An entity tag that changes if the rendered bytes change, independently of the store and the snapshot.
+    /// It is made from the body's digest and everything that the rewriting depends on.
     ///
-    /// - Parameter shim: nil where pages do without; else whether a browser shows it.
+    /// - Parameter shim: Nil if pages get no shim; otherwise, whether the response is rendered by a browser.
     func entityTag(type: String?, layout: OriginLayout, shim: Bool?, steadySince: Int? = nil) -> String {
         let digits = Array("0123456789abcdef".utf8)
         let digest = sha256.prefix(8).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         let place = layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
-        // FNV-1a tells the few types and manners that one body may have apart.
+        // FNV-1a is sufficient to distinguish the few types and renderings of one body.
         let steady = steadySince.map { "\n\($0)" } ?? ""
         let bar = layout.bar == .here ? "\nbar" : ""
         let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)\(steady)\(bar)".utf8
@@ -280,12 +283,12 @@ extension StoredBody {
 }
 
 extension StoredResponse {
-    /// It was confirmed not to be there.
+    /// Whether the response confirms that the resource does not exist.
     var isTombstone: Bool { status == 404 || status == 410 }
 }
 
 extension [(String, String)] {
-    /// The body goes out in UTF-8, whatever it was stored in.
+    /// Sets the charset to UTF-8, in which bodies are sent even if they are stored in another one.
     mutating func sayUTF8() {
         for index in indices where self[index].0.lowercased() == "content-type" {
             let essence = self[index].1.utf8.prefix { $0 != UInt8(ascii: ";") }

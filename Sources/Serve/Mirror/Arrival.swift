@@ -2,16 +2,16 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// What a proxy's client gets as soon as it has come: nothing of it depends on what is held, nor on a digest.
-/// It is kept behind its client's back, and who asks for it meanwhile finds it in `copy`.
+/// A response that a proxy's client gets as soon as it is received, because the reply depends neither on the
+/// store nor on a digest. It is stored after that. Until then, other requesters get `copy`.
 struct Arrival: Sendable {
     let reply: LoadedReply
     let response: LoadedResponse
     let conclusion: CacheConclusion
-    /// Nil where nothing of it is kept.
+    /// The copy for other requesters; nil if the response is not stored.
     let copy: ShelvedCopy?
 
-    /// Nil for what has to be concluded with the store at hand.
+    /// Makes an arrival. Nil if the reply depends on the store, or on a digest.
     init?(_ job: LoadJob, _ outcome: LoadOutcome, _ profile: CacheProfile, now: HTTPDate) {
         guard job.layout.isTransparent, job.required == nil, !job.isCompletion,
             case .response(let response) = outcome, case .bytes(let bytes) = response.body
@@ -21,7 +21,7 @@ struct Arrival: Sendable {
         switch conclusion.change {
         case .none: copy = nil
         case .store(let entry, .allowed):
-            // What is kept in its coding is given to those alone who take that: the store tells.
+            // Only some clients accept an encoded body, so that lookups of it must go through the store.
             guard !entry.isPart, !response.isCoded else { return nil }
             let isKept = job.mayKeep(response.fields) && job.accepts(response, bytes)
             let body = LoadedBody(content: .bytes([]), bytes: bytes)
@@ -39,7 +39,7 @@ struct Arrival: Sendable {
     }
 }
 
-/// What has come and is not committed yet. Any thread may use it.
+/// Received responses that are not committed to the store yet. Any thread may use it.
 final class Arrivals: Sendable {
     typealias Work = @Sendable (LoadedKeeper) -> (StoreError?) -> Void
 
@@ -52,7 +52,7 @@ final class Arrivals: Sendable {
     private let state = Mutex(State())
     private let last = Atomic<UInt64>(0)
 
-    /// - Parameter secrets: by which the variants of the copies are made.
+    /// - Parameter secrets: The hasher with which the variants of the copies are made.
     init(_ secrets: SecretHasher) { shelf = BodyShelf(byteLimit: 16 * 1024 * 1024, secrets) }
 
     func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
@@ -61,7 +61,8 @@ final class Arrivals: Sendable {
 
     func invalidate(_ hrefs: [String]) { shelf.invalidate(hrefs) }
 
-    /// Nil where there is too much already: then its client waits for the store.
+    /// Adds a copy, and returns it with its number. Nil if there is no room: the client then waits for the
+    /// store.
     func add(_ copy: ShelvedCopy) -> ShelvedCopy? {
         var copy = copy
         copy.number = last.add(1, ordering: .relaxed).newValue
@@ -70,8 +71,8 @@ final class Arrivals: Sendable {
 
     func remove(_ copy: ShelvedCopy) { shelf.remove(copy) }
 
-    /// What the store is to do about it, and whether that is the first since somebody took all; nil when
-    /// nothing is done any more.
+    /// Queues work for the store. Returns whether it is the first since the last `takeAll`; nil if the queue
+    /// is closed.
     func put(_ work: @escaping Work) -> Bool? {
         state.withLock { state in
             guard !state.isClosed else { return nil }
@@ -80,7 +81,7 @@ final class Arrivals: Sendable {
         }
     }
 
-    /// - Parameter isLast: nothing is put from here on.
+    /// - Parameter isLast: Whether to close the queue.
     func takeAll(isLast: Bool = false) -> [Work] {
         state.withLock { state in
             defer { state.works = [] }

@@ -2,7 +2,8 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// What is held in memory alone, the least recently used out first. Any thread may use it.
+/// Responses that are stored only in memory. The least recently used are removed first. Any thread may use
+/// it.
 final class BodyShelf: Sendable {
     private let byteLimit: Int
     private let secrets: SecretHasher
@@ -24,10 +25,10 @@ final class BodyShelf: Sendable {
         var lastUse: UInt64
     }
 
-    /// - Parameter secrets: by which the variants of the copies were made.
+    /// - Parameter secrets: The hasher with which the variants of the copies were made.
     init(byteLimit: Int, _ secrets: SecretHasher) { (self.byteLimit, self.secrets) = (byteLimit, secrets) }
 
-    /// The newest that was given to a request with these fields.
+    /// The newest response that is valid for a request with these fields.
     func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
         contents.withLock { contents in
             if contents.copies.isEmpty { return nil }
@@ -42,7 +43,8 @@ final class BodyShelf: Sendable {
         }
     }
 
-    /// Takes the place of what was there for such requests. What would fill half of the shelf is not kept.
+    /// Stores a response, and replaces the one for the same variant. A response larger than half of the shelf
+    /// is not stored.
     func keep(_ copy: ShelvedCopy) {
         contents.withLock { contents in
             Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
@@ -52,7 +54,8 @@ final class BodyShelf: Sendable {
         }
     }
 
-    /// The same, as long as there is room: nothing else has to go for it.
+    /// Stores a response only if there is room for it, without removing other URLs' responses. Returns
+    /// whether it was stored.
     func add(_ copy: ShelvedCopy) -> Bool {
         contents.withLock { contents in
             guard contents.byteCount + copy.byteCount <= byteLimit else { return false }
@@ -66,7 +69,7 @@ final class BodyShelf: Sendable {
         contents.withLock { Self.remove(&$0, href, request, variant: variant) }
     }
 
-    /// This very copy: another one that has taken its place stays.
+    /// Removes this response, unless another one has replaced it.
     func remove(_ copy: ShelvedCopy) {
         contents.withLock { contents in
             let places = contents.copies[Key(href: copy.href, request: copy.request)] ?? []
@@ -75,7 +78,7 @@ final class BodyShelf: Sendable {
         }
     }
 
-    /// All of them must be validated before they are used again.
+    /// Marks all responses of these URLs, so that they must be validated before they are used again.
     func invalidate(_ hrefs: [String]) {
         contents.withLock { contents in
             for key in contents.copies.keys where hrefs.contains(key.href) {
@@ -114,7 +117,8 @@ final class BodyShelf: Sendable {
     }
 }
 
-/// A response that is held in memory alone: one that is not to outlive the program, or parts of a body.
+/// A response that is stored only in memory, because it must not outlive the process or because its body is
+/// incomplete.
 struct ShelvedCopy: Sendable {
     let href: String
     let request: RequestKey
@@ -122,21 +126,22 @@ struct ShelvedCopy: Sendable {
     let variant: String
     var entry: CacheEntry
     var body: Body
-    /// Somebody's credentials were sent for it.
+    /// Whether credentials were sent for it.
     let isPrivate: Bool
-    /// From where it came.
+    /// The flags of the response, such as the network zone that it came from.
     let flags: ResponseFlags
     /// `flags` with `.isPrivate` added if the response is private.
     var allFlags: ResponseFlags { isPrivate ? flags.union(.isPrivate) : flags }
-    /// Which of those that are not committed yet it is.
+    /// The number that identifies the response while it waits to be committed to the store.
     var number: UInt64 = 0
 
+    /// The stored body, or the stored parts of it.
     enum Body: Sendable {
         case whole(LoadedBody)
         case parts(BodyParts)
     }
 
-    /// What it takes of the shelf.
+    /// The size in bytes that counts towards the limit of the shelf.
     var byteCount: Int {
         let held =
             switch body {
@@ -148,7 +153,7 @@ struct ShelvedCopy: Sendable {
 
     private static let overhead = 1024
 
-    /// Whether a request with these fields would have got it.
+    /// Whether the response is valid for a request with these fields.
     func suits(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
         VaryKey.isMet(variant, by: fields, secrets)
     }
@@ -158,10 +163,10 @@ struct ShelvedCopy: Sendable {
     }
 }
 
-/// The parts of a body that are held, with their bytes.
+/// The stored parts of a body, with their bytes.
 struct BodyParts: Sendable {
     let held: HeldParts
-    /// One for each of `held.ranges`, in their order.
+    /// One piece for each of `held.ranges`, in the same order.
     private let pieces: [Piece]
 
     private struct Piece: Sendable {
@@ -169,7 +174,7 @@ struct BodyParts: Sendable {
         let bytes: [UInt8]
     }
 
-    /// What a 206 brings; nil when it does not say which part it is.
+    /// Makes the parts from a 206 response; nil if it does not say which part it contains.
     init?(partial fields: HTTPFields, bytes: [UInt8]) {
         guard let held = HeldParts(partial: fields, byteCount: bytes.count) else { return nil }
         self.init(held: held, pieces: held.ranges.map { Piece(range: $0, bytes: bytes) })
@@ -182,13 +187,13 @@ struct BodyParts: Sendable {
 
     var byteCount: Int { pieces.reduce(0) { $0 + $1.bytes.count } }
 
-    /// The whole, once there is nothing missing.
+    /// The whole body; nil if parts are missing.
     var whole: [UInt8]? {
         guard held.isComplete else { return nil }
         return pieces.first?.bytes ?? []
     }
 
-    /// Both together; nil when they may be of different versions.
+    /// The parts of both; nil if they may be of different versions.
     func combined(with newer: BodyParts) -> BodyParts? {
         guard let held = held.combined(with: newer.held) else { return nil }
         let all = pieces + newer.pieces
@@ -203,7 +208,7 @@ struct BodyParts: Sendable {
         return BodyParts(held: held, pieces: joined)
     }
 
-    /// What a request for one part gets, if all of it is held.
+    /// The part for a request with one range; nil if it is not completely stored.
     func part(_ wanted: ByteRanges) -> (range: ContentRange, bytes: [UInt8])? {
         guard let total = held.total, held.holds(wanted) else { return nil }
         let ranges = wanted.resolved(in: total)

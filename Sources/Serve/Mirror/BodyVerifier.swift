@@ -7,11 +7,12 @@ public enum Verification: String, Sendable, CaseIterable {
     case once
     /// Each time. No response is kept in memory then.
     case always
-    /// Not again: they were hashed when they were stored. A body that a manifest requires is hashed as with `once`.
+    /// Never: they were hashed when they were stored. A body that a manifest requires is hashed as with
+    /// `once`.
     case never
 }
 
-/// Finds out whether stored bodies still have the bytes that were stored. Any thread may use it.
+/// Checks whether stored bodies still have the bytes that were stored. Any thread may use it.
 ///
 /// A body is hashed again as soon as the file with its bytes has another state. Bodies in the database are
 /// small, and are hashed each time.
@@ -20,7 +21,7 @@ final class BodyVerifier: Sendable {
     /// The state of the file when the body was hashed, by the SHA-256 of the body.
     private let known = Mutex<[[UInt8]: FileStamp]>([:])
 
-    /// Further bodies are hashed each time.
+    /// The maximum number of entries in `known`. Further bodies are hashed each time.
     private static let maxKnown = 100_000
 
     init(_ verification: Verification) { self.verification = verification }
@@ -28,28 +29,29 @@ final class BodyVerifier: Sendable {
     /// Whether a response may be kept in memory.
     var allowsKeeping: Bool { verification != .always }
 
+    /// The result of a check.
     enum Finding {
         case missing
         case damaged
-        /// The stamp is for a file that is sent later: it must still be the one that was hashed. Nil where
-        /// nothing was.
+        /// The bytes match. The stamp is for a file that is sent later: it must still be the file that was
+        /// hashed. Nil if there is no file, or if it was not hashed.
         case whole(BodyContent, FileStamp?)
     }
 
-    /// The bytes of a body, hashed if that is due.
+    /// Returns the bytes of a body, and hashes them if that is due.
     ///
-    /// - Parameter isRequired: a manifest has a digest of it.
+    /// - Parameter isRequired: Whether a manifest has a digest of the body.
     func content(
         of body: StoredBody, in reader: StoreReader, isRequired: Bool = false
     ) throws(StoreError) -> Finding {
-        // Before the bytes are read: who changes them later changes the stamp.
+        // Read before the bytes, so that a later change of the file changes the stamp.
         let isHashed = verification != .never || isRequired
         var stamp = isHashed ? try reader.stamp(of: body) : nil
         guard let content = try reader.content(of: body) else { return .missing }
         guard isHashed else { return .whole(content, nil) }
         var sent: FileStamp?
         if case .file(let path) = content {
-            // Of a body in PostgreSQL it is a copy.
+            // The file is a copy if the body is in PostgreSQL.
             if stamp == nil { stamp = FileStamp(path) }
             sent = stamp
         }

@@ -91,7 +91,7 @@ struct CacheExchange {
 
     // MARK: - Lookup
 
-    /// What is stored for the request, and the request as policies see it.
+    /// The stored response for the request, and the request as policies see it.
     private struct Held {
         var copy: FoundCopy?
         var shelved: ShelvedCopy?
@@ -207,8 +207,7 @@ struct CacheExchange {
     // MARK: - Decision
 
     private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
-        // A request to the origin would lack the user's credentials, and the response would be that for a
-        // stranger.
+        // A request to the origin would lack the user's credentials, so the response would not be the user's.
         if let copy = held.copy, copy.response.flags.contains(.isPrivate), !isNear(held.url),
             CacheRequest.Method(request.method).isAnsweredByStored, exchange.refusal(of: copy.sharing) == nil
         {
@@ -252,7 +251,7 @@ struct CacheExchange {
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
         let now = loading.now
         let held = try held(now)
-        // A page does not get what it may not request, even if another requester has loaded it.
+        // A page does not get a response that it may not request, even if another requester has loaded it.
         if layout.isTransparent, let flags = held.copy?.response.flags ?? held.shelved?.flags,
             flags.zone > nearestZone
         {

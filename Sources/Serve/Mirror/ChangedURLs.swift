@@ -1,31 +1,32 @@
 internal import Synchronization
 internal import Web
 
-/// What unsafe requests have changed, so that what was asked for before and comes after is known to be old
-/// (RFC 9111, section 4.4). Any thread may use it.
+/// Records when unsafe requests changed URLs. A response to a request that was sent before a change, but that
+/// arrives after it, is known to be outdated (RFC 9111, section 4.4). Any thread may use it.
 final class ChangedURLs: Sendable {
     private struct State {
         var count = 0
         var byURL: [String: Int] = [:]
-        /// What was asked for before this is taken for old, whatever it is.
+        /// Responses to requests that were sent before this count are treated as outdated, whatever their
+        /// URL.
         var floor = 0
     }
 
     private let state = Mutex(State())
     private static let mostURLs = 10_000
 
-    /// What had been changed when a server was asked.
+    /// The count of changes at the time when a request was sent to an origin.
     struct Stage: Sendable {
         fileprivate let changes: ChangedURLs
         fileprivate let href: String
         fileprivate let count: Int
-        /// Of the last change there.
+        /// The number of the last change of the URL before that; 0 if there was none.
         let number: Int
 
-        /// Something was changed there since.
+        /// Whether the URL was changed since.
         var isPast: Bool {
             changes.state.withLock { state in
-                // Of most sites nothing is ever changed by way of a server.
+                // Checked first, because most sites are never changed through the server.
                 state.count > count && max(state.byURL[href] ?? 0, state.floor) > count
             }
         }
@@ -37,7 +38,7 @@ final class ChangedURLs: Sendable {
         return Stage(changes: self, href: href, count: count, number: number)
     }
 
-    /// A request changed what is at its URL, and at those that its answer names.
+    /// Records that a request changed its own URL and those that its response names.
     func note(_ urls: [WebURL]) {
         guard !urls.isEmpty else { return }
         state.withLock { state in

@@ -1,35 +1,38 @@
 internal import Store
 internal import Web
 
-/// What answers a request.
+/// A stored response that answers a request.
 struct FoundCopy {
     let response: StoredResponse
     var fields: HTTPFields
-    /// Under which it is held.
+    /// The URL under which the response is stored.
     let url: WebURL
-    /// In what that differs from what was asked for.
+    /// How `url` differs from the requested URL.
     var change: LookupCandidate.Change = []
-    /// There are others for requests with other fields.
+    /// Whether other responses are stored for requests with other header fields.
     let isVariant: Bool
-    /// How long a cache may give it without asking.
+    /// How long a cache may serve the response without validation.
     var freshness: Freshness?
 
     var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0) }
 }
 
-/// Finds what answers a request: what is held under the very address, else under one that may stand in for
+/// Finds the stored response for a request: under the exact URL, or else under a URL that may stand in for
 /// it.
 struct CopyFinder {
     let reader: StoreReader
     let fields: AnswerFields
-    /// In seconds since 1970, where what is asked for with the time of day is answered at any.
+    /// The current time in seconds since 1970, if URLs may be matched that differ only in a time. Nil if not.
     var now: Int64?
     /// The requester. Nil for a finder that only completes a response found earlier.
     var context: RequestContext?
 
+    /// Finds a response.
+    ///
     /// - Parameters:
-    ///   - addresses: the original URLs that the request may mean, the likelier first.
-    ///   - rules: nil leaves out what is held under other addresses.
+    ///   - addresses: The original URLs that the request may mean, the most likely first.
+    ///   - rules: The rules by which other URLs may stand in for the requested one; nil allows only exact
+    ///     matches.
     func find(
         _ addresses: [String], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
     ) throws(StoreError) -> FoundCopy? {
@@ -37,7 +40,7 @@ struct CopyFinder {
             addresses.compactMap { WebURL($0) }, request: request, requestFields: requestFields, rules: rules)
     }
 
-    /// The same for addresses that have been read.
+    /// Finds a response for URLs that are already parsed.
     func find(
         _ urls: [WebURL], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
     ) throws(StoreError) -> FoundCopy? {
@@ -49,7 +52,7 @@ struct CopyFinder {
                 : try reader.response(for: url.href, request: request, fields: requestFields)
             guard let response, try mayShow(response, url) else { continue }
             let found = try copy(response, url)
-            // What it leads to is held under the other scheme, or not at all.
+            // The redirect's target is stored under the other scheme, or not at all.
             if leadsBack(found, to: url) { continue }
             // An import at https does not hide what an origin sent at http.
             guard reader.yieldsToOrigin(response) else { return found }
@@ -70,7 +73,7 @@ struct CopyFinder {
             guard try mayShow(found.response, held) else { continue }
             var copy = try copy(found.response, held)
             copy.change = found.change
-            // Two slashed forms that lead to each other would do so for ever.
+            // Two URLs that differ in a slash and redirect to each other would do so forever.
             let isCircle = copy.change.contains(.slash) && copy.response.isRedirect
             if !isCircle, !leadsBack(copy, to: url) { return copy }
         }
@@ -81,9 +84,9 @@ struct CopyFinder {
         get throws(StoreError) { try reader.liveSnapshots(ofSitesAt: fields.layout.root?.origins ?? []) }
     }
 
-    /// The response for a URL in the snapshots of the site at the root, with what servers loaded since. A
-    /// server that shows one site to other machines serves no other site's snapshots, and of a site that an
-    /// origin sent no archive's responses.
+    /// The response for a URL in the snapshots of the site at the root, including responses that were loaded
+    /// since. A server that shows one site to other machines does not serve other sites' snapshots. Of a site
+    /// that an origin sent, it does not serve responses from archives.
     private func rootSiteResponse(
         for href: String, _ request: RequestKey, _ requestFields: HTTPFields
     ) throws(StoreError) -> StoredResponse? {
@@ -95,9 +98,10 @@ struct CopyFinder {
         return nil
     }
 
-    /// Whether the requester may be shown the response at its URL. An archive can contain responses of any origin. If the
-    /// store also has responses that this origin sent, the archive's are not shown there as documents or workers, and
-    /// pages that an origin sent get no parts from archives. Snapshots of the archive's own site show all of it.
+    /// Whether the requester may be shown the response at its URL. An archive can contain responses of any
+    /// origin. If the store also has responses that this origin sent, the archive's are not shown there as
+    /// documents or workers, and pages that an origin sent get no parts from archives. Snapshots of the
+    /// archive's own site show all of it.
     private func mayShow(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
         guard reader.yieldsToOrigin(response) else { return true }
         guard try mayPublish(response, url) else { return false }
@@ -115,8 +119,8 @@ struct CopyFinder {
         }
     }
 
-    /// Whether a server may show the response as one of the site at the root. An archive that the user did not
-    /// import into that site does not speak for its origin, even where the origin sent nothing.
+    /// Whether a server may show the response as one of the site at the root. An archive that the user did
+    /// not import into that site does not speak for its origin, even where the origin sent nothing.
     private func mayPublish(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
         guard fields.layout.isPublished(url), reader.yieldsToOrigin(response) else { return true }
         return try !rootSnapshots.contains { !$0.isOfArchives }
@@ -124,7 +128,7 @@ struct CopyFinder {
 
     private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundCopy {
         var fields = HTTPFields(block: response.fields.utf8.span)
-        // Of most bodies the coding was undone before they were kept.
+        // Most bodies were decoded before they were stored.
         if !response.flags.contains(.isCoded) { fields.remove("Content-Encoding") }
         return FoundCopy(
             response: response, fields: fields, url: url, isVariant: try reader.hasVariants(response))
@@ -135,14 +139,14 @@ struct CopyFinder {
     }
 }
 
-/// What the users want otherwise than servers say, site by site.
+/// The rules of users that override what origins say, by site.
 struct SiteRules {
     private var byHost: [String: [CacheRules.Rule]] = [:]
     private var all: [CacheRules.Rule] = []
-    /// The server's own, which count first.
+    /// The rules from the server's options, which take precedence.
     private var own: [CacheRules.Rule] = []
     private var zones: [String: NetworkZone] = [:]
-    /// Of the sites that start on a host, their names and where they start.
+    /// The names and start URLs of the sites that start on a host.
     private var starts: [String: [(name: String, start: String)]] = [:]
 
     init() {}
@@ -152,8 +156,8 @@ struct SiteRules {
         (starts[host] ?? []).compactMap { WebURL($0.start)?.origin }
     }
 
-    /// Reads the rules that each site's settings hold. What is no rule was refused when it was given, and is
-    /// passed over.
+    /// Reads the rules from the settings of each site. Invalid rules, which were rejected when they were
+    /// entered, are ignored.
     ///
     /// - Parameter importedSites: The names of sites that consist of imported responses only.
     init(
@@ -183,8 +187,9 @@ struct SiteRules {
     /// if no site does. An archive names no host for the user.
     func namedZone(ofHost host: String) -> NetworkZone? { zones[host] }
 
-    /// The site whose next snapshot fetches what was missed there: one that starts on its host, of several the
-    /// one whose start it has most in common with; what pages need, that of the page that asked.
+    /// The name of the site whose next snapshot fetches a missed URL. This is the site on the URL's host
+    /// whose start URL has the longest prefix in common with it. For an asset on another host, it is a site
+    /// that starts on the host of the requesting page.
     func site(bringing href: String, askedBy page: String?, isPage: Bool) -> String? {
         if let found = WebURL(href).flatMap({ starts[$0.host] }) {
             func common(_ start: String) -> Int { zip(start.utf8, href.utf8).prefix { $0 == $1 }.count }
@@ -194,8 +199,8 @@ struct SiteRules {
         return page.flatMap { WebURL($0) }.flatMap { starts[$0.host]?.first?.name }
     }
 
-    /// Those of the sites that start on the URL's host; where no site does, everybody's: their pages ask for
-    /// it.
+    /// The rules of the sites that start on the URL's host, or the rules of all sites if none starts there,
+    /// because the pages of any site may use that host.
     func rules(for url: WebURL) -> CacheRules {
         if all.isEmpty { return own.isEmpty ? CacheRules() : CacheRules(own) }
         let others = byHost[url.host] ?? all

@@ -31,7 +31,8 @@ final class CopyRenderer {
         self.shim = shim
         self.verifier = verifier
         isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
-        // Scripts that a service worker imports are requested without `Service-Worker`, and run before the script itself.
+        // Scripts that a service worker imports are requested without `Service-Worker`, and run before the
+        // script itself.
         isWorker = asked["Service-Worker"] == "script" || asked["Sec-Fetch-Dest"] == "serviceworker"
         isAnyWorker = FetchUse(asked).isWorker
         isStyle = asked["Sec-Fetch-Dest"] == "style"
@@ -130,8 +131,8 @@ final class CopyRenderer {
             freshness: copy.freshness, variant: copy.response.variant)
     }
 
-    /// Apps get bundles unchanged. Documents that a person sees, and their style sheets, are rewritten all
-    /// the same.
+    /// Whether a bundle is sent unchanged, as apps need it. Documents that a person opens, and their style
+    /// sheets, are rewritten all the same.
     private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
         let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
         if isForPages { dependsOnUse = true }
@@ -161,7 +162,7 @@ final class CopyRenderer {
     /// From this size on, bodies are patched while they are sent instead of being held in memory.
     private static let leastSplicedOnTheWay = 1024 * 1024
 
-    /// Renders a response that was just loaded or is held only in memory.
+    /// Renders a response that was just loaded or is stored only in memory.
     func answer(
         _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
         _ sharing: Sharing, bundle: ShownBundle? = nil
@@ -184,7 +185,7 @@ final class CopyRenderer {
             status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
     }
 
-    /// Renders a response that is held only in memory; nil if it lacks the requested part.
+    /// Renders a response that is stored only in memory; nil if it lacks the requested part.
     func answer(
         _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
         _ now: HTTPDate
@@ -274,8 +275,8 @@ final class CopyRenderer {
             ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
     }
 
-    /// Whether rewriting breaks the integrity value of a body. A value that never matched stays, so that the
-    /// browser goes on refusing.
+    /// Whether rewriting breaks the integrity value of a body. A value that never matched is kept, so that
+    /// the browser still refuses the body.
     private func isRewritten(_ url: WebURL, from integrity: Integrity) throws(StoreError) -> Bool {
         let candidates = [url.withoutFragment.href]
         let copy = try finder.find(candidates, request: .get, requestFields: [:], rules: nil)
@@ -302,9 +303,9 @@ final class CopyRenderer {
         return Patch(source.span, table, changes: changes, replacement: mapping.replacement)
     }
 
-    /// Overwrites, with the same length, what would keep a browser from showing a document here: policies
-    /// that name original origins, integrity values of rewritten bodies, and referrer policies that would
-    /// hide the requesting page. Inserts the shim before all scripts.
+    /// The changes to a document. They overwrite, with the same length, everything that would keep a browser
+    /// from showing it here: policies that name original origins, integrity values of rewritten bodies, and
+    /// referrer policies that would hide the requesting page. They insert the shim before all scripts.
     private func changes(
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
@@ -435,7 +436,7 @@ struct MovedReferences {
         return read?.href == wanted?.href ? nil : address
     }
 
-    /// Any host will do, as long as it is the same for all.
+    // Any host will do, as long as it is the same for all.
     private static func local(_ url: WebURL, _ layout: OriginLayout) -> WebURL? {
         layout.address(of: url).flatMap {
             WebURL($0, base: WebURL("\(layout.scheme)://\(layout.authority ?? "larder")/"))

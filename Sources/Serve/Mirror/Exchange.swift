@@ -20,7 +20,7 @@ final class Exchange {
     /// The layout as the client sees it.
     private(set) lazy var layout = seenLayout
     private(set) lazy var fields = request.fields
-    /// Who sent the request, and for what use.
+    /// The sender and the purpose of the request.
     private(set) lazy var requestContext =
         isTransparent
         ? RequestContext(ofProxy: fields, requesting: proxied, isShared: context.layout.isShared)
@@ -70,8 +70,8 @@ final class Exchange {
         return look
     }
 
-    /// Runs `body`, which reads from the store what answers the request, at one moment. `look` gives that moment's
-    /// look from then on.
+    /// Runs `body`, which reads from the store what answers the request, at one moment. From then on, `look`
+    /// returns that moment's look.
     func atOneMoment<Result>(
         _ body: (MirrorResponder.Look) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
@@ -145,9 +145,10 @@ final class Exchange {
         }
     }
 
-    /// At a name where another site was at the root before, a browser may still have that site's service worker,
-    /// storage and stored responses. The first page that is asked for there has it clear all of them. Until then
-    /// no page or worker of that site gets anything. Nil for what other origins' pages load.
+    /// At a name where another site was at the root before, a browser may still have that site's service
+    /// worker, storage and stored responses. The first page that is requested there makes the browser clear
+    /// them all. Until then, pages and workers of that site get nothing. Nil for requests from pages of other
+    /// origins.
     private func endEarlierState() -> Reply? {
         if fields["Service-Worker"] == "script" { return Reply(answer: WorkerRemoval.answer) }
         guard requestContext.use.isWindow else {
@@ -161,8 +162,8 @@ final class Exchange {
                 fields: layout.commonFields + WorkerRemoval.clearing, keepsMethod: true))
     }
 
-    /// Whether the request is for a service worker's script at a name that several sites have one after another:
-    /// a worker whose script is not there is an earlier site's.
+    /// Whether the request is for a service worker's script at a name that several sites have one after
+    /// another: a worker whose script is not there is an earlier site's.
     var mayRemoveWorker: Bool {
         !isTransparent && fields["Service-Worker"] == "script" && !mayBeBesideRoot
             && (layout.isExposed || isAtPlainName || context.names.isLocalRoot(request.authority))
@@ -171,8 +172,9 @@ final class Exchange {
     /// Whether the name is one at which browsers are redirected to the portal.
     private var isAtPlainName: Bool { context.names.redirectsToPortal(request.authority) }
 
-    /// The reply to a requester who may not have a stored response, before that is made ready: neither its
-    /// content nor the time that it takes tells that there is one. Nil where the requester may have it.
+    /// The reply to a requester who may not have a stored response. It is checked before the response is
+    /// rendered, so that neither the reply nor its timing reveals that there is one. Nil if the requester may
+    /// have it.
     func refusal(of sharing: Sharing) -> Reply? {
         guard isJudged else { return nil }
         switch sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
@@ -184,7 +186,7 @@ final class Exchange {
 
     // MARK: - The portal
 
-    /// It changes something, or goes on and on: few do.
+    /// Whether the request may be a portal command or the request for its live updates.
     private var mayBeOrder: Bool {
         guard !isTransparent else { return false }
         return request.head.method == .other
@@ -367,7 +369,7 @@ final class Exchange {
             }
         }
         let look = try look()
-        // No server is asked whether this client may have it.
+        // The decision is made from the store alone, without a request to the origin.
         if let found = copy, isTransparent,
             !mayHave(found.response.flags, of: found.url)
                 || (layout.isShared || found.response.flags.contains(.isPrivate))
@@ -393,7 +395,7 @@ final class Exchange {
         // Another page may not get an archive's response.
         var isForAll = copy.response.isForAllClients(in: layout)
         if look.reader.yieldsToOrigin(copy.response), try !look.reader.hasImportsOnly() { isForAll = false }
-        // An address that only keeps caches from answering is asked for but once.
+        // A URL with a cache buster, or with a query that varies, is requested only once.
         let isKept =
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
             && !copy.isVariant
@@ -404,8 +406,8 @@ final class Exchange {
 
     // MARK: - Copies
 
-    /// Whether a client of the proxy may have a stored response. Site isolation is up to the client's browser,
-    /// which knows the original names.
+    /// Whether a client of the proxy may have a stored response. Site isolation is up to the client's
+    /// browser, which knows the original names.
     func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
         guard flags.zone <= clientZone else { return false }
         let client = Requester(.user, mayHavePrivate: requestContext.requester.mayHavePrivate)
@@ -416,7 +418,8 @@ final class Exchange {
             == .granted
     }
 
-    /// For ``CopyFinder``: another day's page is not the one that a person asks for.
+    /// The time for ``CopyFinder``. Nil for navigations: a person who opens a page does not want the page of
+    /// another day.
     var timeOfAsking: Int64? {
         request.method == "GET" && fields.isNavigation ? nil : SystemClock.secondsSinceEpoch()
     }
@@ -432,8 +435,8 @@ final class Exchange {
             finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
     }
 
-    /// Where bodies are hashed before they are shown. What is found is noted, so that the next who fetches
-    /// mends it.
+    /// Whether the stored body is damaged, where the options require it to be hashed before it is served.
+    /// Damage is noted, so that the next prefetch repairs it.
     func isDamaged(_ copy: FoundCopy?, isRequired: Bool) throws(StoreError) -> Bool {
         guard let body = copy?.response.body,
             case .damaged = try context.verifier.content(of: body, in: look().reader, isRequired: isRequired)
@@ -442,7 +445,8 @@ final class Exchange {
         return true
     }
 
-    /// What a copy is by what is required of it. What only stands in for what was asked for is nothing.
+    /// The result of comparing the stored body with the required bundle. Nil if there is no such requirement
+    /// or no body.
     func shown(_ copy: FoundCopy, as required: Bundle?) throws(StoreError) -> ShownBundle? {
         guard let required, let body = copy.response.body, let content = try look().reader.content(of: body)
         else {
@@ -453,7 +457,7 @@ final class Exchange {
 
     // MARK: - Addresses
 
-    /// The request's fields as the page would have sent them on the web, by which variants are told apart.
+    /// The header fields as the page would have sent them on the web. They select the variant of a response.
     private var originalFields: HTTPFields {
         guard fields.contains("Origin"), !requestContext.hasOpaqueOrigin,
             let origin = requestContext.origins.first
@@ -465,11 +469,11 @@ final class Exchange {
         return original
     }
 
-    /// The address that is most likely meant of those that a request may mean. A name stands for http and for
-    /// https: that counts of which anything is held, then what something links to, then the scheme of the
-    /// page that asks.
+    /// Returns the address that is most likely meant. One mirror name stands for the http and the https
+    /// origin. The choice is made by whether either origin has stored responses, then by whether a link to
+    /// the URL is known, then by the scheme of the requesting page.
     ///
-    /// - Parameter addresses: not empty.
+    /// - Parameter addresses: Not empty.
     func likeliest(_ addresses: [String]) throws(StoreError) -> String {
         guard !context.layout.sharesOrigin, addresses.count > 1, let first = WebURL(addresses[0]),
             first.scheme == "https", layout.root.map({ !$0.isRoot(first) }) ?? true,
@@ -482,7 +486,8 @@ final class Exchange {
         }
         if try look.reader.knows(first.href) { return addresses[0] }
         if let url = WebURL(other), try look.reader.knows(url.href) { return other }
-        // Nobody knows the host: a page of plain http has its own neighbours by that, and others as they are by now.
+        // The host is unknown. A page of plain http has its own site by http; for other hosts, the stored
+        // origins decide.
         guard let page = try referrer().flatMap({ WebURL($0) }), page.scheme == "http" else {
             return addresses[0]
         }
@@ -490,7 +495,7 @@ final class Exchange {
         return try look.reader.knows(origin: plainOrigin) ? other : addresses[0]
     }
 
-    /// The original URL of the page that asks, when that is held.
+    /// The original URL of the requesting page, if the page is stored.
     func referrer() throws(StoreError) -> String? {
         guard let local = fields["Referer"].flatMap({ WebURL($0) }) else { return nil }
         if isTransparent { return try look().reader.response(for: local.href) == nil ? nil : local.href }
@@ -501,11 +506,12 @@ final class Exchange {
         return nil
     }
 
-    /// Redirects to the copy of an original URL that a person pasted behind the address of a site at the root.
+    /// Redirects to the copy of an original URL that a person pasted behind the address of a site at the
+    /// root.
     ///
-    /// If other origins share the root's name, the redirect contains a seal, which foreign pages must not learn.
-    /// If a foreign page may have sent the request, a window gets a page with a link, and other requests are
-    /// refused.
+    /// If other origins share the root's name, the redirect contains a seal, which foreign pages must not
+    /// learn. If a foreign page may have sent the request, a window gets a page with a link, and other
+    /// requests are refused.
     var pasted: Answer? {
         guard layout.root != nil,
             let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
@@ -531,7 +537,7 @@ final class Exchange {
 
     // MARK: - Replies
 
-    /// An answer as the page that asks may have it.
+    /// The reply with an answer, as far as the requesting page may have it.
     func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
         if mayRemoveWorker, answer.status >= 300 { return Reply(answer: WorkerRemoval.answer) }
         guard isJudged else {
@@ -608,8 +614,9 @@ final class Exchange {
         let url = WebURL(address)?.href ?? address
         let look = try look()
         let referrer = try referrer()
-        // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests noted URLs with
-        // the user's credentials, so that misses of other machines are noted only for the site at the root.
+        // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests
+        // noted URLs with the user's credentials, so that misses of other machines are noted only for the
+        // site at the root.
         let isNoted =
             requestContext.mayCauseRequests && layout.snapshot == nil
             && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
@@ -645,9 +652,9 @@ final class Exchange {
         return page.answer(isNavigation: fields.isNavigation, layout: layout)
     }
 
-    /// The nearest network zone that this requester may cause a request to. For a page it is the zone that the
-    /// page's own responses came from. Other machines may cause requests to the site at the root and to the
-    /// public network.
+    /// The nearest network zone that this requester may cause a request to. For a page it is the zone that
+    /// the page's own responses came from. Other machines may cause requests to the site at the root and to
+    /// the public network.
     func nearestZone(to url: WebURL?) throws(StoreError) -> NetworkZone {
         if layout.isExposed, !isTransparent {
             guard let url, layout.root?.isRoot(url) ?? false else { return .publicNetwork }
@@ -689,8 +696,9 @@ final class Exchange {
 
     // MARK: - Preflights
 
-    /// What a browser is told that asks whether a page of one origin may send a request to another: by its
-    /// server where one is asked, else by what is held there. Nil leaves it to `reply`.
+    /// The answer to a CORS preflight. If the origin of the URL may be asked, this is nil, and `reply`
+    /// handles the request. Otherwise the stored response decides. Nil also for requests that are no
+    /// preflight.
     func preflight() throws(StoreError) -> Reply? {
         guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
         if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
@@ -753,8 +761,8 @@ final class Exchange {
 }
 
 extension StoredResponse {
-    /// Whether an answer that is made of it may be kept ready for every client: those of a shared proxy may
-    /// be in different network zones.
+    /// Whether an answer made of this response may be kept in memory for every client. Clients of a shared
+    /// proxy may be in different network zones.
     func isForAllClients(in layout: OriginLayout) -> Bool {
         !layout.isShared || flags.zone == .publicNetwork
     }

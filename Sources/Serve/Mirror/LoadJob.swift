@@ -2,22 +2,23 @@ internal import Bundles
 package import Store
 package import Web
 
-/// A request that a server is to be asked about.
+/// A request that is to be sent to an origin, with all that is needed to judge and store the response.
 struct LoadJob: Sendable {
     let policy: CachePolicy
     let method: String
     let request: CacheRequest
     let rules: CacheRules
-    /// Under which the answer is kept.
+    /// The key under which the response is stored.
     let key: RequestKey
     let body: [UInt8]
-    /// What is held for the request, and as the policies see it.
+    /// The stored response for the request: as stored on disk, as stored in memory, and as the policies see
+    /// it.
     let held: StoredResponse?
     let shelved: ShelvedCopy?
     let entry: CacheEntry?
-    /// What the action adds to the request: conditions, as a rule.
+    /// The header fields that the cache policy adds to the request, usually conditions.
     var additional: HTTPFields
-    /// Whether the server is asked by the client's own range, and by its own conditions.
+    /// Whether the request keeps the client's own range (`keepsRange`) and conditions (`keepsConditions`).
     var keepsRange: Bool
     var keepsConditions: Bool
     let layout: OriginLayout
@@ -27,28 +28,28 @@ struct LoadJob: Sendable {
     let verifier: BodyVerifier
     /// The nearest network zone that the request may connect to.
     let nearestZone: NetworkZone
-    /// No other site's page asks: what is known of the user there may be told.
+    /// Whether the request may carry the user's credentials, because it was not sent by another site's page.
     let isNear: Bool
-    /// What a manifest in force requires of what comes.
+    /// The bundle whose digests an active manifest requires of the response.
     let required: Bundle?
-    /// For what the server can do, whatever the URL.
+    /// Whether the request is for the server as a whole (`*`) and not for a URL.
     let asksWholeServer: Bool
-    /// Told what the server says before its answer.
+    /// Receives the interim responses of the server.
     var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
-    /// Gets the answer while it comes, where that is possible.
+    /// Receives the response while it arrives, if it can be streamed.
     var stream: ReplyStream?
-    /// What had been changed at its URL when its server was asked; nil where nobody counts.
+    /// The state of the changes at the URL when the origin was asked; nil if they are not tracked.
     var stage: ChangedURLs.Stage?
-    /// Told why what its client has could not be kept after all.
+    /// Called with the reason if a response that the client already received could not be stored.
     var isLost: (@Sendable (_ why: String) -> Void)?
 
     /// Whether the client sent the server a header field that may be a secret.
     var hasCredentials: Bool { RequestSecrets.areIn(sentFields) }
 
-    /// What of the client's fields is meant for the server: a password for this proxy is not.
+    /// The client's fields without those for this connection, such as a password for this proxy.
     private var sentFields: HTTPFields { request.fields.withoutConnectionFields }
 
-    /// Whether the rest is asked for of a body of which parts are held.
+    /// Whether the request is for the missing rest of a partly stored body.
     var isCompletion: Bool { additional.contains("Range") }
 
     var wasConditional: Bool {
@@ -58,14 +59,14 @@ struct LoadJob: Sendable {
     /// The request to the origin. It contains none of the mirror's own addresses, which
     /// ``RequestContext/restoreOriginalHeaders(in:to:page:layout:)`` replaced.
     ///
-    /// - Parameter upstreamFields: those of the job.
+    /// - Parameter upstreamFields: The job's `upstreamFields`.
     func upstream(_ upstreamFields: HTTPFields) -> LoadRequest {
         var fields = upstreamFields
         let codings = layout.isTransparent ? fields["Accept-Encoding"] ?? "" : nil
         if layout.isTransparent { fields = ProxyHop.forwarded(fields, method: method) }
         fields = fields.removing(Self.ownFields)
         if !layout.isTransparent { fields.removePortalCookies() }
-        // A part of what is coded could not be decoded.
+        // A part of an encoded body could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
         // Where all origins share one name, they share the browser's cookies, which are those of the site at
         // the root.
@@ -79,7 +80,7 @@ struct LoadJob: Sendable {
             stream: stream)
     }
 
-    /// As they go to a server, but for what is the larder's own.
+    /// The header fields for the origin, before Larder's own fields are removed.
     var upstreamFields: HTTPFields {
         request.upstreamFields(additional, keepingRange: keepsRange, keepingConditions: keepsConditions)
     }
@@ -88,10 +89,10 @@ struct LoadJob: Sendable {
         "host", "larder-policy", "accept-encoding", "content-length", "expect",
     ]
 
-    /// Those who ask for the same get the same answer. Nil for what may do something each time that it is
-    /// asked.
+    /// A key that is equal for requests that can share one response. Nil for requests that may have an effect
+    /// each time they are sent.
     ///
-    /// - Parameter upstreamFields: those of the job.
+    /// - Parameter upstreamFields: The job's `upstreamFields`.
     func flightKey(_ upstreamFields: HTTPFields) -> String? {
         guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
         var key = ""
@@ -110,7 +111,7 @@ struct LoadJob: Sendable {
         return key
     }
 
-    /// The same, of which the whole is asked for, whatever is held.
+    /// The same job, but requesting the whole response without conditions and without streaming.
     var unconditional: LoadJob {
         var job = self
         job.additional = [:]
@@ -120,7 +121,7 @@ struct LoadJob: Sendable {
     }
 }
 
-/// What comes of it.
+/// Decisions about the response.
 extension LoadJob {
     func conclusion(of outcome: LoadOutcome, _ profile: CacheProfile, _ now: HTTPDate) -> CacheConclusion {
         let answered: CacheOutcome =
@@ -140,27 +141,29 @@ extension LoadJob {
         return conclusion
     }
 
-    /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one
-    /// name; what is shown to nobody there takes the place of nothing that is.
+    /// Whether the response may be stored. On a server that other machines reach, clients share stored
+    /// responses: a private response that would not be served must not replace one that is, and the response
+    /// to a request other than GET with credentials is for its own client only.
     func mayKeep(_ fields: HTTPFields) -> Bool {
         if isHeldForUser { return false }
         if layout.withholdsPrivate, isCredentialed(fields) { return false }
         return key == .get || !layout.sharesOrigin || !hasCredentials
     }
 
-    /// Whether the stored response was fetched with the user's credentials, and the request goes without them: its
-    /// answer is for everybody, and must not replace the user's.
+    /// Whether the stored response was fetched with the user's credentials, and the request is sent without
+    /// them. Its response is for everybody, and must not replace the user's.
     var isHeldForUser: Bool {
         !isNear && (held?.flags.contains(.isPrivate) ?? shelved?.isPrivate ?? false)
     }
 
-    /// Whether what is held leads where the answer does.
+    /// Whether the stored response redirects to the same location as the new one.
     func leads(where response: LoadedResponse) -> Bool {
         guard let held, let place = response.fields["Location"] else { return false }
         return HTTPFields(block: held.fields.utf8.span)["Location"] == place
     }
 
-    /// Whether it is what it claims to be, and what the user wants to be kept.
+    /// Whether the response may be stored: it is not a stand-in such as a login page, and the user's rules
+    /// accept it.
     func accepts(_ response: LoadedResponse, _ bytes: [UInt8], byteCount: Int? = nil) -> Bool {
         // Only the user's rules look into the body.
         let isRead = !rules.refusesNothing
@@ -181,8 +184,8 @@ extension LoadJob {
         VaryKey(decoded: entry.fields, request: request.fields, secrets: secrets)?.text ?? VaryKey.never
     }
 
-    /// Whether the response belongs to the client whose credentials its request carried. It does not if its
-    /// server gives the same to everybody, or gave it to another site's page to show.
+    /// Whether the response belongs to the client whose credentials its request carried. It does not if the
+    /// server declares it public, or if another site's page requested it and the response has no CORS header.
     ///
     /// - Parameter hasCredentials: the loader sent credentials of its own, such as its cookies.
     func isPrivate(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
@@ -198,7 +201,8 @@ extension LoadJob {
 }
 
 extension HTTPFields {
-    /// Cookies belong to a name, whatever the port: those of a portal on this machine are for no mirrored server.
+    /// Removes the portal's session cookies. Browsers send cookies to all ports of a host name, so that a
+    /// mirrored origin's requests may contain them.
     fileprivate mutating func removePortalCookies() {
         guard contains("Cookie") else { return }
         let cookies = all("Cookie").joined(separator: "; ").split(separator: ";").map {
@@ -210,13 +214,13 @@ extension HTTPFields {
         if !kept.isEmpty { append("Cookie", kept.joined(separator: "; ")) }
     }
 
-    /// The cookies that a server sets, as lines, for the one whose request it answered.
+    /// The `Set-Cookie` header lines for the client whose request was answered, each with its CRLF.
     var cookieLines: [UInt8] {
         HTTPGrammar.bytes(of: all("Set-Cookie").map { "Set-Cookie: \($0)\r\n" }.joined())
     }
 }
 
-/// What a server is to be asked in a client's stead.
+/// A request to an origin on behalf of a client.
 package struct LoadRequest: Sendable {
     package let method: String
     package let url: WebURL
@@ -224,33 +228,33 @@ package struct LoadRequest: Sendable {
     package let body: [UInt8]
     /// The nearest network zone that the request may connect to.
     package let nearestZone: NetworkZone
-    /// Nothing that is kept of the user's goes along: another site's page asks.
+    /// Whether none of the user's stored credentials are sent, because another site's page made the request.
     package let isAnonymous: Bool
-    /// In the URL's place stands `*` (RFC 9112 §3.2.4).
+    /// Whether the request target is `*` (RFC 9112 §3.2.4) in place of the URL.
     package var asksWholeServer = false
-    /// The codings that whoever asks takes (`Accept-Encoding`): the server is asked for no others, and what
-    /// it codes all the same stays as it is. Nil where the larder takes what it can undo.
+    /// The codings that the requester accepts (`Accept-Encoding`). Only these are requested, and an encoded
+    /// body is not decoded. Nil to request all codings that Larder can decode.
     package var codings: String?
-    /// To be told what comes before the answer, such as 103 Early Hints; nil where nobody wants to know.
+    /// Receives interim responses, such as 103 Early Hints; nil to ignore them.
     package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
-    /// To be given the answer while it comes; nil for those who take it whole.
+    /// Receives the response while it arrives; nil to get it as a whole.
     package var stream: (any LoadStream)?
 }
 
-/// A server's whole answer, without its content coding.
+/// A complete response from an origin, usually with its content coding decoded (see `isCoded`).
 package struct LoadedResponse: Sendable {
     package let status: Int
     package let fields: HTTPFields
-    /// A file belongs to whoever gets the response.
+    /// The body. If it is a file, the receiver of the response owns the file.
     package let body: BodyContent
     package let requestTime: HTTPDate
     package let responseTime: HTTPDate
-    /// From where it came, and whether somebody's credentials were used.
+    /// The network zone that the response came from, and whether credentials were sent.
     package let flags: ResponseFlags
-    /// How the end of the body was told.
+    /// How the end of the body was determined.
     package let ending: JudgedResponse.Ending
 
-    /// The body is still in its content coding.
+    /// Whether the body is still in its content coding.
     var isCoded: Bool { flags.contains(.isCoded) }
 
     package init(
@@ -267,26 +271,27 @@ package struct LoadedResponse: Sendable {
     }
 }
 
+/// The result of a request to an origin.
 package enum LoadOutcome: Sendable {
     case response(LoadedResponse)
-    /// Nothing whole came, and why.
+    /// No complete response was received, for the given reason.
     case failure(String)
-    /// The request's stream got all of it, and why nothing of it is here.
+    /// The request's stream received the whole response. The string says why it is not available here.
     case passedOn(String)
 }
 
-/// Asks a server, without making the caller wait, and completes once, on whichever thread.
+/// Sends a request to an origin without blocking the caller, and completes exactly once, on any thread.
 package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void
 
-/// The same on the thread that it belongs to, which waits for other things, too: it calls `turn` when the
-/// descriptor is readable, and when the patience is over.
+/// A loader that belongs to one thread. That thread also waits for other events: it must call `turn` when
+/// `descriptor` is readable and when `patience` has passed.
 package protocol OwnLoads: AnyObject {
     var descriptor: Int32 { get }
     var patience: Duration { get }
     func load(_ request: LoadRequest, done: @escaping @Sendable (LoadOutcome) -> Void)
-    /// - Parameter isReadable: the descriptor is; else only what is due is done.
+    /// - Parameter isReadable: Whether the descriptor is readable. If not, only due timers are handled.
     func turn(isReadable: Bool)
-    /// Ends what is under way.
+    /// Ends all requests in progress.
     func stop()
 }
 
@@ -298,9 +303,9 @@ struct Preflight: Sendable {
     private let names: [String]
     private let origin: String
 
-    /// Nil where a browser would send none either.
+    /// Makes the preflight, or nil if a browser would not send one.
     ///
-    /// - Parameter fields: as they are sent to the server.
+    /// - Parameter fields: The fields as they are sent to the origin.
     init?(
         _ method: String, _ fields: HTTPFields, to url: WebURL, context: RequestContext, layout: OriginLayout,
         nearestZone: NetworkZone
@@ -327,7 +332,7 @@ struct Preflight: Sendable {
             method: "OPTIONS", url: url, fields: asked, body: [], nearestZone: nearestZone, isAnonymous: true)
     }
 
-    /// Fetch, section 4.8: the request goes without credentials.
+    /// Whether the response allows the request without credentials (Fetch, section 4.8).
     func isPassed(by outcome: LoadOutcome) -> Bool {
         guard case .response(let response) = outcome, (200...299).contains(response.status) else {
             return false
@@ -342,7 +347,7 @@ struct Preflight: Sendable {
             && names.allSatisfy { known.contains($0) || $0 != "authorization" && known.contains("*") }
     }
 
-    /// A script may send it anywhere.
+    /// Whether scripts may send the field to other origins without a preflight.
     private static func isSafe(_ name: String, _ fields: HTTPFields) -> Bool {
         switch name {
         case "accept", "accept-language", "content-language", "range", "last-event-id": true
@@ -353,7 +358,7 @@ struct Preflight: Sendable {
         }
     }
 
-    /// Browsers send it by themselves.
+    /// Whether browsers set the field themselves.
     private static func isBrowsers(_ name: String) -> Bool {
         name.hasPrefix("sec-") || name.hasPrefix("if-")
             || [

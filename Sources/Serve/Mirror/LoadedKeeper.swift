@@ -59,7 +59,8 @@ final class LoadedKeeper {
         do throws(StoreError) { _ = try openedWriter() } catch { recording.note(error) }
     }
 
-    /// Nil if the origin must be asked again, for the whole response and without conditions.
+    /// Processes the outcome of a job and returns the reply. Nil if the whole response must be requested from
+    /// the origin again, without conditions.
     func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> LoadedReply? {
         let conclusion = job.conclusion(of: outcome, profile, now)
         do throws(StoreError) {
@@ -373,7 +374,8 @@ final class LoadedKeeper {
         return stored.map { $0.flags.contains(.isPrivate) && $0.provenance.kind != .loaded } ?? false
     }
 
-    /// Now and then removes what is needed least, like `larder gc`; nothing while another process writes.
+    /// Evicts the least needed responses, like `larder gc`, if the store is larger than its limit. Checks
+    /// only each time that a twentieth of the limit was stored. Does nothing while another process writes.
     private func makeRoom(for byteCount: Int64) throws(StoreError) {
         keptByteCount += byteCount
         guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }

@@ -3,18 +3,18 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// The replacement check of a server or proxy, with the stored responses that it may have to restore. It belongs to the
-/// thread that stores.
+/// The replacement check of a server or proxy, with the stored responses that it may have to restore. It
+/// belongs to the thread that stores.
 struct LoadedReplacements {
     private var check = ReplacementCheck(.serving)
     /// Responses that were replaced, by URL, with the time of the replacement.
     private var replaced: [String: (response: StoredResponse, time: Int64)] = [:]
 
-    /// Above this number older entries are dropped, and cannot be restored any more.
+    /// The maximum number of entries. Above it, older entries are dropped and cannot be restored.
     private static let maxReplaced = 4096
     private static let secondsToRestore: Int64 = 3600
 
-    /// The server confirmed the stored response.
+    /// Records that the origin confirmed the stored response.
     mutating func confirm(_ url: WebURL, now: Int64) { check.confirm(url.withoutFragment, now: now) }
 
     /// - Parameters:

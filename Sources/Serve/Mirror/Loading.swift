@@ -19,7 +19,7 @@ final class Loading: Sendable {
     private let load: Load
     private let clock: @Sendable () -> HTTPDate
     private let changes = ChangedURLs()
-    /// Its result is nil for requesters who must load for themselves.
+    /// Requests in progress. The result is nil for requesters who must load for themselves.
     private let flights = SingleFlight<String, LoadedReply?>()
     private let queue = Inbox<Message>()
     private let thread: NamedThread
@@ -36,7 +36,7 @@ final class Loading: Sendable {
     private typealias Work = @Sendable (LoadedKeeper) -> Finish?
     private typealias Finish = (StoreError?) -> Void
 
-    /// - Parameter shelfByteLimit: maximum bytes of responses that are held only in memory.
+    /// - Parameter shelfByteLimit: The maximum size, in bytes, of responses that are stored only in memory.
     init(
         _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, shelfByteLimit: Int,
         recording: RecordingHealth, rejectedResponses: RejectedResponses, load: @escaping Load
@@ -184,7 +184,7 @@ final class Loading: Sendable {
         init(_ job: LoadJob) { self.job = job }
     }
 
-    /// Whether the own request of this caller is sent to the origin.
+    /// Whether the request of this caller is the one that is sent to the origin.
     private final class Lead: Sendable {
         private let flag = Atomic(false)
 

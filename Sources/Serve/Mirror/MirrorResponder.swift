@@ -50,8 +50,8 @@ final class MirrorResponder: Responder {
         return reply
     }
 
-    /// Refuses a request that a proxy on this machine forwarded for another client, if the server is for this machine
-    /// only.
+    /// Refuses a request that a proxy on this machine forwarded for another client, if the server is for this
+    /// machine only.
     private func refusal(of request: Request) -> Reply? {
         guard request.head.isForwarded, !context.layout.isExposed, !context.layout.isTransparent else {
             return nil
@@ -150,8 +150,8 @@ final class MirrorResponder: Responder {
 
     /// Runs `body`, which reads from the store what answers a request, at one moment.
     ///
-    /// That moment may be newer than the last look: the look that `body` gets, which is returned with the result,
-    /// is as new as the moment.
+    /// That moment may be newer than the last look: the look that `body` gets, which is returned with the
+    /// result, is as new as the moment.
     func atOneMoment<Result>(
         _ body: (Look) throws(StoreError) -> Result
     ) throws(StoreError) -> (look: Look, result: Result) {
@@ -176,7 +176,8 @@ final class MirrorResponder: Responder {
         return read
     }
 
-    /// What the manifests in force require of the first address that they name.
+    /// The bundle that the active manifests require at the first of the addresses that they contain; nil if
+    /// there is none.
     func required(_ addresses: [String], _ look: Look) throws(StoreError) -> Bundle? {
         // The response may be newer than the last look, so the requirements must be as new.
         let version = try look.reader.dataVersion()
@@ -226,7 +227,7 @@ final class MirrorResponder: Responder {
     private static let maxUncheckedByteCount = 1024 * 1024
 }
 
-/// What the responders of all server threads share.
+/// The state that the responders of all server threads share.
 struct MirrorContext: Sendable {
     let layout: OriginLayout
     let names: LarderNames
@@ -247,7 +248,7 @@ struct MirrorContext: Sendable {
     let rules: [CacheRules.Rule]
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
-    /// Carries out orders of the portal; nil if it is read-only.
+    /// Carries out the portal's commands; nil if it is read-only.
     let powers: PortalPowers?
     /// Nil if searches are answered on the server's thread.
     var searches: PortalSearches?
@@ -361,9 +362,9 @@ final class StoreHealth: Sendable {
 
 /// The current store: checked periodically, and reopened if another store has replaced it.
 ///
-/// It belongs to one thread. Threads share the memory tier, whose generation tells each of the others' looks.
-/// A thread that finds a newer generation looks before it goes on, so that nothing it makes from then on is
-/// older than what led to that generation.
+/// It belongs to one thread. Threads share the memory tier, whose generation shows each of them when another
+/// one has found a change. A thread that finds a newer generation looks at the store again first, so that
+/// none of its later answers is older than the change.
 struct WatchedStore {
     private let folder: StoreFolder
     /// Whether private responses do not exist for the reader.
@@ -429,8 +430,9 @@ struct WatchedStore {
 
     /// The generation of what is read at the moment that the reader holds (`StoreReader.atOnce`).
     ///
-    /// The moment may be newer than the last look. If other snapshots are live in it, the tier forgets everything
-    /// first: once one thread has answered from a snapshot, no thread gives out what an earlier one had.
+    /// The moment may be newer than the last look. If other snapshots are live in it, the tier forgets
+    /// everything first: once one thread has answered from a snapshot, no thread gives out what an earlier
+    /// one had.
     ///
     /// - Parameter look: the generation of a look before the moment.
     /// - Returns: nil when another thread has begun a generation since the look. It may have seen more than

@@ -15,7 +15,7 @@ struct MissPage {
     /// The earlier snapshot that lacks the URL, and the address of the URL in the live snapshot.
     var snapshot: Int64?
     var present: String?
-    /// Whether the portal takes orders.
+    /// Whether the portal accepts commands.
     var hasOrders = false
     /// The language of the page.
     var language = PortalLanguage.english
@@ -75,7 +75,7 @@ struct MissPage {
         return "larder \(name) '\(operand.replacing("'", with: "%27"))'"
     }
 
-    /// Writes a link to the details of the URL, since only pages of the portal can give orders.
+    /// Writes a link to the details of the URL, since only pages of the portal can send commands.
     private func writeFetchNow(to html: inout HTMLWriter, _ layout: OriginLayout) {
         guard hasOrders, snapshot == nil, let portal = layout.portal else { return }
         let address = portal.dropLast() + PortalLinks().details(url)

@@ -2,7 +2,7 @@ internal import Digest
 internal import Store
 internal import Web
 
-/// Which address the mirror has for each original URL.
+/// The mapping from original URLs to mirror addresses.
 ///
 /// Every origin has a name of its own below `localhost`. One site may be at the root: on this machine it is
 /// served at `localhost` itself, and the other origins keep their names. Other machines cannot use names
@@ -29,27 +29,28 @@ struct OriginLayout: Sendable {
         bar == .here ? common.barFields : common.plainFields
     }
     var bar = PageBar.Presence.off
-    /// Other machines can reach the server. The portal is only for those who know its password.
+    /// Whether other machines can reach the server. The portal then requires its password.
     let isExposed: Bool
-    /// Responses that were fetched with credentials are not given out.
+    /// Whether responses that were fetched with credentials are never served.
     let withholdsPrivate: Bool
-    /// A proxy that several people use.
+    /// Whether this is a proxy that several people use.
     var isShared: Bool { isTransparent && isExposed }
-    /// The store is read as if it had no responses that were fetched with credentials.
+    /// Whether the store is read as if it had no responses that were fetched with credentials.
     var hidesPrivate: Bool { withholdsPrivate || isShared }
-    /// The site at the root and the other origins have one name, so that a browser takes them for one origin.
-    /// The server separates them, by seals and headers.
+    /// Whether the site at the root and the other origins have one name, so that a browser treats them as one
+    /// origin. The server then separates them by seals and headers.
     var sharesOrigin: Bool { common.root != nil && isExposed }
 
-    /// The name of the portal on this machine. No site was ever served there, so no browser has a service worker
-    /// or a stored response of one for it.
+    /// The name of the portal on this machine. No site was ever served there, so no browser has a service
+    /// worker or a stored response of one for it.
     static let portalName = "larder.localhost"
 
-    /// Pages may request other addresses from the network directly.
+    /// Whether pages may request other URLs directly from the network.
     let allowsNetwork: Bool
-    /// A proxy: every URL is its own address, and nothing is rewritten.
+    /// Whether this is a proxy: every URL is its own address, and nothing is rewritten.
     let isTransparent: Bool
 
+    /// The values that all layouts of a server share.
     private final class Common: Sendable {
         let scheme: String
         let root: RootOrigin?
@@ -87,7 +88,7 @@ struct OriginLayout: Sendable {
         self.allowsNetwork = allowsNetwork
         self.isExposed = isExposed
         withholdsPrivate = isExposed && !showsPrivate && !isTransparent
-        // Whatever a page could do on the web it may do here, inside the mirror.
+        // Pages may do everything that they could do on the web, within the mirror.
         let inside =
             switch (root, isExposed) {
             case (nil, _): "\(scheme)://*.localhost:\(port) data: blob:"
@@ -98,7 +99,7 @@ struct OriginLayout: Sendable {
         let policy =
             "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
         let fields: [(name: String, value: String)] = [
-            // A policy does not govern the look-up of names before a request.
+            // A content security policy does not restrict DNS lookups before a request.
             ("X-DNS-Prefetch-Control", "off"),
             // A page that sets `document.domain` would become one origin with its host's other ports.
             ("Origin-Agent-Cluster", "?1"),
@@ -115,8 +116,8 @@ struct OriginLayout: Sendable {
                 ? plainFields : [("Content-Security-Policy", frames)] + fields)
     }
 
-    /// Headers of responses for a URL. A document that shares the root's name gets an opaque origin, and tells
-    /// no page its address, in which its seal is.
+    /// Headers of responses for a URL. A document that shares the root's name gets an opaque origin, and
+    /// tells no page its address, in which its seal is.
     func fields(of url: WebURL) -> [(name: String, value: String)] {
         guard isBesideRoot(url) else { return commonFields }
         // An opaque origin has no domain that the field would keep apart.
@@ -178,8 +179,8 @@ struct OriginLayout: Sendable {
     /// The names of this machine at which the server, and no other program, has the port.
     func isLoopback(_ name: String) -> Bool { common.loopbackNames.contains(name) }
 
-    /// The mirror's address of an http or https URL as of a snapshot. Nil for other schemes, and where origins
-    /// have no names.
+    /// The mirror address of an http or https URL in a snapshot. Nil for other schemes, and if origins have
+    /// no names.
     func address(of url: WebURL, in snapshot: Int64) -> String? {
         guard !sharesOrigin else { return nil }
         var layout = self
@@ -222,16 +223,16 @@ struct OriginLayout: Sendable {
         return clientOrigin + root.path(of: url, below: seals.folder(of: url))
     }
 
-    /// Whether relative references in a body of the URL lead to the right addresses as they are.
+    /// Whether relative links in a body of the URL resolve correctly without rewriting.
     func keepsPaths(of url: WebURL) -> Bool { !isBesideRoot(url) }
 
-    /// The address of the portal; nil where it has none.
+    /// The address of the portal; nil if it has none.
     var portal: String? {
         guard isExposed else { return "\(scheme)://\(Self.portalName):\(port)/" }
         return root == nil ? "\(scheme)://localhost:\(port)/" : nil
     }
 
-    /// The address that a lost client is told.
+    /// The address that error messages tell users to open.
     var home: String { portal ?? "\(scheme)://localhost:\(port)/" }
 
     /// Whether the portal answers at the name. At the plain names of this machine it answers programs, and
@@ -285,22 +286,22 @@ struct OriginLayout: Sendable {
 
     // MARK: - From addresses to pages
 
-    /// The page that has an address of the mirror.
+    /// The page at a mirror address.
     ///
     /// - Parameter authority: The host and port that the request names.
     func page(at local: WebURL, _ authority: String) -> Requester.Kind {
         guard local.scheme == scheme, local.effectivePort == Int(port) || sharesOrigin else {
             return .foreignPage
         }
-        // On this machine the portal's pages are at its own name: what is at a plain name may be an earlier
-        // site at the root, or its service worker.
+        // On this machine, the portal's pages are at its own name. A page at a plain name may be from an
+        // earlier site at the root, or from its service worker.
         if local.effectivePort == Int(port), isPortal(local.host), isExposed || local.host == Self.portalName
         {
             return .portal
         }
         if sharesOrigin { return sealedPage(at: local, authority) }
         if isLocalRoot(local.host) {
-            // To a page of an earlier snapshot, a page of now is a foreign one.
+            // To a page of an earlier snapshot, a page of the live one is foreign.
             return snapshot == nil ? root.map { .page($0.origins) } ?? .foreignPage : .foreignPage
         }
         return page(named: local)
@@ -316,8 +317,8 @@ struct OriginLayout: Sendable {
         WebURL("\(scheme)://\(authority)/").map { page(at: $0, authority) } ?? .foreignPage
     }
 
-    /// A page's script can pretend to be at any path of its origin, so below the prefix only a seal proves
-    /// which page it is.
+    /// The page at an address below the prefix. A page's script can pretend to be at any path of its origin,
+    /// so only a seal proves which page it is.
     private func sealedPage(at local: WebURL, _ authority: String) -> Requester.Kind {
         guard let root, local.origin == WebURL("\(scheme)://\(authority)/")?.origin else {
             return .foreignPage
@@ -330,15 +331,15 @@ struct OriginLayout: Sendable {
     }
 
     private func page(named local: WebURL) -> Requester.Kind {
-        // To a page of one snapshot, a page of another one is a foreign one.
+        // To a page of one snapshot, a page of another one is foreign.
         guard OriginNames.snapshot(in: local.host)?.number == snapshot,
             case .origins(let origins) = names.reading(local.host)
         else { return .foreignPage }
         return .page(origins)
     }
 
-    /// The `Origin` that a server is told for a page that is not part of the mirror. Such a page knows the site
-    /// at the root by the mirror's name.
+    /// The `Origin` value to send to a server for a page that is not part of the mirror. Such a page knows
+    /// the site at the root by the mirror's name.
     ///
     /// - Parameter isUnknownPage: It may be the root's own page.
     func originalOrigin(_ origin: String, isUnknownPage: Bool) -> String {
@@ -387,8 +388,8 @@ struct RootOrigin: Sendable, Equatable {
         }
     }
 
-    /// The original URLs that a target may mean, the likelier first. Empty for the portal's own pages, and
-    /// for an address whose seal this server did not make.
+    /// The original URLs that a target may mean, the most likely first. Empty for the portal's own pages, and
+    /// for addresses with a seal that this server did not make.
     func addresses(of target: String, _ seals: PageSeals) -> [String] {
         guard target.hasPrefix("/-/") else { return origins.map { $0 + target } }
         guard case .page = seals.reading(target) else { return [] }
@@ -403,17 +404,17 @@ struct RootOrigin: Sendable, Equatable {
     }
 }
 
-/// Seals prove which page a request comes from where all origins share one name.
+/// Seals prove which page sent a request where all origins share one name.
 ///
-/// There a browser does not say which origin's page sent a request. So each page finds other origins below
-/// `/-/web/SEAL/`, a folder whose name only the server can compute: a request
-/// for an address in it comes from a page of that origin.
+/// There, a browser does not report which origin's page sent a request. So each page finds other origins
+/// below `/-/web/SEAL/`, a folder whose name only the server can compute: a request for an address in it
+/// comes from a page of that origin.
 struct PageSeals: Sendable {
     /// The page that an address proves.
     enum Reading: Equatable, Sendable {
         /// The address is not below the prefix.
         case none
-        /// The origins of the page, the likelier first.
+        /// The origins of the page, the most likely first.
         case page([String])
         /// The address has no seal, or not one of this server.
         case unknown

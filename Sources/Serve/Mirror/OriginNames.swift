@@ -2,29 +2,32 @@ internal import Digest
 internal import Synchronization
 internal import Web
 
-/// How origins are named under `localhost`, and back. Any thread may use it.
+/// Converts origins to host names below `localhost`, and back. Any thread may use it.
 ///
-/// The registrable domain becomes one label, so that what was one site to a browser is one still, and what
-/// was another is another: cookies, `SameSite` and `document.domain` end where they ended.
-/// `https://www.bbc.co.uk` is `www.bbc-co-uk.localhost`, dots being dashes and dashes doubled; a port that is
-/// not the scheme's own is a label in front (`http://127.0.0.1:9000` is `port-9000.127-0-0-1.localhost`), and
-/// `http://[2001:db8::1]` is `ipv6-2001-db8--1.localhost`. Labels are read back by themselves; what would be
-/// read as something else, or is too long for a label, gets a digest in its place, which is known again once
-/// its origin has been named or `learn`ed.
+/// The registrable domain becomes one label. Hosts of one site therefore stay one site to a browser, and
+/// hosts of different sites stay different: cookies, `SameSite` and `document.domain` have the same limits as
+/// on the web. `https://www.bbc.co.uk` is `www.bbc-co-uk.localhost`: dots become dashes, and dashes are
+/// doubled. A port that is not the scheme's default is a label in front (`http://127.0.0.1:9000` is
+/// `port-9000.127-0-0-1.localhost`). `http://[2001:db8::1]` is `ipv6-2001-db8--1.localhost`.
 ///
-/// In an earlier snapshot, `https://www.bbc.co.uk` is `www.past-7-bbc-co-uk.localhost`: to a browser it is
-/// another site than the one of now, and as far from its neighbours in that snapshot as it was.
+/// Most labels can be decoded by themselves. A label that would be ambiguous or too long is replaced by a
+/// digest, which can be decoded only after its origin was named or passed to `learn`.
+///
+/// In an earlier snapshot, `https://www.bbc.co.uk` is `www.past-7-bbc-co-uk.localhost`. To a browser, this is
+/// another site than the live one. The relations between origins within the snapshot are the same as in the
+/// live one.
 final class OriginNames: Sendable {
-    /// By the system's list of public suffixes.
+    /// The names by the system's list of public suffixes.
     static let system = OriginNames(suffixes: .system)
 
-    /// What stands behind a name below `localhost`.
+    /// The meaning of a name below `localhost`.
     enum Reading: Equatable {
-        /// The origins that it stands for, the likelier first.
+        /// The origins that have this name, the most likely first.
         case origins([String])
-        /// An origin has this name for another one: an earlier larder gave it, or somebody wrote it.
+        /// A name of an origin that is not its current one: an earlier version of Larder used it, or a person
+        /// typed it.
         case alias(of: String)
-        /// It has a digest that nobody has named yet.
+        /// The name contains a digest whose origin is not known.
         case unknownDigest
     }
 
@@ -32,9 +35,9 @@ final class OriginNames: Sendable {
     private let memory = Mutex(Memory())
 
     private struct Memory {
-        /// Names of hosts with their ports, since pages name few hosts often.
+        /// Names by host and port. A cache, since pages contain few hosts often.
         var names: [String: String] = [:]
-        /// What was digested, by its label.
+        /// The digested texts, by their labels.
         var digested: [String: String] = [:]
     }
 
@@ -48,14 +51,13 @@ final class OriginNames: Sendable {
 
     // MARK: - Names
 
-    /// The name under which an http or https URL's origin is served, without the server's port. Nil for other
-    /// schemes.
+    /// The name of an http or https URL's origin, without the server's port. Nil for other schemes.
     func name(of url: WebURL) -> String? {
         guard url.isHTTP, !url.host.isEmpty else { return nil }
         return name(host: url.host, port: url.port)
     }
 
-    /// The same in a snapshot; nil where the name would be too long.
+    /// The name of the origin in a snapshot; nil if it would be too long.
     func name(of url: WebURL, in snapshot: Int64?) -> String? {
         guard let snapshot else { return name(of: url) }
         guard let name = name(of: url) else { return nil }
@@ -68,7 +70,8 @@ final class OriginNames: Sendable {
         return whole.utf8.count <= Self.longestName ? String(whole) : nil
     }
 
-    /// The snapshot in whose names it is, and the name that it would have now; nil for a name of now.
+    /// The snapshot of a name in an earlier snapshot, and the live name of the same origin. Nil for live
+    /// names.
     static func snapshot(in name: String) -> (number: Int64, name: String)? {
         guard name.hasSuffix(suffix) else { return nil }
         let labels = name.dropLast(suffix.utf8.count)
@@ -84,13 +87,12 @@ final class OriginNames: Sendable {
         return (number, labels[..<start] + rest.dropFirst() + suffix)
     }
 
-    /// Whether a browser takes two hosts for one site, whatever their ports.
+    /// Whether a browser treats two hosts as one site, whatever their ports.
     func isSameSite(_ host: String, _ other: String) -> Bool {
         host == other || site(of: host) == site(of: other)
     }
 
-    /// Whether there may be others below the host that it shares cookies with: an address has none, nor has a
-    /// public suffix.
+    /// Whether the host can share cookies with hosts below it. Addresses and public suffixes cannot.
     func sharesCookies(_ host: String) -> Bool {
         suffixes.registrableDomain(of: host) != nil && !suffixes.isEmpty
     }
@@ -105,8 +107,8 @@ final class OriginNames: Sendable {
         return name
     }
 
-    /// Where no list of suffixes is to be had, each host is a site: nobody is taken for a neighbour who is
-    /// none.
+    /// The registrable domain of a host. Without a list of public suffixes, each host is a site of its own,
+    /// so that unrelated hosts are not treated as one site.
     private func site(of host: String) -> String {
         guard !suffixes.isEmpty, !host.hasSuffix(".") else { return host }
         return suffixes.registrableDomain(of: host) ?? host
@@ -115,7 +117,7 @@ final class OriginNames: Sendable {
     private func labels(of host: String) -> String {
         let site = site(of: host)
         var label = Self.label(of: site)
-        // What begins as a snapshot's name does would be read as one.
+        // A label that begins like a snapshot's would be decoded as one.
         let isRead =
             label.utf8.count <= Self.longestLabel && Self.site(from: label) == site && !Self.isDigest(label)
             && Self.snapshot(in: label + Self.suffix) == nil && label + Self.suffix != OriginLayout.portalName
@@ -123,14 +125,14 @@ final class OriginNames: Sendable {
         guard host.utf8.count > site.utf8.count else { return label }
         let sub = host.dropLast(site.utf8.count + 1)
         let whole = "\(sub).\(label)"
-        // What begins as a port or a digest does would be read as one.
+        // A label that begins like a port or a digest would be decoded as one.
         let isPlain = Self.port(whole[...]) == nil && !Self.isDigest(Self.firstLabel(sub))
         let fits = whole.utf8.count + Self.suffix.utf8.count + "port-65535.".utf8.count <= Self.longestName
         return isPlain && fits ? whole : "\(digest(String(sub))).\(label)"
     }
 
-    /// One label for a registrable domain or an address. It must not begin as internationalised labels do:
-    /// browsers would decode it.
+    /// The label for a registrable domain or an address. It must not begin like an internationalised label,
+    /// which browsers would decode.
     private static func label(of site: String) -> String {
         var bytes: [UInt8] = []
         if site.utf8.first == UInt8(ascii: "[") {
@@ -156,7 +158,7 @@ final class OriginNames: Sendable {
             let origins: [String]
             switch reading {
             case .origins(let known): origins = known
-            // Where there is no room for the label beside the snapshot, a digest stands for it.
+            // If the label and the snapshot do not fit into one label, a digest replaces the label.
             case .alias(let origin): origins = WebURL(origin).map { Self.origins($0.host, $0.port) } ?? []
             case .unknownDigest, nil: return reading
             }
@@ -183,7 +185,7 @@ final class OriginNames: Sendable {
         }
     }
 
-    /// Names digested labels, so that they are known again.
+    /// Remembers the digested labels of an origin's name, so that they can be decoded.
     func learn(_ origin: String) { _ = WebURL(origin).flatMap(name) }
 
     private enum FoundHost {
@@ -226,7 +228,7 @@ final class OriginNames: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The likelier first; a scheme's own port is written as none.
+    /// The possible origins, the most likely first. A scheme's default port is omitted.
     private static func origins(_ host: String, _ port: Int?) -> [String] {
         switch port {
         case nil: ["https://\(host)", "http://\(host)"]
@@ -236,7 +238,7 @@ final class OriginNames: Sendable {
         }
     }
 
-    /// As the URL standard would have written it.
+    /// Whether the URL standard would write the host like this.
     private static func isHost(_ host: String) -> Bool {
         guard !host.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") }) else {
             return false
@@ -245,7 +247,7 @@ final class OriginNames: Sendable {
             ?? false
     }
 
-    /// The `9000` of a first label `port-9000` that others follow.
+    /// The port in a first label such as `port-9000`, if another label follows.
     private static func port(_ labels: Substring) -> Int? {
         let first = firstLabel(labels)
         guard first.hasPrefix("port-"), first.endIndex < labels.endIndex else { return nil }
@@ -269,7 +271,7 @@ final class OriginNames: Sendable {
     private static let digestPrefix = "hash-"
     private static let digestCharacters = 26
 
-    /// 130 bits of SHA-256, so that no two that anybody can make are alike.
+    /// A digest of 130 bits of SHA-256, so that collisions cannot be made.
     private func digest(_ text: String) -> String {
         let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
         var (bits, count) = (UInt32(0), 0)
@@ -284,7 +286,8 @@ final class OriginNames: Sendable {
         let label =
             Self.digestPrefix + String(decoding: characters.prefix(Self.digestCharacters), as: UTF8.self)
         memory.withLock { memory in
-            // What is asked for again is named again; what is held is learned again when its name is asked for.
+            // Names that are requested again are made again; stored origins are learned again when such a
+            // name is requested.
             if memory.digested.count >= Self.mostRemembered { memory.digested.removeAll() }
             memory.digested[label] = text
         }
@@ -300,8 +303,8 @@ final class OriginNames: Sendable {
 
     // MARK: - Names of earlier larders
 
-    /// `example.com--8443.localhost` and `2001-db8--1.ipv6.localhost`, as they were until version 0.1. Nil
-    /// for what is read alike by now, but for being another name.
+    /// Decodes the names `example.com--8443.localhost` and `2001-db8--1.ipv6.localhost`, which were used
+    /// until version 0.1. Nil for names that are decoded the same way today.
     private static func earlier(_ labels: Substring) -> (host: String, port: Int?)? {
         var host = labels
         var port: Int?

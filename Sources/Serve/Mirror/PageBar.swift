@@ -84,7 +84,7 @@ enum PageBar {
 }
 
 /// The content of the bar: the date of the copy, its other snapshots, a search field and links to the portal.
-/// It has no scripts and no orders.
+/// It contains no scripts and no commands.
 struct BarFrame {
     let href: String
     /// When the shown response was fetched; nil if nothing is stored.

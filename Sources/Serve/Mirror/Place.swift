@@ -1,34 +1,36 @@
 internal import Web
 
-/// What a request asks for, by its host and its target.
+/// The thing that a request's host and target name.
 enum Place: Equatable {
-    /// The larder's own pages.
+    /// The web interface.
     case portal
-    /// The portal, which a browser looks for at a plain name of this machine; the address that is meant.
+    /// The portal, requested at a plain name of this machine. `to` is the portal's own address.
     case portalRedirect(to: String)
-    /// The script that leads addresses to the larder which other scripts make.
+    /// The shim, the script that rewrites the URLs that other scripts make.
     case shim
-    /// It asks for the name of an origin, or to be led to an URL.
+    /// A request for the mirror name of an origin (`name`), or for a redirect to the mirror address of a URL
+    /// (`way`).
     case name(of: String)
     case way(to: WebURL)
-    /// An earlier or another name of an origin; the address that is meant.
+    /// An earlier or alternative name of an origin. `to` is the current address.
     case moved(to: String)
-    /// The origin's name has a digest that nobody has named yet.
+    /// An origin name with a digest whose origin is not known.
     case unknown
-    /// What is held of one of these URLs, the likelier first. Empty where a target means none.
+    /// The stored response for one of these URLs, the most likely first. Empty if the target names no URL.
     case copy([String])
-    /// The same as of an earlier snapshot.
+    /// The stored response in an earlier snapshot.
     case past(Int64, [String])
-    /// A name that is not ours: somebody else's page may have had a browser look it up as this machine.
+    /// A host name that is not the server's. A foreign page may have made the name resolve to this machine
+    /// (DNS rebinding).
     case refused
 }
 
-/// By which names a larder is asked.
+/// The host names that a server answers to.
 struct LarderNames: Sendable {
     let layout: OriginLayout
-    /// Names and addresses of this machine, beside loopback's, in lower case.
+    /// Names and addresses of this machine other than loopback's, in lower case.
     let others: Set<String>
-    /// Any address may ask: it came by no name that anybody could have forged.
+    /// Whether any IP address is accepted as a host. An address cannot be used for DNS rebinding.
     let takesAddresses: Bool
 
     init(layout: OriginLayout, others: Set<String> = [], takesAddresses: Bool = false) {
@@ -41,7 +43,7 @@ struct LarderNames: Sendable {
         guard let name = name(of: authority) else { return .refused }
         if layout.isPortal(name) { return service(target) ?? .portal }
         guard let root = layout.root, layout.sharesOrigin || layout.isLocalRoot(name) else {
-            // To other machines only the portal has a name, and it asks for its password.
+            // To other machines, only the portal has a name, and it requires its password.
             if layout.isExposed { return isMachines(name) ? .portal : .refused }
             switch layout.names.reading(name) {
             case .origins(let origins):
@@ -65,8 +67,8 @@ struct LarderNames: Sendable {
         return .copy(Self.spellings(of: target).flatMap { root.addresses(of: $0, layout.seals) })
     }
 
-    /// Whether browsers are redirected from the name to the portal's own. At a plain name, a site may have been at
-    /// the root before, whose service worker would see the portal's pages.
+    /// Whether browsers are redirected from the name to the portal's own. At a plain name, a site may have
+    /// been at the root before, whose service worker would see the portal's pages.
     func redirectsToPortal(_ authority: String) -> Bool {
         guard !layout.isExposed, layout.root == nil, let name = name(of: authority) else { return false }
         return layout.isLoopback(name)
@@ -79,19 +81,20 @@ struct LarderNames: Sendable {
         layout.isLoopback(name) || others.contains(name) || takesAddresses && Self.isAddress(name)
     }
 
-    /// What every origin has for the shim.
+    /// The place of a target below the shim's folder, which exists on every origin.
     private func service(_ target: String) -> Place? {
         guard target.hasPrefix(Shim.folder) else { return nil }
         if Shim.isTarget(target) { return .shim }
         if target.hasPrefix(Shim.names) {
             return WebURL(String(target.dropFirst(Shim.names.utf8.count))).map { .name(of: $0.origin) }
         }
-        // If all origins share one name, the redirect would reveal an address with the root's seal to every client.
+        // If all origins share one name, the redirect would reveal an address with the root's seal to every
+        // client.
         guard target.hasPrefix(Shim.ways), !layout.sharesOrigin else { return nil }
         return WebURL(String(target.dropFirst(Shim.ways.utf8.count))).map { .way(to: $0) }
     }
 
-    /// The original URLs that one of the larder's addresses may show.
+    /// The original URLs that a mirror address may stand for.
     func originals(of local: WebURL) -> [String] {
         let authority = local.port.map { "\(local.host):\($0)" } ?? local.host
         switch place(authority: authority, target: local.target) {
@@ -100,7 +103,7 @@ struct LarderNames: Sendable {
         }
     }
 
-    /// The host without the port, in lower case. Nil when the port is another one: then the name is not ours.
+    /// The host of the authority in lower case, without the port. Nil if the port is not the server's.
     private func name(of authority: String) -> String? {
         WebURL("\(layout.scheme)://\(authority)/").flatMap { url in
             url.hasCredentials || url.path != "/" || url.effectivePort != Int(layout.port) ? nil : url.host
@@ -111,8 +114,8 @@ struct LarderNames: Sendable {
         name.hasPrefix("[") || name.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
     }
 
-    /// As it was asked for, and as the URL standard would have written it: Chromium sends the `|` of a path
-    /// as `%7C`.
+    /// The target as it was sent, and with `|` as the URL standard would write it: Chromium sends the `|` of
+    /// a path as `%7C`.
     private static func spellings(of target: String) -> [String] {
         target.utf8.contains("%7C".utf8) ? [target, target.replacing("%7C", with: "|")] : [target]
     }

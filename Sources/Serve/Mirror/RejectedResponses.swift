@@ -1,12 +1,12 @@
 internal import Synchronization
 internal import Web
 
-/// Counts and reports the responses that did not replace stored ones, since they look like those of a captive portal
-/// or a broken server. Any thread may use it.
+/// Counts and reports the responses that did not replace stored ones because they look like those of a
+/// captive portal or a broken server. Any thread may use it.
 final class RejectedResponses: Sendable {
     private struct State {
         var count: UInt64 = 0
-        /// When a response of each host was reported.
+        /// The time of the last report by host.
         var reported: [String: Int64] = [:]
     }
 

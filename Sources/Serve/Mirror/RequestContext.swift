@@ -1,19 +1,19 @@
 internal import Store
 internal import Web
 
-/// Who sent a request to the mirror, and what for, as far as a browser tells.
+/// The sender of a request to the mirror, and its purpose, as far as the browser reports them.
 ///
 /// Browsers send `Origin` with changes and with what scripts read, otherwise `Sec-Fetch-Site` and `Referer`.
 /// A page cannot forge any of these beyond its own origin, and each mirrored origin has a name of its own.
 /// Beside a site at the root of a server that listens for other machines, all origins share one name: there
 /// the seal in the address proves which page sent the request (``PageSeals``).
 ///
-/// A request without any of these comes from a program, which could ask the network itself.
+/// A request without any of these comes from a program, which could also request the URL from the network.
 struct RequestContext: Equatable, Sendable {
     let requester: Requester
-    /// The page has an opaque origin: a sandboxed frame, or one made of data.
+    /// Whether the page has an opaque origin, such as a sandboxed frame or a `data:` document.
     let hasOpaqueOrigin: Bool
-    /// What the response is for.
+    /// The purpose of the response.
     let use: FetchUse
 
     init(requester: Requester, hasOpaqueOrigin: Bool, use: FetchUse) {
@@ -43,12 +43,12 @@ struct RequestContext: Equatable, Sendable {
             hasOpaqueOrigin: hasOpaqueOrigin, use: use)
     }
 
-    /// Whether the request shows well enough who sent it to get private responses on a server that other machines
-    /// reach.
+    /// Whether the request shows well enough who sent it to get private responses on a server that other
+    /// machines reach.
     ///
-    /// Over plain http, browsers send neither the page's site nor the purpose of a request. They send `Referer`,
-    /// which a foreign page can suppress. A script of the root can request a document as a window would, learn the
-    /// document's seal from the redirect, and request everything of that origin by it.
+    /// Over plain http, browsers send neither the page's site nor the purpose of a request. They send
+    /// `Referer`, which a foreign page can suppress. A script of the root can request a document as a window
+    /// would, learn the document's seal from the redirect, and request everything of that origin by it.
     private static func isProven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
         guard layout.sealedPage.origins.isEmpty else { return fields.contains("Sec-Fetch-Site") }
         return !layout.isExposed || !isSilent(fields) || fields.isNavigation
@@ -74,7 +74,8 @@ struct RequestContext: Equatable, Sendable {
             return .foreignPage
         }
         if use.makesDocument { return .unknownPage }
-        // Documents beside the root send no referrer. A script of the root may have learnt another page's seal.
+        // Documents beside the root send no referrer. A script of the root may have learnt another page's
+        // seal.
         if !isOfRoot, site == "same-origin" || !named.isEmpty {
             return layout.root.map { .page($0.origins) } ?? .foreignPage
         }
@@ -101,7 +102,7 @@ struct RequestContext: Equatable, Sendable {
 
     var kind: Requester.Kind { requester.kind }
 
-    /// A foreign page has the response shown in a window.
+    /// Whether a foreign page shows the response in a window.
     var isForeignWindow: Bool { kind == .foreignPage && use.isWindow }
 
     /// The origins of a page of the mirror.
@@ -117,12 +118,12 @@ struct RequestContext: Equatable, Sendable {
     }
 }
 
-/// What a browser needs a response for, by its `Sec-Fetch` headers.
+/// The use that a browser has for a response, by its `Sec-Fetch` headers.
 struct FetchUse: Equatable, Sendable {
-    /// Empty where the client does not say.
+    /// The value of `Sec-Fetch-Dest`; empty if the client does not send it.
     let destination: String
     let mode: String
-    /// A person followed a link or typed an address, and sees the result in a window.
+    /// Whether a person followed a link or typed an address, and sees the result in a window.
     let isFollowedLink: Bool
     private let takesPages: Bool
 
@@ -133,18 +134,18 @@ struct FetchUse: Equatable, Sendable {
         isFollowedLink = fields["Sec-Fetch-User"] == "?1" && destination == "document"
     }
 
-    /// A whole page, in a window of its own.
+    /// Whether the response is a whole page in a window of its own.
     var isWindow: Bool { destination == "document" }
 
-    /// A page in a window or a frame, out of the requester's reach.
+    /// Whether the response is a page in a window or a frame, which the requester cannot read.
     var isDocument: Bool { ["document", "iframe", "frame", "fencedframe"].contains(destination) }
 
-    /// The response becomes a document of its own, not a part of the requester's.
+    /// Whether the response becomes a document of its own, not a part of the requester's document.
     var makesDocument: Bool {
         isDocument || ["object", "embed"].contains(destination) || destination == "" && takesPages
     }
 
-    /// A script gets the bytes, or CORS must permit what the browser makes of them.
+    /// Whether a script gets the bytes, or CORS must permit the use.
     var isRead: Bool { destination == "empty" || mode == "cors" }
 
     var isWorker: Bool { ["worker", "sharedworker", "serviceworker"].contains(destination) }
@@ -155,7 +156,7 @@ struct FetchUse: Equatable, Sendable {
     }
 }
 
-// MARK: - What the origin is told
+// MARK: - Headers for the origin
 
 extension RequestContext {
     /// Rewrites the headers that a mirrored page sent to what the page would have sent on the web.
@@ -188,7 +189,7 @@ extension RequestContext {
         if fields.contains("Sec-Fetch-Site") { fields.set("Sec-Fetch-Site", relation) }
     }
 
-    /// By `strict-origin-when-cross-origin`, the policy of browsers for pages that name none.
+    /// The referrer by `strict-origin-when-cross-origin`, the default policy of browsers.
     private static func referrer(_ origin: String, _ page: WebURL?, to target: WebURL) -> String? {
         if target.origin == origin { return page?.key.href ?? origin + "/" }
         return origin.hasPrefix("https:") && target.scheme == "http" ? nil : origin + "/"
@@ -196,7 +197,7 @@ extension RequestContext {
 }
 
 extension OriginNames {
-    /// The value of `Sec-Fetch-Site`. A mirror's name stands for http and https, so schemes make no
+    /// The value of `Sec-Fetch-Site`. A mirror's name stands for both http and https, so schemes make no
     /// difference.
     func relation(of page: WebURL, to target: WebURL) -> String {
         if page.host == target.host, page.port == target.port { return "same-origin" }
@@ -205,8 +206,8 @@ extension OriginNames {
 }
 
 extension HTTPFields {
-    /// Whether a person will read the response: a browser says what the response is for, other programs which
-    /// types they accept.
+    /// Whether a person will read the response: browsers send its destination, and other programs the types
+    /// that they accept.
     var isNavigation: Bool {
         if let destination = self["Sec-Fetch-Dest"] {
             return ["document", "iframe", "frame", "fencedframe"].contains(destination)

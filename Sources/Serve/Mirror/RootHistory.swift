@@ -2,17 +2,18 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// The site that was last served at the root of each name and port of this machine, as far as this store knows.
+/// The site that was last served at the root of each name and port of this machine, as recorded in this
+/// store. Any thread may use it.
 ///
-/// To a browser all sites that are at the root one after another are one origin: a service worker, storage and
-/// stored responses of one are there for the next. The mirror has a browser clear them when the site changes.
-/// Any thread may use it.
+/// To a browser, all sites that are at the root one after another are one origin: a service worker, storage
+/// and cached responses of one exist for the next. The mirror makes the browser clear them when the site
+/// changes.
 final class RootHistory: Sendable {
     private let origin: String
     private let folder: StoreFolder?
     private let roots: Mutex<[String: String]>
 
-    /// - Parameter folder: Where it is kept for the next server; nil keeps it in memory.
+    /// - Parameter folder: The store that keeps the history for the next server; nil keeps it in memory.
     init(_ root: RootOrigin, in folder: StoreFolder?) {
         origin = root.origins[0]
         self.folder = folder
@@ -29,7 +30,7 @@ final class RootHistory: Sendable {
         roots.withLock { roots in
             roots[authority] = origin
             guard let folder else { return }
-            // Other servers may have noted theirs meanwhile.
+            // Other servers may have recorded their sites meanwhile.
             var all = folder.servedRoots
             all[authority] = origin
             // If this fails, the next server tells browsers to clear their state again.
@@ -45,8 +46,8 @@ enum WorkerRemoval {
         ("Cache-Control", "no-store"), ("Clear-Site-Data", "\"cache\", \"storage\""),
     ]
 
-    /// A worker in the place of one whose script is not there: it takes over at once, and unregisters itself. A
-    /// browser that gets an error keeps the worker that it has.
+    /// A service worker that replaces an earlier site's worker, whose script does not exist any more: it
+    /// takes over at once, and unregisters itself. A browser that gets an error keeps its worker.
     static let answer = Answer(
         status: 200,
         fields: [

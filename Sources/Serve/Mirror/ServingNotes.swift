@@ -2,8 +2,9 @@ internal import Store
 internal import Synchronization
 internal import System
 
-/// What the server threads recorded since the notes were last taken. Any thread may use it.
+/// The notes that server threads have recorded since they were last taken. Any thread may use it.
 final class ServingNotes: Sendable {
+    /// The recorded notes.
     struct Notes {
         /// When copies were rendered: seconds of `SystemClock` by URL number. Answers from memory are not
         /// recorded here; the tier records them.
@@ -88,8 +89,8 @@ final class ServingNotes: Sendable {
     }
 }
 
-/// Whether a server can write loaded responses and notes to the store. A change is reported once, however many
-/// requests it affects. Any thread may use it.
+/// Whether a server can write loaded responses and notes to the store. Each change is reported once, however
+/// many requests it affects. Any thread may use it.
 final class RecordingHealth: Sendable {
     private let isFailing = Mutex(false)
     private let notice: @Sendable (String) -> Void
@@ -133,8 +134,8 @@ final class NoteKeeper: Sendable {
         lastLook = Mutex(SystemClock.seconds())
     }
 
-    /// Writes the misses, and now and then what was served. A killed process loses at most the misses of a
-    /// moment and the uses of a short time.
+    /// Writes the misses, and at intervals the URLs that were served. A killed process loses at most the
+    /// misses of a moment and the uses of a short time.
     ///
     /// - Parameter isLast: whether to write everything.
     func write(isLast: Bool) {

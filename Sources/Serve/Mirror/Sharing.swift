@@ -1,25 +1,26 @@
 internal import Store
 internal import Web
 
-/// What pages of other origins may do with a response, by its CORS and CORP headers. It stays with the answer,
-/// which all requesters share; ``verdict(for:origin:in:)`` applies it to one of them.
+/// The rules for pages of other origins that request a response, from its CORS and CORP headers. They are
+/// part of the answer, which all requesters share; ``verdict(for:origin:in:)`` applies them to one requester.
 struct Sharing: Equatable, Sendable {
     /// The origins whose scripts may read the response.
     enum Readers: Equatable, Sendable {
         case none
         /// Everybody, without credentials.
         case all
-        /// Every page of the mirror, without credentials. Used for scripts, style sheets and fonts whose server was
-        /// never asked for CORS permission.
+        /// Every page of the mirror, without credentials. Used for scripts, style sheets and fonts whose
+        /// server was never asked for CORS permission.
         case mirroredPages
-        /// The origin that the server named. `others`: the server answers each origin with that origin's name, so
-        /// that its answer for other origins is unknown.
+        /// The origin that the server named. `others`: the server answers each origin with that origin's
+        /// name, so that its answer for other origins is unknown.
         case origin(String, credentials: Bool, others: Bool)
     }
 
+    /// The kind of answer that the rules are for.
     enum Subject: Equatable, Sendable {
         case portal
-        /// Every page may load it: the shim, and the names of origins.
+        /// The shim and the names of origins, which every page may load.
         case common
         /// The content of the bar of a mirrored page: in a frame, or in a window of its own.
         case portalBar
@@ -29,17 +30,17 @@ struct Sharing: Equatable, Sendable {
 
     let subject: Subject
     private(set) var readers = Readers.none
-    /// It was fetched with credentials.
+    /// Whether the response was fetched with credentials.
     private(set) var isPrivate = false
-    /// The server has just sent it for this requester, to a request with credentials.
+    /// Whether the origin has just sent the response for this requester, whose request had credentials.
     private var isPersonal = false
-    /// Its `Cross-Origin-Resource-Policy`.
+    /// The value of `Cross-Origin-Resource-Policy`.
     private var embedding: String?
     private var isData = false
-    /// There is no response.
+    /// Whether no response is stored.
     private var isMissing = false
-    /// Browsers must not store it: it is for one requester only. A browser's cache does not tell the ports of a
-    /// host apart.
+    /// Whether browsers must not store the response, because it is for one requester only. A browser's cache
+    /// does not distinguish the ports of a host.
     private(set) var isForOne = false
 
     static let portal = Sharing(subject: .portal)
@@ -60,7 +61,8 @@ struct Sharing: Equatable, Sendable {
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
         let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .wasNear])
-        // A crawl requests pages without `Origin`, so that their server never says whether other sites may read them.
+        // A crawl requests pages without `Origin`, so that their server never says whether other sites may
+        // read them.
         let isUnknown = isOpen && !isPage && !flags.contains(.askedByOrigin)
         readers = Self.readers(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)
         isForOne = isPrivate || Self.forbidsStoring(fields)
@@ -69,8 +71,8 @@ struct Sharing: Equatable, Sendable {
     /// Rules for a response that a server has just sent to one requester.
     ///
     /// - Parameters:
-    ///   - withCredentials: They were another requester's.
-    ///   - isPersonal: It answers the credentials of the requester who gets it.
+    ///   - withCredentials: Whether the request was sent with the credentials of another requester.
+    ///   - isPersonal: Whether it was sent with the credentials of the requester who gets the response.
     init(loaded fields: HTTPFields, _ url: WebURL, withCredentials: Bool, isPersonal: Bool = false) {
         subject = .response(url)
         (embedding, isData) = Self.embedding(fields)
@@ -103,12 +105,12 @@ struct Sharing: Equatable, Sendable {
         _ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool
     ) -> Readers {
         let named = fields.all("Access-Control-Allow-Origin")
-        // Browsers accept none of several.
+        // Browsers accept none if there are several.
         guard named.count <= 1 else { return .none }
         guard let origin = named.first else {
             return isUnknown && isPagePart(fields) ? .mirroredPages : .none
         }
-        // A response to one user's credentials is not what everybody would have got.
+        // The response to one user's credentials is not the one for everybody.
         if origin == "*" { return isPrivate ? .none : .all }
         let credentials = fields["Access-Control-Allow-Credentials"] == "true"
         let varies = fields.elements("Vary").contains { HTTPGrammar.matches($0, "Origin") }
@@ -126,6 +128,7 @@ struct Sharing: Equatable, Sendable {
 
     // MARK: - Verdicts
 
+    /// The decision about one requester.
     enum Verdict: Equatable {
         /// Granted, with the header lines that let the page read it.
         case given([UInt8])
@@ -208,7 +211,8 @@ struct Sharing: Equatable, Sendable {
         return isAllowed ? .given(lines(for: context, origin)) : .refused
     }
 
-    /// By the server's `Cross-Origin-Resource-Policy`. Data is neither a script nor a style sheet.
+    /// Whether the page may embed the response, by the origin's `Cross-Origin-Resource-Policy`. Data is
+    /// neither a script nor a style sheet.
     private func isEmbeddable(by context: RequestContext, _ url: WebURL, _ layout: OriginLayout) -> Bool {
         if context.use.makesDocument || context.origins.contains(url.origin) { return true }
         if isData, ["script", "style"].contains(context.use.destination) { return false }

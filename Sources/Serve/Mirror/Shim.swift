@@ -1,25 +1,27 @@
 internal import Markup
 internal import Web
 
-/// Where the shim is, what it is, and how a page comes to have it.
+/// The shim: its paths, its script, and its element in pages. It is the script that rewrites the absolute
+/// URLs that other scripts make at run time.
 struct Shim: Sendable {
-    /// What every origin has of the larder's; nobody's site has it.
+    /// The folder of Larder's own resources, which exists on every origin.
     static let folder = "/-/larder/"
     static let path = folder + "shim.js"
-    /// Behind it the name of an origin is asked for: what a registrable domain is, the server knows.
+    /// The path below which the shim requests the mirror name of an origin. Only the server has the list of
+    /// public suffixes.
     static let names = folder + "name/"
-    /// Behind it stands where somebody is to be led.
+    /// The path below which the server redirects to the mirror address of a URL.
     static let ways = folder + "to/"
 
-    /// As it is served: the same bytes for as long as the larder's layout is the same.
+    /// The answer with the script. Its bytes are the same as long as the server's layout is.
     let answer: Answer
-    /// With what its bytes are, so that a browser may keep it.
+    /// The path of the script with a version made of its bytes, so that browsers may cache it.
     private let address: String
 
     init(layout: OriginLayout) {
-        // In a block, so that nothing of it has a name that the page's scripts could meet.
+        // In a block, so that none of its names are visible to the page's scripts.
         let script = Array("{\n\(Self.steady)\(Self.address(layout))\(ShimScript.text)\n}\n".utf8)
-        // FNV-1a: it only has to change when the script does.
+        // FNV-1a is sufficient, since it only has to change when the script does.
         let version = script.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
         }
@@ -31,9 +33,10 @@ struct Shim: Sendable {
         answer = Answer(status: 200, fields: fields + layout.commonFields, body: script, sharing: .common)
     }
 
-    /// The element for documents. It tells the script in which folder the document finds other origins.
+    /// The script element for documents. It tells the script in which folder the document finds other
+    /// origins.
     ///
-    /// - Parameter steadySince: for a steady page.
+    /// - Parameter steadySince: The time of a steady page (``SteadyTime``); nil for other pages.
     func tag(_ format: BodyFormat, _ layout: OriginLayout, steadySince: Int?) -> [UInt8] {
         let space = format.isXMLDocument ? " xmlns=\"http://www.w3.org/1999/xhtml\"" : ""
         let folder = layout.sharesOrigin ? "&\(layout.folder)" : ""
@@ -57,7 +60,8 @@ struct Shim: Sendable {
         target.hasPrefix(path) && (target.utf8.count == path.utf8.count || target.hasPrefix(path + "?"))
     }
 
-    /// `OriginLayout.address`, for a browser, and the name of a domain.
+    /// JavaScript functions that compute the mirror address of a URL, like `OriginLayout.address`, and the
+    /// mirror name of a domain.
     private static func address(_ layout: OriginLayout) -> String {
         guard layout.sharesOrigin, let root = layout.root else {
             return #"""
@@ -115,7 +119,7 @@ struct Shim: Sendable {
     }
 }
 
-/// A list of words as a script reads it.
+/// Writes lists of words as JSON.
 private enum JSONText {
     static func array(_ words: [String]) -> String {
         var writer = JSONWriter(.compact)
@@ -126,12 +130,12 @@ private enum JSONText {
     }
 }
 
-/// The script that leads to the larder what other scripts ask for by whole addresses which they make at run
-/// time.
+/// The script that rewrites absolute URLs that other scripts make at run time to mirror addresses.
 ///
-/// Before it stand `larderHere`, the shim's own address; `larderAddress`, which gives the larder's address of
-/// an http or https URL, and the URL itself where that is the larder's already; `larderDomain`, the larder's
-/// name of a host, or "" where it has none; and `larderIsInside`, whether nothing may get out.
+/// The code in front of it defines `larderHere`, the shim's own address; `larderAddress`, which returns the
+/// mirror address of an http or https URL, and leaves mirror addresses unchanged; `larderDomain`, which
+/// returns the mirror name of a host, or "" if it has none; and `larderIsInside`, which says whether network
+/// access is blocked.
 enum ShimScript {
     static let text = #"""
         // Larder leads to itself what this page's scripts ask for by whole addresses: they were made for the
@@ -341,21 +345,22 @@ enum ShimScript {
 
     // MARK: - Workers
 
-    /// Goes before a worker's script, which stays as strict as it is.
+    /// The code that is inserted before a worker's script. Keeps the script in strict mode if it was.
     ///
     /// - Parameters:
-    ///   - isGuarded: for a service worker of the site at the root, where other origins share its name.
-    ///   - steadySince: for a worker of a steady site.
+    ///   - isGuarded: Whether the script is for a service worker of the site at the root, whose name other
+    ///     origins share.
+    ///   - steadySince: The time of a worker of a steady page; nil for others.
     static func prefix(of script: [UInt8], isGuarded: Bool, steadySince: Int?) -> [UInt8] {
         Array((isStrict(script) ? "\"use strict\";" : "").utf8) + (isGuarded ? workerGuard : [])
             + Array((steadySince.map { SteadyTime.call(since: $0) + "\n" } ?? "").utf8)
     }
 
-    /// Hides from the worker all requests for other origins: they get no event, and no route can be added for
-    /// them. The functions are taken before the worker's own script could change them.
+    /// Hides all requests for other origins from the worker: it gets no events for them and cannot add routes
+    /// for them. The functions are saved before the worker's own script could change them.
     ///
-    /// `await` cannot be a name in a module, so that a browser refuses to run a module worker with this guard. The
-    /// imports of a module would run before the guard.
+    /// The guard declares `await` as a name. That is not allowed in a module, so a browser refuses to run a
+    /// module worker with this guard. The imports of a module would run before the guard.
     private static let workerGuard = Array(
         #"""
         {
@@ -370,7 +375,7 @@ enum ShimScript {
 
         """#.utf8)
 
-    /// A directive would be none behind other statements.
+    /// Whether the script begins with a "use strict" directive, which has no effect after other statements.
     private static func isStrict(_ script: [UInt8]) -> Bool {
         var rest = script[...]
         if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }

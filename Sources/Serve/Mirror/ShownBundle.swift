@@ -4,16 +4,16 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// A body for which a manifest in force requires a digest, and what it is by that.
+/// The result of comparing a body with the digest that an active manifest requires.
 struct ShownBundle {
-    /// It is as it has to be, and goes out byte for byte.
+    /// Whether the body matches, and is therefore sent without any changes.
     let isVerified: Bool
-    /// What is wrong with it, in words.
+    /// The description of the difference, if there is one.
     let mismatch: String?
     private let digests: [Digest]
-    /// The strongest digest that it was compared with.
+    /// The strongest digest that the body was compared with.
     private let proof: DigestAlgorithm?
-    /// It matches, and its digest is weaker than the user requires.
+    /// Whether the body matches only a digest that is weaker than the user requires.
     private let isWeak: Bool
 
     init(_ bundle: Bundle, _ body: StoredBody, _ content: BodyContent) throws(StoreError) {
@@ -44,7 +44,7 @@ struct ShownBundle {
         self.digests = digests
     }
 
-    /// What an answer with exactly these bytes says of them (RFC 9530).
+    /// The digest fields of an answer that contains exactly these bytes (RFC 9530).
     var fields: [(String, String)] {
         let whole = digests.filter { [.sha256, .md5].contains($0.algorithm) }
             .map { FieldDigest(algorithm: $0.algorithm == .md5 ? "md5" : "sha-256", bytes: $0.bytes).text }
@@ -79,7 +79,8 @@ struct ShownBundle {
         "jsbundle": "text/javascript", "map": "application/json",
     ]
 
-    /// What is shown until what is required has come.
+    /// The fields of a body that does not match or is not verified, and is served until the required one is
+    /// available.
     var differingFields: [(String, String)] {
         [("Larder-Bundle", (isWeak ? "unverified" + by : "differs") + told(.md5))]
     }

@@ -4,6 +4,7 @@ internal import Web
 
 /// The differences between two snapshots of a site.
 struct ChangesPage: PortalPage {
+    /// A list of changed URLs.
     enum Kind: String, CaseIterable {
         case added
         case changed
@@ -14,7 +15,7 @@ struct ChangesPage: PortalPage {
     let site: Site
     let from: Snapshot?
     let to: Snapshot?
-    /// Nil if there is only one snapshot, or if the site is too large to compare here.
+    /// The differences; nil if there is only one snapshot, or if the site is too large to compare here.
     let difference: DifferenceReport?
     let hasPictures: Bool
     /// The list to show; nil shows the beginning of every list.

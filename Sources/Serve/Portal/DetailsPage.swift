@@ -4,6 +4,7 @@ internal import Web
 
 /// Everything that the store knows about one URL.
 struct DetailsPage: PortalPage {
+    /// A list of links from or to the URL.
     struct Links {
         let list: LinkList
         let targets: [(href: String, isHeld: Bool)]

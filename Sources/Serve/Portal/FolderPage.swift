@@ -52,6 +52,7 @@ struct FolderPage: PortalPage {
 /// Builds the list of one folder from slices of all stored URLs below it, in URL order. With an empty prefix,
 /// the folders are hosts.
 struct FolderWalk {
+    /// An item of the list: a subfolder or a stored URL.
     enum Item: Equatable {
         /// A subfolder, with the number of URLs that were counted in it. `isMore` if counting stopped early.
         case folder(prefix: String, count: Int, isMore: Bool)
@@ -61,7 +62,7 @@ struct FolderWalk {
     let prefix: String
     let limit: Int
     private(set) var items: [Item] = []
-    /// Where the next page of the list begins; nil if the list is not full.
+    /// The key where the next page of the list starts; nil if the list is not full.
     private(set) var rest: String?
 
     init(prefix: String, limit: Int) {
@@ -69,10 +70,10 @@ struct FolderWalk {
         self.limit = limit
     }
 
-    /// A key after every URL that begins with the prefix. URLs are ASCII.
+    /// Returns a key that sorts after every URL with the prefix. URLs are ASCII.
     static func end(of prefix: String) -> String { prefix + "\u{7f}" }
 
-    /// Takes the next slice and returns where the one after it begins; nil if there is none or the list is
+    /// Adds the next slice and returns the start of the one after it; nil if there is none or the list is
     /// full. With `inHurry`, counts a folder only to the end of its slice.
     mutating func take(_ slice: HeldSlice, inHurry: Bool = false) -> String? {
         for entry in slice.entries {
@@ -95,7 +96,7 @@ struct FolderWalk {
         rest = Self.end(of: folder)
     }
 
-    /// Returns false if the list is full.
+    /// Adds an entry. Returns false if the list is full.
     private mutating func add(_ entry: HeldEntry) -> Bool {
         let folder = Self.folder(of: entry.href, below: prefix)
         if let folder, case .folder(folder, let count, let isMore) = items.last {
@@ -112,7 +113,7 @@ struct FolderWalk {
 
     private static let counted = 1_000
 
-    /// The prefix and the next path component with its slash; nil for a URL in the folder itself.
+    /// Returns the prefix and the next path component with its slash; nil for a URL in the folder itself.
     static func folder(of href: String, below prefix: String) -> String? {
         let bytes = href.utf8
         var place =

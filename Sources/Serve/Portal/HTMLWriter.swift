@@ -255,7 +255,7 @@ struct PortalLinks {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Keeps slashes and colons in queries, so that people can read them.
+    /// Appends a percent-encoded query value, with readable slashes and colons.
     private static func append(_ value: String, to bytes: inout [UInt8]) {
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in value.utf8 {

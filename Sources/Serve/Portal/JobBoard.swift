@@ -4,7 +4,7 @@ internal import System
 package import Web
 
 /// Carries out the orders of the portal in this process: one thread per lane, started with the first order.
-/// Reports progress to watching clients. Any thread may use it.
+/// Reports progress to watching clients. Thread-safe.
 package final class JobBoard: Sendable {
     /// Carries out an order on a thread of the board.
     package typealias Worker = @Sendable (PortalOrder, JobRun) -> (end: JobEnd, outcome: [Phrase])
@@ -67,8 +67,8 @@ package final class JobBoard: Sendable {
     /// Adds a job and returns its number; nil if too many jobs wait or the server is closing.
     ///
     /// - Parameters:
-    ///   - principal: who gave the order.
-    ///   - told: called once, when the job is over.
+    ///   - principal: the principal that gives the order.
+    ///   - told: called once, after the job has ended.
     func take(
         _ order: PortalOrder, by principal: Principal, told: (@Sendable () -> Void)? = nil
     ) -> Int? {
@@ -90,8 +90,8 @@ package final class JobBoard: Sendable {
 
     /// Repeats a job that was stopped or failed.
     ///
-    /// - Parameter principal: who repeats it. The job may do no more than its first principal allowed: a user
-    ///   may press the button without knowing what the job does.
+    /// - Parameter principal: the principal that repeats it. The job gets at most the rights of its first
+    ///   principal, because a user may press the button without knowing what the job does.
     func goOn(_ number: Int, by principal: Principal) -> Int? {
         guard let job = state.change({ $0.queue[number] }), job.isOver else { return nil }
         let isNearer = principal.nearestZone > job.principal.nearestZone
@@ -189,7 +189,7 @@ package final class JobBoard: Sendable {
         }) { memory?.keep(KeptJobs.text(queue.jobs)) }
     }
 
-    /// The queue, if it changed since it was saved.
+    /// Returns the queue if it changed since it was saved.
     private static func change(_ state: inout State) -> Change? {
         guard state.queue.turn != state.keptTurn else { return nil }
         state.keptTurn = state.queue.turn
@@ -219,9 +219,9 @@ package final class JobBoard: Sendable {
         return isTaken
     }
 
-    /// Minimum interval between events, however fast figures change.
+    /// The minimum interval between events, however fast figures change.
     private static let tick = Duration.milliseconds(500)
-    /// Interval of comment lines that reveal closed connections.
+    /// The interval of comment lines that reveal closed connections.
     private static let heartbeat = Duration.seconds(15)
 
     /// Sends events to the watchers; waits while there are none. Encodes each state at most twice: with and
@@ -312,7 +312,7 @@ package final class JobBoard: Sendable {
     }
 }
 
-/// A running job: receives progress and cancellation.
+/// A running job, which receives progress and cancellation.
 package final class JobRun: Sendable {
     private struct State {
         var isCancelled = false
@@ -320,12 +320,12 @@ package final class JobRun: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Reports progress; callable from any thread.
+    /// Reports progress. May be called on any thread.
     package let report: @Sendable (JobFigures) -> Void
 
     /// The number of the job.
     package let number: Int
-    /// Who gave the order.
+    /// The principal that gave the order.
     package let principal: Principal
     package let files: PortalFiles?
 

@@ -60,16 +60,17 @@ struct LoginClient: Hashable, Sendable {
     }
 }
 
-/// Limits the rate of login attempts. A value; clients and monotonic seconds go in.
+/// Limits the rate of login attempts. This is a pure value: the caller passes clients and monotonic seconds.
 ///
 /// Each client has five attempts, then waits longer after each, so that no client can lock out another. Over
 /// all clients, one attempt runs at a time, since each needs memory. After many failures, one attempt per
 /// second is allowed, so that a thousand machines guess hardly faster than one. This machine and clients that
 /// logged in before go first, then clients without failures.
 struct LoginPace {
-    /// Nil for unknown clients, which count as one.
+    /// The client; nil for unknown clients, which count as one.
     typealias Client = LoginClient?
 
+    /// The reply to a new attempt.
     enum Arrival: Equatable {
         /// The attempt waits; poll `turn`.
         case waits(number: Int)
@@ -77,6 +78,7 @@ struct LoginPace {
         case tooFast(seconds: Int64)
     }
 
+    /// Whether a waiting attempt may run.
     enum Turn: Equatable {
         case now
         case later
@@ -84,18 +86,20 @@ struct LoginPace {
         case never
     }
 
+    /// The history of a client.
     private struct Record {
         var failures = 0
-        /// When the client may try again.
+        /// The time when the client may try again.
         var next: Int64 = 0
         var last: Int64
         var hasBeenRight = false
     }
 
+    /// An attempt that waits or runs.
     private struct Attempt {
         let number: Int
         let client: Client
-        /// 0 goes first.
+        /// The priority of the attempt; 0 goes first.
         let rank: Int
     }
 
@@ -114,7 +118,7 @@ struct LoginPace {
     static let mostOfCrowd = 20
     private static let crowdDecay: Int64 = 3
     private static let crowdGap: Int64 = 1
-    /// Seconds without an attempt after which a client starts over.
+    /// The number of seconds without an attempt after which a client starts over.
     private static let forgiveness: Int64 = 3600
 
     /// The number of remembered clients.

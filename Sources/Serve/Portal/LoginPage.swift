@@ -2,7 +2,7 @@ internal import Web
 
 /// The login form for other machines.
 struct LoginPage: PortalPage {
-    /// Why the last attempt failed.
+    /// The reason why the last attempt failed.
     var failure: Phrase?
     /// Whether a password is set; if not, the page says how to set one.
     var hasPassword = true

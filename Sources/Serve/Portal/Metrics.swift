@@ -4,6 +4,7 @@ internal import Web
 
 /// The counters of one server thread. Only that thread adds; any thread may read.
 final class ServingCounts: Sendable {
+    /// The counters of a thread.
     enum Kind: Int, CaseIterable {
         /// Sources of responses.
         case memory, larder, validated, network, missed, tunnel
@@ -14,6 +15,7 @@ final class ServingCounts: Sendable {
         case misses
     }
 
+    /// A reference to a counter, because an array cannot contain noncopyable values.
     private final class Cell: Sendable {
         let value = Atomic<UInt64>(0)
     }
@@ -55,7 +57,7 @@ final class ServingCounts: Sendable {
     }
 }
 
-/// The counters of all threads. Any thread may use it.
+/// The counters of all threads. Thread-safe.
 final class ServingTotals: Sendable {
     private let threads = Mutex<[ServingCounts]>([])
 
@@ -73,6 +75,7 @@ final class ServingTotals: Sendable {
 
 /// A text in the Prometheus format, version 0.0.4.
 struct MetricsText {
+    /// The type of a metric.
     enum Kind: String {
         case counter, gauge
     }

@@ -1,9 +1,10 @@
 internal import Glibc
 internal import Web
 
-/// Parses a form with files (`multipart/form-data`, RFC 7578) incrementally. A value; it buffers at most a
-/// delimiter and the head of a part.
+/// Parses a form with files (`multipart/form-data`, RFC 7578) incrementally. It buffers at most a delimiter
+/// and the head of a part.
 struct MultipartReader {
+    /// A parsed part of the form.
     enum Event: Equatable {
         case field(name: String, value: String)
         /// The start of a file; its bytes follow.
@@ -13,6 +14,7 @@ struct MultipartReader {
         case end
     }
 
+    /// The part of the input that is expected next.
     private enum Step {
         case before, delimiter, head
         case field(name: String, [UInt8])

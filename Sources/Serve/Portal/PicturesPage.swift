@@ -7,7 +7,7 @@ struct PicturesPage: PortalPage {
     let site: Site
     let from: Snapshot?
     let to: Snapshot?
-    /// Nil if there is nothing to compare, or if the site is too large to compare here.
+    /// The comparison; nil if there is nothing to compare, or if the site is too large to compare here.
     let pictures: PictureReport?
     let page: Int
     let section = PortalSection.sites

@@ -3,7 +3,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// What is needed to carry out orders from the portal.
+/// The objects that carry out orders from the portal.
 package struct PortalPowers: Sendable {
     let gate: PortalGuard
     let board: JobBoard
@@ -13,7 +13,7 @@ package struct PortalPowers: Sendable {
 }
 
 extension Portal {
-    /// Answers a request that changes something; nil if the reply follows later.
+    /// Handles a request that changes something. Returns nil if the reply follows later.
     ///
     /// - Parameters:
     ///   - type: the Content-Type of the body.
@@ -67,7 +67,7 @@ extension Portal {
         return obey(order, back: Self.place(form["back"]), visitor, powers, slot)
     }
 
-    /// Why the site or snapshot of an order does not exist; nil if it exists.
+    /// Returns an error if the site or snapshot of an order does not exist; else nil.
     private func unknownTarget(
         of order: PortalOrder, _ reader: StoreReader
     ) throws(StoreError) -> PortalMistake? {
@@ -82,7 +82,7 @@ extension Portal {
         return PortalMistake(Phrase(.mistakeSnapshot, target.site, "\(name)"))
     }
 
-    /// Carries out orders about existing jobs; nil for other orders.
+    /// Carries out orders about existing jobs. Returns nil for other orders.
     private func steer(
         _ name: String, _ form: PortalRequest, _ board: JobBoard, by principal: Principal
     ) throws(PortalMistake) -> Answer? {
@@ -139,7 +139,8 @@ extension Portal {
 
     // MARK: - Uploads
 
-    /// The reader of an uploaded archive; nil if the body is not a form with files, or uploads are disabled.
+    /// Returns the reader of an uploaded archive; nil if the body is not a form with files, or uploads are
+    /// disabled.
     private static func upload(
         _ type: String, _ powers: PortalPowers, _ visitor: PortalVisitor
     ) -> PortalUpload? {
@@ -149,7 +150,8 @@ extension Portal {
         }
     }
 
-    /// Takes over the connection of an upload that is too long for memory; nil for other long requests.
+    /// Takes over the connection of an upload that is too long for memory. Returns nil for other long
+    /// requests.
     func pass(
         _ long: LongUpload, to target: String, method: String, type: String?, isChunked: Bool,
         byteCount: Int64, from visitor: PortalVisitor

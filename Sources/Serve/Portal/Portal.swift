@@ -5,10 +5,10 @@ internal import System
 internal import Web
 
 /// The web interface at `http://localhost:PORT/`: the stored sites, and redirects from original URLs to their
-/// copies. It belongs to one thread.
+/// copies. Not thread-safe.
 struct Portal {
     let layout: OriginLayout
-    /// Carries out orders; nil if the portal is read-only.
+    /// The objects that carry out orders; nil if the portal is read-only.
     let powers: PortalPowers?
     private let links = PortalLinks()
     let memory: PortalMemory
@@ -119,7 +119,8 @@ struct Portal {
             owners = sites.filter { names.contains($0.name) }
         }
         if let name = SnapshotName(word) {
-            // A URL that was never stored is shown as missing in the snapshot, if it is clear which snapshot is meant.
+            // A URL that was never stored is shown as missing in the snapshot, if it is clear which snapshot
+            // is meant.
             if owners.isEmpty, sites.count == 1 { owners = sites }
             return complete(owners).last { $0.name == name }?.id
         }
@@ -248,7 +249,7 @@ struct Portal {
             body: frame.html(visitor.language), sharing: .portalBar)
     }
 
-    /// A stored screenshot; nil for other requests, or if there is none.
+    /// Returns a stored screenshot; nil for other requests, or if there is none.
     private func picture(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
         guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
             let id = Int64(
@@ -266,8 +267,8 @@ struct Portal {
             body: bytes)
     }
 
-    /// The file that a job made; nil for other requests, if there is none, and if the visitor may not see the
-    /// job.
+    /// Returns the file that a job made; nil for other requests, if there is no file, and if the visitor may
+    /// not see the job.
     private func result(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
         guard request.path.hasPrefix(PortalLinks.files), let powers else { return nil }
         let number = request.path.dropFirst(PortalLinks.files.utf8.count).prefix { $0 != "/" }
@@ -358,7 +359,7 @@ struct Portal {
             + fields(hasScript: script != nil)
     }
 
-    /// Style sheets, scripts, manifest and icon; nil for other paths.
+    /// Returns a style sheet, script, manifest or icon; nil for other paths.
     private func file(_ target: String) -> Answer? {
         let (type, text): (String, String)
         switch target {
@@ -406,7 +407,7 @@ struct PortalRequest: Equatable {
         fields = Self.fields(form[...])
     }
 
-    /// Makes a request from saved fields.
+    /// Creates a request from saved fields.
     init(path: String, fields: [(name: String, value: String)]) {
         self.path = path
         self.fields = Dictionary(fields.prefix(Self.mostFields).map { ($0.name, $0.value) }) { $1 }
@@ -461,30 +462,31 @@ struct PortalRequest: Equatable {
 
 /// The limits on what one page of the portal reads and shows. Longer lists continue on the next page.
 enum PortalLimits {
-    /// Maximum number of responses that are counted exactly.
+    /// The maximum number of responses that are counted exactly.
     static let counted = 20_000
-    /// Items of a list.
+    /// The maximum number of items of a list.
     static let lines = 50
-    /// Items of a list of titles.
+    /// The maximum number of items of a list of titles.
     static let titles = 200
-    /// Pages with screenshots.
+    /// The maximum number of pages with screenshots.
     static let pictures = 12
-    /// Search hits.
+    /// The maximum number of search hits.
     static let hits = 20
-    /// URLs that are read to list a folder, and URLs per slice; slices get shorter after half of the budget.
+    /// The maximum number of URLs that are read to list a folder, and URLs per slice. Slices get shorter
+    /// after half of the budget.
     static let walkedURLs = 8_192
     static let slice = 512
     static let hurriedSlice = 32
-    /// Bodies and URLs that one step of a search reads.
+    /// The maximum numbers of bodies and URLs that one step of a search reads.
     static let searchedBodies: Int64 = 100_000
     static let searchedURLs = 100_000
-    /// URLs that are walked on one page to find the missing URLs of sites.
+    /// The maximum number of URLs that are walked on one page to find the missing URLs of sites.
     static let neededURLs = 8000
-    /// Bodies whose links are searched for missing URLs or for links to a page.
+    /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
     static let linkers = 4_000
     static let words = 200
-    /// Bytes that are read to compute missing MD5 digests.
+    /// The maximum number of bytes that are read to compute missing MD5 digests.
     static let digestedBytes = 4_000_000
-    /// Maximum number of responses of a site whose snapshots are compared here.
+    /// The maximum number of responses of a site whose snapshots are compared here.
     static let compared = 60_000
 }

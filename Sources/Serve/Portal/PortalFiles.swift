@@ -5,17 +5,17 @@ package import System
 internal import Web
 
 /// The files of the portal's jobs: uploaded archives until they are imported, and exports until they are
-/// downloaded. One server owns the folder; files that belong to no job are removed. Any thread may use it.
+/// downloaded. One server owns the folder and removes files that belong to no job. Thread-safe.
 package final class PortalFiles: Sendable {
     private let path: String
     /// A folder on the same disk.
     private let larder: String
     private let underway = Mutex<Set<String>>([])
-    /// Bytes of the disk that uploads leave free.
+    /// The disk space that uploads leave free, in bytes.
     static let leastRoom: Int64 = 256 << 20
-    /// Uploads at the same time.
+    /// The maximum number of simultaneous uploads.
     static let mostUploads = 4
-    /// Seconds after which exports are removed.
+    /// The age at which exports are removed, in seconds.
     static let lifetime: Int64 = 7 * 86_400
 
     package init(_ folder: StoreFolder) { (path, larder) = (folder.portalFiles, folder.path) }
@@ -72,7 +72,7 @@ package final class PortalFiles: Sendable {
         return room.overflow || room.partialValue - Self.leastRoom > byteCount
     }
 
-    /// The path of an uploaded file; nil if it no longer exists.
+    /// Returns the path of an uploaded file; nil if it no longer exists.
     package func upload(_ number: String, named name: String) -> String? {
         guard Self.isNumber(number), Self.plain(name) == name else { return nil }
         let file = "\(folder(ofUpload: number))/\(name)"
@@ -81,7 +81,7 @@ package final class PortalFiles: Sendable {
 
     // MARK: - Exports
 
-    /// Makes an empty folder for the file of a job and returns the path of the file.
+    /// Creates an empty folder for the file of a job and returns the path of the file.
     package func place(ofJob number: Int, named name: String) throws(SystemError) -> String {
         let folder = "\(path)/\(Self.name(ofJob: number))"
         Folder.remove(folder)
@@ -89,13 +89,14 @@ package final class PortalFiles: Sendable {
         return "\(folder)/\(Self.plain(name) ?? "archive")"
     }
 
+    /// A file that a job made.
     struct Result: Equatable {
         let path: String
         let name: String
         let byteCount: Int64
     }
 
-    /// The file that a job made; nil if there is none.
+    /// Returns the file that a job made; nil if there is none.
     func result(ofJob number: Int) -> Result? {
         let folder = "\(path)/\(Self.name(ofJob: number))"
         for name in Folder.names(in: folder) ?? [] {

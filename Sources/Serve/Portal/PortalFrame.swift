@@ -150,9 +150,9 @@ protocol PortalPage {
     var title: String { get }
     /// The part of the portal that the page belongs to.
     var section: PortalSection { get }
-    /// Seconds after which the browser reloads the page; nil for never.
+    /// The number of seconds after which the browser reloads the page; nil for never.
     var refresh: Int? { get }
-    /// The same, for browsers without scripts.
+    /// The same number for browsers without scripts.
     var refreshWithoutScript: Int? { get }
     /// The path of a script that enhances the page; the page works without it.
     var script: String? { get }
@@ -178,6 +178,7 @@ extension PortalPage {
     func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
 }
 
+/// A part of the portal, which the banner highlights.
 enum PortalSection {
     case sites
     case search
@@ -194,15 +195,15 @@ struct PortalContext {
     let links: PortalLinks
     /// Whether there is a proxy beside the mirror.
     let hasProxy: Bool
-    /// Seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     let now: Int64
-    /// Path and query of this page, as HTML and as JSON.
+    /// The path and query of this page, as HTML and as JSON.
     let address: String
     let jsonAddress: String
     var language = PortalLanguage.english
     /// The token for orders; nil if the visitor may give none.
     var token: String?
-    /// Why the visitor may give no orders.
+    /// The reason why the visitor may give no orders; nil if there is none.
     var whyNot: Sentence?
     /// Whether the page of jobs is shown.
     var hasJobs = false
@@ -229,10 +230,10 @@ struct PortalContext {
 /// scripts.
 struct HTMLPage {
     let title: String
-    /// Markup, in which input from outside is already escaped.
+    /// The markup, in which input from outside is already escaped.
     let body: String
     var style = PortalStyle.base
-    /// Seconds after which the browser reloads the page; nil for never.
+    /// The number of seconds after which the browser reloads the page; nil for never.
     var refresh: Int?
     var language = PortalLanguage.english
 

@@ -7,7 +7,7 @@ internal import Web
 /// machines only after a login.
 ///
 /// A page of the mirror has another origin, so it cannot read the portal's pages. A form that it sends lacks
-/// the token and has another `Origin`. Any thread may use it.
+/// the token and has another `Origin`. Thread-safe.
 package final class PortalGuard: Sendable {
     /// How the server is reachable and what it may do.
     struct Circumstances: Sendable {
@@ -26,15 +26,16 @@ package final class PortalGuard: Sendable {
 
     init(_ circumstances: Circumstances) { self.circumstances = circumstances }
 
-    /// What a visitor may do.
+    /// The rights of a visitor.
     enum Standing: Equatable, Sendable {
-        /// May give orders with this token.
+        /// The visitor may give orders with this token.
         case owner(token: String)
-        /// May read, and the reason why not more.
+        /// The visitor may only read, for this reason.
         case reader(Sentence)
-        /// Must log in first.
+        /// The visitor must log in first.
         case stranger
-        /// Cannot log in, since no password is set.
+        /// The visitor has no access: no password is set, or a proxy forwarded the request to a server that
+        /// only serves this machine.
         case nobody
     }
 
@@ -52,7 +53,7 @@ package final class PortalGuard: Sendable {
         return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
     }
 
-    /// Why an order is refused; nil if it is allowed.
+    /// Returns why an order is refused; nil if it is allowed.
     func refusal(of visitor: PortalVisitor, token given: String?, now: Int64) -> Sentence? {
         if let refusal = visitor.foreignness { return refusal }
         switch standing(of: visitor, now: now) {
@@ -68,8 +69,8 @@ package final class PortalGuard: Sendable {
     }
 
     /// The principal of the jobs that a visitor starts. On a server that other machines can reach, only a
-    /// client on a loopback address is the local user. A reverse proxy on this machine forwards requests of
-    /// anybody; its fields reveal it.
+    /// client on a loopback address is the local user. Forwarded requests never count as local, because a
+    /// reverse proxy on this machine forwards requests of any client.
     func principal(of visitor: PortalVisitor) -> Principal {
         guard !visitor.isForwarded else { return .remoteUser }
         guard circumstances.isExposed else { return .localUser }
@@ -78,8 +79,9 @@ package final class PortalGuard: Sendable {
 
     // MARK: - The password
 
+    /// The result of a login attempt.
     enum Login: Equatable, Sendable {
-        /// The secret of the session, for a cookie.
+        /// The password was right. The session's secret is the value of a cookie.
         case entered(session: String)
         case wrong
         /// The client must wait this many seconds.
@@ -87,11 +89,11 @@ package final class PortalGuard: Sendable {
         case impossible
     }
 
-    /// Checks a password. Takes a tenth of a second and 32 MiB, and longer if many clients try: call it on a
-    /// thread of its own.
+    /// Checks a password. This takes a tenth of a second and 32 MiB, and longer if many clients try: call it
+    /// on a thread of its own.
     ///
     /// - Parameters:
-    ///   - client: who tries; nil if unknown.
+    ///   - client: the client that tries to log in; nil if unknown.
     ///   - clock: seconds of the monotonic clock.
     func enter(
         _ password: String, from client: LoginClient? = nil,
@@ -112,7 +114,8 @@ package final class PortalGuard: Sendable {
         return .entered(session: session)
     }
 
-    /// Waits until the attempt may run; false after too long.
+    /// Waits until the attempt may run. Returns false if that takes too long, or if clients of a higher rank
+    /// took its place.
     private func isTurn(_ number: Int, _ clock: () -> Int64) -> Bool {
         let end = ContinuousClock.now + Self.mostWait
         while ContinuousClock.now < end {
@@ -153,10 +156,10 @@ struct PortalVisitor: Equatable, Sendable {
     /// The host and port of the request.
     var authority = ""
     var origin: String?
-    /// `Sec-Fetch-Site`
+    /// The value of `Sec-Fetch-Site`.
     var site: String?
     var session: String?
-    /// `Accept`
+    /// The value of `Accept`.
     var accept: String?
     var language = PortalLanguage.english
     /// The address of the client; nil if unknown.
@@ -199,13 +202,13 @@ struct PortalVisitor: Equatable, Sendable {
     }
 }
 
-/// The sessions of logged-in visitors. A value; the time goes in.
+/// The sessions of logged-in visitors. This is a pure value: the caller passes the time.
 struct PortalSessions {
     private var sessions: [String: (token: String, until: Int64)] = [:]
     /// The password of the sessions: changing it ends all of them.
     private var password: PasswordHash?
 
-    /// Seconds after the last request.
+    /// The lifetime of a session after its last request, in seconds.
     static let lifetime: Int64 = 12 * 3600
     private static let most = 64
 

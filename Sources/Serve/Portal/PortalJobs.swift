@@ -5,13 +5,13 @@ package import Web
 package struct PortalJob: Sendable, Equatable {
     let number: Int
     let order: PortalOrder
-    /// Who gave the order.
+    /// The principal that started the job.
     let principal: Principal
     fileprivate(set) var state: State
     fileprivate(set) var figures: JobFigures?
     /// The result, or the reason of a failure.
     fileprivate(set) var outcome: [Phrase] = []
-    /// Seconds since 1970.
+    /// The time when the job was added, in seconds since 1970.
     let asked: Int64
     /// Whether an earlier run of the server started it, perhaps with other options.
     private(set) var isOfEarlierRun = false
@@ -21,7 +21,7 @@ package struct PortalJob: Sendable, Equatable {
         (self.state, self.asked) = (state, asked)
     }
 
-    /// Makes a job of an earlier run of the server.
+    /// Creates a job of an earlier run of the server.
     init(
         number: Int, order: PortalOrder, principal: Principal, end: JobEnd, outcome: [Phrase], asked: Int64
     ) {
@@ -40,13 +40,16 @@ package struct PortalJob: Sendable, Equatable {
         return job
     }
 
+    /// The state of a job. A new job is `waiting`, or `planned` if its order has a delay, then `running`,
+    /// then `ended`. A running job that the user stops is `stopping` until the worker returns; a job that is
+    /// stopped before it starts ends at once.
     enum State: Sendable, Equatable {
-        /// Waits for its turn.
+        /// The job waits for its turn.
         case waiting
-        /// Starts at this time, in milliseconds of the queue's clock, unless it is cancelled.
+        /// The job starts at this time, in milliseconds of the queue's clock, unless it is cancelled.
         case planned(Int64)
         case running
-        /// Was told to stop.
+        /// The job runs and was asked to stop.
         case stopping
         case ended(JobEnd)
     }
@@ -55,15 +58,16 @@ package struct PortalJob: Sendable, Equatable {
     var isPlanned: Bool { if case .planned = state { true } else { false } }
 }
 
+/// The way in which a job ended.
 package enum JobEnd: String, Sendable {
     case done
-    /// Finished, with problems.
+    /// The job finished, with problems.
     case lacking
     case stopped
-    /// Cancelled before it started.
+    /// The job was cancelled before it started.
     case undone
     case failed
-    /// The server stopped first.
+    /// The server stopped before the job ended.
     case interrupted
 }
 
@@ -85,12 +89,13 @@ package struct JobFigures: Sendable, Equatable {
     /// The number of responses so far, for imports and exports, which do not count pages.
     package var responses: Int?
 
+    /// The progress on one host.
     package struct Host: Sendable, Equatable {
         package let name: String
         package let running: Int
         package let queued: Int
         package let requestsPerSecond: Double
-        /// Seconds until the next request to the host.
+        /// The number of seconds until the next request to the host.
         package let pausedSeconds: Int?
 
         package init(name: String, running: Int, queued: Int, requestsPerSecond: Double, pausedSeconds: Int?)
@@ -103,13 +108,13 @@ package struct JobFigures: Sendable, Equatable {
     package init() {}
 }
 
-/// The waiting, running and finished jobs. Each lane runs one job at a time, in order. A value; events and
-/// the time go in.
+/// The waiting, running and finished jobs. Each lane runs one job at a time, in order. This is a pure value:
+/// the caller passes events and the time.
 struct JobQueue {
     private(set) var jobs: [PortalJob] = []
-    /// Changes with every change.
+    /// A counter that increases with every change.
     private(set) var version = 1
-    /// Changes with every change except of figures.
+    /// A counter that increases with every change except those of figures.
     private(set) var turn = 1
     private var lastNumber = 0
 
@@ -127,8 +132,8 @@ struct JobQueue {
     /// one; nil if too many jobs wait.
     ///
     /// - Parameters:
-    ///   - principal: who gave the order. A job of another principal counts as the same only if it may do as
-    ///     much.
+    ///   - principal: the principal that starts the job. A job of another principal counts as the same only
+    ///     if it may do as much.
     ///   - now: in milliseconds.
     ///   - date: in seconds since 1970.
     mutating func add(_ order: PortalOrder, by principal: Principal, now: Int64, date: Int64) -> Int? {
@@ -164,7 +169,7 @@ struct JobQueue {
 
     subscript(number: Int) -> PortalJob? { jobs.last { $0.number == number } }
 
-    /// Starts the next job of the lane; nil if one is running or none is due.
+    /// Starts and returns the next job of the lane; nil if one is running or none is due.
     mutating func begin(_ lane: PortalOrder.Lane, now: Int64) -> PortalJob? {
         let ofLane = jobs.indices.filter { jobs[$0].order.lane == lane }
         guard !ofLane.contains(where: { jobs[$0].state == .running || jobs[$0].state == .stopping }) else {
@@ -184,7 +189,7 @@ struct JobQueue {
         return jobs[due]
     }
 
-    /// When the next planned job of the lane is due, in milliseconds.
+    /// Returns the time when the next planned job of the lane is due, in milliseconds; nil if there is none.
     func nextTime(_ lane: PortalOrder.Lane) -> Int64? {
         jobs.compactMap { job in
             if job.order.lane == lane, case .planned(let time) = job.state { time } else { nil }
@@ -195,7 +200,9 @@ struct JobQueue {
         change(number) { $0.figures = figures }
     }
 
-    /// - Parameter isCut: whether the server is closing, which interrupts running jobs.
+    /// Ends a job. A job that fails while it is stopping counts as stopped.
+    ///
+    /// - Parameter isCut: whether the server is closing. Running jobs that stop or fail are then interrupted.
     mutating func end(_ number: Int, _ end: JobEnd, _ outcome: [Phrase], isCut: Bool = false) {
         change(number) { job in
             if isCut, job.state == .running, end == .stopped || end == .failed {
@@ -284,7 +291,7 @@ extension JobFigures: JSONObject {
         ]
     }
 
-    /// `1:02`, `1:02:03`
+    /// Formats a duration as `1:02` or `1:02:03`.
     static func clock(_ seconds: Int) -> String {
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let minutes = seconds / 60 % 60

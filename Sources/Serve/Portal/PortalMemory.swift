@@ -2,7 +2,7 @@ internal import Reports
 internal import Search
 internal import Store
 
-/// Caches what the portal has counted until the store changes. It belongs to one thread, like its reader.
+/// Caches the counts of the portal until the store changes. Use it on the thread of its reader.
 final class PortalMemory {
     private weak var reader: StoreReader?
     private var version: Int64 = 0

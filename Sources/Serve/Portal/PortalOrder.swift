@@ -5,7 +5,7 @@ internal import Web
 /// An order that a user gives in the portal. It is parsed from a form and carried out by a `JobBoard.Worker`.
 package enum PortalOrder: Sendable, Equatable {
     case prefetch(address: String, PlanForm)
-    /// Nil for all sites.
+    /// Updates a site, or all sites if `site` is nil.
     case update(site: String?)
     case fetch(url: String)
     case check(site: String)
@@ -24,18 +24,19 @@ package enum PortalOrder: Sendable, Equatable {
     /// `base` is the original URL of the files.
     case takeIn(upload: String, name: String, site: String?, base: String?)
 
+    /// A site or URL to pin.
     package struct PortalPin: Sendable, Equatable {
         package let isSite: Bool
         package let name: String
     }
 
-    /// Jobs of different lanes run at the same time; each lane runs one job at a time.
+    /// A queue of jobs. Different lanes run at the same time; each lane runs one job at a time.
     enum Lane: Sendable, CaseIterable {
-        /// Makes network requests and may take hours.
+        /// For orders that make network requests and may take hours.
         case network
-        /// Uses only the store and is short.
+        /// For short orders that use only the store.
         case larder
-        /// Reads or writes archives, which takes longer.
+        /// For orders that read or write archives, which takes longer.
         case archives
     }
 
@@ -228,7 +229,7 @@ struct PortalMistake: Error, Equatable {
 }
 
 extension PortalOrder {
-    /// Parses a form; nil if no order has the name.
+    /// Parses a form. Returns nil if no order has the name.
     ///
     /// - Parameter name: the path after `/-/do/`.
     init?(_ name: String, _ form: PortalRequest) throws(PortalMistake) {

@@ -1,8 +1,8 @@
 internal import Store
 internal import System
 
-/// Answers searches of the portal on its own threads, so that slow searches do not delay other requests. Any
-/// thread may use it.
+/// Answers searches of the portal on its own threads, so that slow searches do not delay other requests.
+/// Thread-safe.
 final class PortalSearches: Sendable {
     /// A search request.
     struct Question: Sendable {
@@ -34,6 +34,7 @@ final class PortalSearches: Sendable {
         let reader: () throws(StoreError) -> StoreReader
     }
 
+    /// A search that waits for a thread.
     private struct Waiting: Sendable {
         let number: Int
         let question: Question
@@ -42,7 +43,7 @@ final class PortalSearches: Sendable {
 
     private struct State {
         var waiting: [Waiting] = []
-        /// The last search of each waiting asker.
+        /// The last search of each waiting search script, by its name.
         var latest: [String: Int] = [:]
         var lastNumber = 0
         var threads: [NamedThread] = []
@@ -50,7 +51,7 @@ final class PortalSearches: Sendable {
         var isClosed = false
     }
 
-    /// Searches that run at a time, and searches that wait.
+    /// The maximum number of running searches, and of waiting ones.
     private static let (mostThreads, mostWaiting) = (2, 64)
 
     private let state = Monitor(State())
@@ -58,7 +59,7 @@ final class PortalSearches: Sendable {
     private let willSearch: (@Sendable (_ target: String) -> Void)?
 
     /// - Parameters:
-    ///   - makeDesk: called by each thread, for itself.
+    ///   - makeDesk: called once on each thread.
     ///   - willSearch: called before each search, on its thread.
     init(
         willSearch: (@Sendable (_ target: String) -> Void)? = nil,
@@ -79,7 +80,7 @@ final class PortalSearches: Sendable {
             fields: [("Cache-Control", "no-store"), ("Retry-After", "1")])
     }
 
-    /// Queues a search; false if too many wait or no thread can be started.
+    /// Queues a search. Returns false if too many wait or no thread can be started.
     func take(_ question: Question, _ give: @escaping @Sendable (Result<Answer, StoreError>) -> Void) -> Bool
     {
         let (isTaken, left) = state.change { state -> (Bool, [Waiting]) in

@@ -2,8 +2,8 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// An uploaded file. It is written to the disk as it arrives, once its form has shown the token, which comes
-/// first. It belongs to one thread.
+/// An uploaded file. It is written to the disk as it arrives, after its form has shown the token, which comes
+/// first. Not thread-safe.
 final class PortalUpload {
     /// The result of an upload.
     enum Outcome: Equatable {
@@ -23,13 +23,13 @@ final class PortalUpload {
     private var unlookedCount = 0
     private(set) var outcome: Outcome?
 
-    /// Bytes between checks of the free disk space.
+    /// The number of bytes between checks of the free disk space.
     private static let lookedAfter = 16 << 20
     static let fileField = "file"
 
     /// - Parameters:
     ///   - type: the Content-Type; the result is nil if it is not a form with files.
-    ///   - refusal: why a client with this token may not upload; nil if it may.
+    ///   - refusal: returns why a client with this token may not upload; nil if it may.
     init?(type: String, _ files: PortalFiles, refusal: @escaping (_ token: String?) -> Phrase?) {
         guard let reader = MultipartReader(type: type) else { return nil }
         (self.reader, self.files, self.refusal) = (reader, files, refusal)
@@ -38,7 +38,7 @@ final class PortalUpload {
     /// The path to return to.
     var back: String? { fields.first { $0.name == "back" }?.value }
 
-    /// Returns false if no more bytes are needed.
+    /// Adds the next bytes. Returns false if no more bytes are needed.
     func take(_ bytes: [UInt8]) -> Bool {
         guard outcome == nil else { return false }
         for event in reader.take(bytes) where outcome == nil { take(event) }
@@ -115,9 +115,9 @@ final class PortalUpload {
 
 /// Reads the body of an upload that is too long for memory on its own thread, and answers the client.
 enum UploadThread {
-    /// Milliseconds without data after which the client counts as disconnected.
+    /// The number of milliseconds without data after which the client counts as disconnected.
     private static let patience: Int32 = 60_000
-    /// Milliseconds until the client must have shown the token.
+    /// The time in which the client must show the token, in milliseconds.
     private static let tokenTime: Int64 = 30_000
 
     /// - Parameters:

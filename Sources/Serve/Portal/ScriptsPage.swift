@@ -10,7 +10,7 @@ struct ScriptsPage: PortalPage {
 
     let scripts: [HeldEntry]
     let next: BodyPlace?
-    /// By the number of the URL.
+    /// The results by the number of the URL.
     let md5s: [Int64: String]
     /// The results for the bodies that are stored now.
     let verdicts: [String: BundleVerdict]

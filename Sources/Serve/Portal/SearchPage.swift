@@ -7,15 +7,15 @@ internal import Web
 /// URLs.
 struct SearchPage: PortalPage {
     let words: String
-    /// Nil to search all sites.
+    /// The site to search; nil to search all sites.
     let site: Site?
     let names: [Int64: String]
     /// The hits of the index; nil if it was not used or found nothing.
     let report: SearchReport?
-    /// What is wrong with the query.
+    /// The error in the query; nil if it is valid.
     let mistake: String?
     let entries: [HeldEntry]
-    /// Where the search continues; nil if it is complete.
+    /// The place where the next page of results starts; nil if the search is complete.
     let next: SearchPlace?
     /// Whether the page continues a search.
     let isContinued: Bool
@@ -54,7 +54,7 @@ struct SearchPage: PortalPage {
         (entries, next) = try Self.find(self.words, site?.id, from: place ?? .start, reader)
     }
 
-    /// Nil if there is no index.
+    /// Searches the index. Returns nil if there is none, or the store cannot be read.
     private static func ask(
         _ question: SearchQuestion, _ site: Site?, _ place: SearchPlace?, _ searcher: Searcher
     ) throws(QuestionMistake) -> SearchReport? {
@@ -97,7 +97,7 @@ struct SearchPage: PortalPage {
         return (entries + found.entries, found.next.map { .addresses($0) })
     }
 
-    /// The words as part of a URL: percent-encoded; for a whole URL without its fragment.
+    /// Returns the words as a part of a URL, percent-encoded, without the fragment if they are a whole URL.
     private static func address(_ words: String) -> String {
         if let url = WebURL(words), url.isHTTP { return url.key.href }
         let digits = Array("0123456789ABCDEF".utf8)
@@ -203,7 +203,7 @@ struct SearchPage: PortalPage {
         }
     }
 
-    /// The mirrored page, at the section with the words.
+    /// Returns the URL of the mirrored page, at the section with the words.
     private func address(of hit: SearchReport.Hit, _ context: PortalContext) -> String {
         context.mirrored(hit.address) ?? context.links.details(hit.url)
     }
@@ -240,8 +240,8 @@ struct SearchPage: PortalPage {
     }
 }
 
-/// Where a search continues: after a number of index hits; without an index, in titles first and then in
-/// URLs.
+/// A place where a search continues. With an index, it is a number of hits; without one, a place in the list
+/// of titles, or in the list of URLs after it.
 enum SearchPlace: Equatable {
     case hits(Int)
     case titles(BodyPlace)
@@ -267,7 +267,7 @@ enum SearchPlace: Equatable {
         self = .titles(BodyPlace(body: numbers[0], url: numbers[1]))
     }
 
-    /// Later pages are slower, and hardly anyone reads them.
+    /// The maximum number of hits to continue after. Later pages are slow, and hardly anyone reads them.
     private static let mostHits = 1000
 
     var isOfIndex: Bool { if case .hits = self { true } else { false } }

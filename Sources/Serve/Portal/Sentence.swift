@@ -1,5 +1,6 @@
-/// The texts of the portal in English and Chinese. `both` contains the two versions side by side. `%1` to `%9`
-/// are placeholders; see `Phrase`. Text between backticks is code; `HTMLWriter` writes it as a `code` element.
+/// The texts of the portal in English and Chinese. `both` contains the two versions side by side. `%1` to
+/// `%9` are placeholders; see `Phrase`. Text between backticks is code; `HTMLWriter` writes it as a `code`
+/// element.
 package enum Sentence: String, Sendable, CaseIterable {
     // The frame of every page
     case sites, scripts, search, proxy, work, room, skip, youAreHere, footer, asJSON, toSites, logout

@@ -5,7 +5,7 @@ internal import Web
 /// The pages of a site, sorted by title.
 struct TitlesPage: PortalPage {
     let site: Site
-    /// Nil if there are too many to sort while a client waits.
+    /// The pages; nil if there are too many to sort while a client waits.
     let pages: [TitledPage]?
     let next: TitledPage?
     let title: String
@@ -105,6 +105,7 @@ struct SettingsPage: PortalPage {
 
 /// The disk space that sites use, as a map and a table, and the form for a cleanup.
 struct RoomPage: PortalPage {
+    /// The disk space of a site by media type.
     struct Plot {
         let site: SiteReport
         let types: [TypeTally]
@@ -208,7 +209,8 @@ struct RoomPage: PortalPage {
         }
     }
 
-    /// Four colours are enough to tell types apart.
+    /// Returns the group that a media type shares its colour with. Four colours are enough to tell types
+    /// apart.
     private static func family(of type: String?) -> String {
         guard let type else { return "other" }
         if type.hasPrefix("image/") || type.hasPrefix("video/") || type.hasPrefix("audio/") { return "media" }
@@ -278,8 +280,9 @@ extension HTMLWriter {
 }
 
 /// Divides a box into boxes with areas in proportion to numbers, as square as possible (Bruls, Huizing, van
-/// Wijk: Squarified Treemaps, 2000). A pure value.
+/// Wijk: Squarified Treemaps, 2000).
 enum Treemap {
+    /// A rectangle.
     struct Box: Equatable {
         var x, y, width, height: Double
 
@@ -288,8 +291,8 @@ enum Treemap {
         }
     }
 
-    /// One box for each number, which must be sorted in descending order; empty boxes for numbers that are
-    /// not positive.
+    /// Returns one box for each number, which must be sorted in descending order; empty boxes for numbers
+    /// that are not positive.
     static func boxes(_ numbers: [Double], in whole: Box) -> [Box] {
         let numbers = numbers.map { $0.isFinite && $0 > 0 ? $0 : 0 }
         let sum = numbers.reduce(0, +)

@@ -94,7 +94,7 @@ private final class PageTab: Sendable {
     /// The result of a lookup in the snapshot.
     enum Held {
         case answer(Answer)
-        /// Stored for another origin; this page may not read it.
+        /// A response is stored, but for another origin, so that this page may not read it.
         case foreign
         case nothing
     }
@@ -160,8 +160,8 @@ private final class PageTab: Sendable {
         }
     }
 
-    /// Removes fields that do not fit: the server sets lengths, bodies are stored decoded, and fields about
-    /// later visits or other places would have effects outside the tab.
+    /// The fields of an answer. Some are removed: the server sets lengths, bodies are stored decoded, and
+    /// fields about later requests or other servers would have effects outside the tab.
     private func outgoing(_ fields: HTTPFields) -> [(String, String)] {
         let names = fields.all("Set-Cookie").map { PageCookie(setBy: $0).name }
         if !names.isEmpty { page.withLock { $0?.servedCookies.formUnion(names) } }
@@ -188,6 +188,7 @@ extension StoredResponse {
     }
 }
 
+/// Answers the requests of the tab. It belongs to one server thread.
 private final class PageResponder: Responder {
     private let tab: PageTab
     private let security: TLSServer

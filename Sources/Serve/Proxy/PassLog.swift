@@ -17,6 +17,7 @@ package final class PassLog: Sendable {
         case tunnel
     }
 
+    /// One request in the log.
     package struct Pass: Sendable {
         package let number: Int
         package let date: Int64
@@ -31,6 +32,7 @@ package final class PassLog: Sendable {
         package let isKept: Bool
     }
 
+    /// The totals since the proxy was started.
     package struct Counts: Sendable {
         /// One count for each source, in their order.
         fileprivate var bySource = [Int](repeating: 0, count: Source.allCases.count)

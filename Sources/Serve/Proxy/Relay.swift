@@ -20,7 +20,7 @@ package typealias Connect = @Sendable (_ url: WebURL, _ nearestZone: NetworkZone
 
 /// Copies bytes between a client and a host on a thread of its own, without interpreting them.
 enum Relay {
-    /// What is sent first.
+    /// The first bytes that are sent.
     enum Greeting: Sendable {
         case nothing
         /// To the client: the connection is established.
@@ -31,6 +31,7 @@ enum Relay {
         case upload([UInt8], method: String, LongUpload)
     }
 
+    /// The result of a relayed connection.
     struct Outcome: Sendable {
         /// Bytes that the host sent.
         var byteCount = 0
@@ -251,7 +252,7 @@ enum Relay {
 /// Parses the response heads of a server strictly: ends the relay if they are ambiguous. Removes fields that
 /// only Larder itself sends, and adds `Connection: close` unless the connection becomes a tunnel.
 struct AnswerHeads {
-    /// What follows the last head.
+    /// The kind of bytes after the last head.
     enum Rest: Equatable {
         /// Another protocol than HTTP.
         case tunnel

@@ -11,7 +11,7 @@ package protocol LoadStream: AnyObject, Sendable {
     func begin(status: Int, fields: HTTPFields, byteCount: Int?) -> Bool
     /// Whether more bytes can be taken now. If not, the loader is woken when they can.
     var hasRoom: Bool { get }
-    /// Whether nobody waits for the response any more.
+    /// Whether the client has disconnected, so that the response is not needed any more.
     var isGone: Bool { get }
     func take(_ bytes: UnsafeRawBufferPointer)
     /// Called at the end. If `isWhole` is false, the response was cut off.
@@ -63,7 +63,7 @@ final class ReplyStream: LoadStream {
     /// Whether the head was sent; no other reply can be sent any more.
     var hasBegun: Bool { started.load(ordering: .acquiring) }
 
-    /// What was sent so far; nil before the head.
+    /// The status and the number of body bytes sent so far; nil before the head.
     var figures: (status: Int, byteCount: Int)? {
         hasBegun ? state.withLock { ($0.status, $0.byteCount) } : nil
     }
@@ -159,7 +159,7 @@ final class ReplyStream: LoadStream {
         wake?()
     }
 
-    /// The client has disconnected.
+    /// Records that the client has disconnected.
     func leave() {
         let wake = state.withLock { state in
             state.isGone = true
