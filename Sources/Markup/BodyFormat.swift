@@ -1,8 +1,8 @@
 package import Web
 
-/// How a body is read. The raw values are stored.
+/// The format of a body, which determines how it is scanned. The raw values are stored.
 package enum BodyFormat: UInt8, CaseIterable, Sendable {
-    /// Nothing is looked for in it.
+    /// A body that is not scanned.
     case opaque = 0
     case html = 1
     case xhtml = 2
@@ -24,29 +24,29 @@ package enum BodyFormat: UInt8, CaseIterable, Sendable {
 }
 
 extension BodyFormat {
-    /// The word that a store keeps.
+    /// The name of the format, as a store keeps it.
     package var name: String { Self.names[Int(rawValue)] }
 
-    /// Nil for a word of which this larder knows nothing.
+    /// Returns nil for an unknown name.
     package init?(name: String) {
         guard let format = Self.byName[name] else { return nil }
         self = format
     }
 
-    /// By their raw values. To have a case describe itself costs more than all that is read of a small body.
+    /// The names by raw value. Describing a case at run time costs more than scanning a small body.
     private static let names = allCases.map { "\($0)" }
 
     private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.name, $0) })
 }
 
 extension BodyFormat {
-    /// Whether a browser shows it as a document in which scripts may run.
+    /// Whether a browser shows the body as a document that may run scripts.
     package var isDocument: Bool { self == .html || isXMLDocument }
 
-    /// XHTML, a drawing, or any other that may have elements of theirs.
+    /// XHTML, SVG, or other XML that may contain elements of those.
     package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
 
-    /// Whether scripts that run in a page may do something else when it is another.
+    /// Whether a different body of this format may change what the scripts of a page do.
     package var mattersToScripts: Bool {
         switch self {
         case .html, .xhtml, .xml, .javaScript, .importMap, .json, .jsonLD, .webManifest, .feed, .plainText:
@@ -55,18 +55,17 @@ extension BodyFormat {
         }
     }
 
-    /// The format of the form under which a store keeps a body: in front of a semicolon and the character
-    /// set.
+    /// Returns the format in the form that a store keeps with a body, which is the part before the semicolon.
     package init?(form: String) {
         self.init(name: String(form.prefix { $0 != ";" }))
     }
 }
 
-// MARK: - What a body is
+// MARK: - Detection of the format
 
 extension BodyFormat {
-    /// How a body is read: by its media type, and by its name and first bytes where the type is missing or
-    /// says nothing.
+    /// Determines the format by the media type, and by the URL's file name and the first bytes if the type is
+    /// missing or too general.
     package init(mediaType: MediaType?, url: WebURL, body: Span<UInt8>) {
         let essence = mediaType?.essence ?? ""
         if let format = Self.named(essence) {
@@ -76,7 +75,7 @@ extension BodyFormat {
         let sniffed = body.withUnsafeBufferPointer { Self.sniffed($0, path: url.path) }
         switch essence {
         case "text/plain":
-            // Never markup, but scripts and playlists are often sent as such.
+            // Plain text is never markup, but scripts and playlists are often sent with this type.
             self = sniffed.isMarkup ? .plainText : sniffed
         case "text/xml", "application/xml":
             self = body.withUnsafeBufferPointer { Self.xml($0) }
@@ -87,17 +86,17 @@ extension BodyFormat {
         }
     }
 
-    /// Whether the media type alone says that there is nothing to be found in it.
+    /// Whether the media type alone excludes links in the body.
     package static func isOpaque(_ mediaType: MediaType?) -> Bool {
         named(mediaType?.essence ?? "") == .opaque
     }
 
-    /// Whether what it needs stands in it, by its media type.
+    /// Whether a body of this media type contains links to the assets that it needs.
     package static func needsAreIn(_ mediaType: MediaType?) -> Bool {
         [.html, .xhtml, .css, .svg].contains(named(mediaType?.essence ?? ""))
     }
 
-    /// What a media type says; nil when it says nothing of use.
+    /// Returns the format of a media type; nil if the type is too general.
     private static func named(_ essence: String) -> BodyFormat? {
         switch essence {
         case "text/html": return .html
@@ -135,7 +134,7 @@ extension BodyFormat {
         }
     }
 
-    /// The media types of JavaScript (MIME Sniffing standard).
+    /// Whether a media type is one of JavaScript (MIME Sniffing standard).
     static func isJavaScript(_ essence: Bytes) -> Bool {
         let names: [StaticString] = [
             "text/javascript", "application/javascript", "application/ecmascript", "application/x-ecmascript",
@@ -170,7 +169,7 @@ extension BodyFormat {
         }
     }
 
-    /// What the first bytes say.
+    /// Returns the format by the first bytes.
     private static func byContent(_ body: Bytes) -> BodyFormat {
         var start = body.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         while start < body.count, body[start].isSpace { start += 1 }
@@ -187,7 +186,7 @@ extension BodyFormat {
         return .opaque
     }
 
-    /// Which vocabulary of XML, by the first element.
+    /// Returns the format of an XML document by its first elements.
     private static func xml(_ body: Bytes) -> BodyFormat {
         let head = body.part(0..<min(body.count, 2048))
         if head.firstIndex(of: "<svg") != nil { return .svg }
@@ -200,12 +199,12 @@ extension BodyFormat {
         return .xml
     }
 
-    // MARK: - Its scanner
+    // MARK: - Scanning
 
-    /// Finds the links of a text in this format: a whole body, or a script or stylesheet inside one.
+    /// Finds the links of a text in this format: a whole body, or a script or style sheet inside one.
     ///
-    /// A scanner adds each link to the sink with its place in the text; places ascend. A format without a
-    /// scanner has no links.
+    /// A scanner adds each link to the sink with its place in the text, in ascending order. A format without
+    /// a scanner has no links.
     func scan(_ text: SourceText, _ sink: LinkSink) {
         switch self {
         case .html: HTMLScanner.scan(text, sink)
@@ -219,7 +218,7 @@ extension BodyFormat {
         }
     }
 
-    /// Finds the links of what is neither HTML, CSS nor a script.
+    /// Finds the links of formats other than HTML, CSS and scripts.
     private func scanOther(_ text: SourceText, _ sink: LinkSink) {
         switch self {
         case .svg, .xhtml:

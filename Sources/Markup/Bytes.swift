@@ -1,10 +1,11 @@
 internal import Glibc
 
-/// Borrowed bytes inside one call: what the scanners walk.
+/// Bytes that a scanner borrows during one call.
 typealias Bytes = UnsafeBufferPointer<UInt8>
 
 extension UInt8 {
-    /// White space of the HTML standard: tab, line feed, form feed, carriage return, space.
+    /// Whether the byte is white space of the HTML standard: tab, line feed, form feed, carriage return or
+    /// space.
     @inline(__always) var isSpace: Bool {
         self == 0x20 || self == 0x0A || self == 0x09 || self == 0x0D || self == 0x0C
     }
@@ -20,25 +21,25 @@ extension UInt8 {
 }
 
 extension Bytes {
-    /// A part of these bytes, counted from its own zero.
+    /// Returns a part of these bytes with indices from 0 on.
     @inline(__always)
     func part(_ range: Range<Int>) -> Bytes {
         Bytes(rebasing: self[range])
     }
 
-    /// Whether the bytes are the same, in just this case.
+    /// Whether the bytes are equal, including their case.
     func isEqual(to other: Bytes) -> Bool {
         guard count == other.count else { return false }
         guard let bytes = baseAddress, let others = other.baseAddress else { return true }
         return memcmp(bytes, others, count) == 0
     }
 
-    /// Compares without ASCII case; `name` is lower case.
+    /// Compares ignoring ASCII case. `name` is in lower case.
     func equals(_ name: StaticString) -> Bool {
         count == name.utf8CodeUnitCount && starts(with: name)
     }
 
-    /// Compares the start without ASCII case; `name` is lower case.
+    /// Compares the bytes from `offset` on, ignoring ASCII case. `name` is in lower case.
     func starts(with name: StaticString, at offset: Int = 0) -> Bool {
         let length = name.utf8CodeUnitCount
         guard count - offset >= length else { return false }
@@ -48,7 +49,7 @@ extension Bytes {
         }
     }
 
-    /// The range without the white space at both ends.
+    /// Returns the range without surrounding white space.
     func trimmed(_ range: Range<Int>) -> Range<Int> {
         var lower = range.lowerBound
         var upper = range.upperBound
@@ -57,14 +58,14 @@ extension Bytes {
         return lower..<upper
     }
 
-    /// Whether one of the words between white space is `word`, without ASCII case.
+    /// Whether one of the words separated by white space is `word`, ignoring ASCII case.
     func containsWord(_ word: StaticString) -> Bool {
         var found = false
         forEachWord { found = found || part($0).equals(word) }
         return found
     }
 
-    /// Calls with each stretch between white space.
+    /// Calls `body` with the range of each word between white space.
     func forEachWord(_ body: (Range<Int>) -> Void) {
         var index = 0
         while index < count {
@@ -75,7 +76,8 @@ extension Bytes {
         }
     }
 
-    /// Where `text` starts, without ASCII case, at or behind `offset`; `text` is lower case and not empty.
+    /// Returns the first occurrence of `text` at or after `offset`, ignoring ASCII case. `text` is in lower
+    /// case and not empty.
     func firstIndex(of text: StaticString, from offset: Int = 0) -> Int? {
         var index = offset
         while index + text.utf8CodeUnitCount <= count {
@@ -87,7 +89,7 @@ extension Bytes {
 }
 
 extension [UInt8] {
-    /// Appends a code point as UTF-8; one that is none as U+FFFD.
+    /// Appends a code point as UTF-8, or U+FFFD if it is not valid.
     mutating func append(codePoint: UInt32) {
         let scalar = Unicode.Scalar(codePoint) ?? "\u{FFFD}"
         append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
@@ -95,8 +97,8 @@ extension [UInt8] {
 }
 
 extension UnsafePointer<UInt8> {
-    /// The first `byte` at or behind `index` and before `end`, else `end`. Eight bytes a step for the first
-    /// few, since most stretches between two marks are short, then libc's.
+    /// Returns the first `byte` at or after `index` and before `end`, or `end` if there is none. It checks
+    /// the first few words of eight bytes itself, since most distances are short, then calls libc.
     @inline(__always)
     func find(_ byte: UInt8, from index: Int, to end: Int) -> Int {
         var index = index
@@ -105,8 +107,7 @@ extension UnsafePointer<UInt8> {
         while index &+ 8 <= end, steps > 0 {
             let word =
                 UInt64(littleEndian: UnsafeRawPointer(self + index).loadUnaligned(as: UInt64.self)) ^ pattern
-            // The lowest byte that became zero gets its high bit set; borrows only disturb the bytes above
-            // it.
+            // The lowest zero byte gets its high bit set. Borrows only affect the bytes above it.
             let hit = (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
             if hit != 0 { return index &+ hit.trailingZeroBitCount &>> 3 }
             index &+= 8

@@ -1,38 +1,39 @@
-/// Cuts a stylesheet into those tokens of CSS Syntax 3 that can matter for a link. All others are passed
-/// over, which is why it is fast: between two marks it only looks bytes up in a table.
+/// Splits a style sheet into those tokens of CSS Syntax 3 that matter for links. It skips all others quickly,
+/// by looking up bytes in a table.
 struct CSSLexer {
+    /// A token that matters for links.
     enum Token: Equatable {
-        /// Inside of the quotes.
+        /// The range excludes the quotes.
         case string(Range<Int>)
         case badString
-        /// Inside of `url(` and `)`, without white space at the ends.
+        /// The range between `url(` and `)`, without surrounding white space.
         case url(Range<Int>)
         case badURL
-        /// The name in front of `(`.
+        /// The name before `(`.
         case function(Range<Int>)
-        /// The name behind `@`.
+        /// The name after `@`.
         case atKeyword(Range<Int>)
         /// `(`, `[` or `{`.
         case open(UInt8)
         /// `)`, `]` or `}`.
         case close(UInt8)
         case semicolon
-        /// Inside of `/*` and `*/`.
+        /// The range between `/*` and `*/`.
         case comment(Range<Int>)
     }
 
     let bytes: Bytes
     var index = 0
-    /// Where the last mark ended: a name does not reach further back.
+    /// The end of the last mark. A name does not start before it.
     var lastEnd = 0
-    /// Where the last token starts, with the name in front of its `(`.
+    /// The start of the last token, including the name before its `(`.
     private(set) var tokenStart = 0
 
     init(_ bytes: Bytes) {
         self.bytes = bytes
     }
 
-    /// The next token, or nil at the end.
+    /// Returns the next token, or nil at the end.
     mutating func next() -> Token? {
         let count = bytes.count
         lastEnd = index
@@ -78,7 +79,7 @@ struct CSSLexer {
         }
     }
 
-    /// One of `"'()[]{};/@#\`.
+    /// Whether a byte is one of `"'()[]{};/@#\`.
     @inline(__always)
     private static func isMark(_ byte: UInt8) -> Bool {
         let low: UInt64 = 1 << 34 | 1 << 35 | 1 << 39 | 1 << 40 | 1 << 41 | 1 << 47 | 1 << 59
@@ -110,7 +111,7 @@ struct CSSLexer {
                 return .string(start..<index - 1)
             }
             if byte == 0x0A || byte == 0x0D || byte == 0x0C { return .badString }
-            // A backslash takes the next byte with it; of a line end of two bytes both.
+            // A backslash escapes the next byte, or both bytes of a CRLF.
             if byte == UInt8(ascii: "\\"), index + 1 < bytes.count {
                 index += 1
                 if bytes[index] == 0x0D, index + 1 < bytes.count, bytes[index + 1] == 0x0A { index += 1 }
@@ -120,7 +121,7 @@ struct CSSLexer {
         return .string(start..<bytes.count)
     }
 
-    /// Behind the `(` of a function. `url(` without a quote takes everything up to its `)`.
+    /// Reads a function after its `(`. An unquoted `url(` includes everything up to its `)`.
     private mutating func function(_ name: Range<Int>) -> Token {
         tokenStart = name.lowerBound
         guard CSSText.name(bytes.part(name), equals: "url") else { return .function(name) }
@@ -155,7 +156,7 @@ struct CSSLexer {
         return .url(start..<bytes.count)
     }
 
-    /// Up to the next `)` that is not escaped.
+    /// Skips everything up to the next `)` that is not escaped.
     private mutating func badURL() -> Token {
         while index < bytes.count {
             if bytes[index] == UInt8(ascii: ")") {
@@ -167,7 +168,7 @@ struct CSSLexer {
         return .badURL
     }
 
-    /// Letters, digits, `-`, `_` and everything outside of ASCII; NUL is read as U+FFFD.
+    /// Whether a byte is part of a name: letters, digits, `-`, `_` and non-ASCII bytes. NUL counts as U+FFFD.
     @inline(__always)
     private static func isNameByte(_ byte: UInt8) -> Bool {
         byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
@@ -175,8 +176,8 @@ struct CSSLexer {
             || byte == 0
     }
 
-    /// The name that ends here, if it is one of a function: what starts as a number is the unit of a
-    /// dimension.
+    /// Returns the name that ends here. It is empty if the name cannot be that of a function: a name that
+    /// starts like a number is the unit of a dimension.
     private func nameBefore(_ end: Int) -> Range<Int> {
         var start = end
         while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
@@ -198,14 +199,14 @@ struct CSSLexer {
         return Self.isNameByte(byte) && !byte.isDigit
     }
 
-    /// A backslash that is not in front of a line end.
+    /// Whether a backslash starts an escape, which it does not before a line end.
     private func isEscape(at start: Int) -> Bool {
         guard start + 1 < bytes.count else { return true }
         let next = bytes[start + 1]
         return next != 0x0A && next != 0x0D && next != 0x0C
     }
 
-    /// Moves behind an escape; false when the backslash here is none.
+    /// Moves after an escape. Returns false if the backslash does not start one.
     private mutating func skipEscape() -> Bool {
         guard isEscape(at: index) else { return false }
         index += 1
@@ -232,8 +233,8 @@ struct CSSLexer {
         }
     }
 
-    /// At a backslash outside of strings: the name it belongs to, when a `(` follows; the place is behind the
-    /// `(` then.
+    /// Reads the name around a backslash outside of strings. Returns it and moves after the `(` if one
+    /// follows.
     private mutating func escapedName() -> Range<Int>? {
         var start = index
         while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
@@ -254,7 +255,7 @@ struct CSSLexer {
 
 /// The escapes of CSS Syntax 3.
 enum CSSText {
-    /// Undoes the escapes of the inside of a string or of an unquoted url.
+    /// Decodes the escapes in the content of a string or of an unquoted `url()`.
     static func unescape(_ bytes: Bytes, isURL: Bool = false, into output: inout [UInt8]) {
         var index = 0
         while index < bytes.count {
@@ -263,8 +264,7 @@ enum CSSText {
             if byte == 0 {
                 output.append(codePoint: 0xFFFD)
             } else if byte != UInt8(ascii: "\\") || index == bytes.count {
-                // A backslash at the end of the text stands for nothing in a string, and for U+FFFD
-                // elsewhere.
+                // A backslash at the end is ignored in a string and is U+FFFD elsewhere.
                 if byte != UInt8(ascii: "\\") {
                     output.append(byte)
                 } else if isURL {
@@ -286,7 +286,7 @@ enum CSSText {
         }
     }
 
-    /// Up to six digits and one white space behind them.
+    /// Reads up to six hexadecimal digits and one white space after them.
     private static func hexEscape(_ bytes: Bytes, _ index: inout Int) -> UInt32 {
         let end = min(index + 6, bytes.count)
         var value: UInt32 = 0
@@ -300,7 +300,7 @@ enum CSSText {
         return value == 0 ? 0xFFFD : value
     }
 
-    /// Appends one byte of a reference; `isURL` where there are no quotes around it.
+    /// Appends one byte of a reference with its escape. `isURL` is true if there are no quotes around it.
     static func escape(_ byte: UInt8, isURL: Bool, into output: inout [UInt8]) {
         switch byte {
         case 0..<0x20, 0x7F, UInt8(ascii: "<"):
@@ -316,7 +316,7 @@ enum CSSText {
         }
     }
 
-    /// Compares a name, which may have escapes, without ASCII case; `expected` is lower case.
+    /// Compares a name, which may contain escapes, ignoring ASCII case. `expected` is in lower case.
     static func name(_ bytes: Bytes, equals expected: StaticString) -> Bool {
         guard bytes.contains(UInt8(ascii: "\\")) else { return bytes.equals(expected) }
         var name: [UInt8] = []

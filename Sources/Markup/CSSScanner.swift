@@ -1,25 +1,25 @@
-/// Finds the links of a stylesheet, of a style attribute, or of the value of one property.
+/// Finds the links of a style sheet, of a style attribute, or of the value of one property.
 struct CSSScanner {
-    /// What is open around a token, as far as it says what a string or an address means.
+    /// An open construct around a token, as far as it affects the meaning of a string or a URL.
     private enum Scope {
         case plain
-        /// `@font-face { … }`: addresses are fonts.
+        /// `@font-face { … }`, where URLs are fonts.
         case font
-        /// Inside `url(`, `src(`: the first string is the address.
+        /// Inside `url(` or `src(`, where the first string is the URL.
         case address
-        /// `image-set(`, `image(`: every string is an address.
+        /// `image-set(` or `image(`, where every string is a URL.
         case images
-        /// Old filters: `AlphaImageLoader(src="…")`.
+        /// An old filter: `AlphaImageLoader(src="…")`.
         case loader
     }
 
-    /// The part of a rule in front of its block or semicolon.
+    /// The part of a rule before its block or semicolon.
     private enum Prelude {
         case none
-        /// `@import`, and only white space and comments up to this place.
+        /// `@import`, followed by only white space and comments up to this offset.
         case importing(Int)
         case fontFace
-        /// `@namespace`, `@document`: what looks like an address is a name there.
+        /// `@namespace` or `@document`, where what looks like a URL is only a name.
         case naming
     }
 
@@ -31,9 +31,9 @@ struct CSSScanner {
     private var openBlocks = 0
     private var openFonts = 0
     private var prelude = Prelude.none
-    /// Where the last `url(` or `src(` starts.
+    /// The start of the last `url(` or `src(`.
     private var functionStart = 0
-    /// Where the declaration starts that is read, if it is one.
+    /// The start of the current declaration, if there is one.
     private var declarationStart = 0
 
     private init(_ text: SourceText, _ sink: LinkSink, _ kind: LinkKind) {
@@ -43,7 +43,7 @@ struct CSSScanner {
         lexer = CSSLexer(text.bytes)
     }
 
-    /// `kind` is what an address in a property is for, as far as the rule around it does not say.
+    /// Scans a text. `kind` is the kind of URLs in properties, unless the rule around them determines it.
     static func scan(_ text: SourceText, _ sink: LinkSink, kind: LinkKind = .image) {
         var scanner = CSSScanner(text, sink, kind)
         scanner.scan()
@@ -71,7 +71,7 @@ struct CSSScanner {
     private mutating func string(_ range: Range<Int>) {
         let scope = scopes.last?.scope
         let start = scope == .address ? functionStart : lexer.tokenStart
-        // What a url() that is never closed says further on is no address of its own.
+        // In an unclosed `url(`, only the first string is a URL.
         if scope == .address { scopes[scopes.count - 1].scope = .plain }
         if case .importing = prelude {
             address(range, .cssString, from: start)
@@ -84,7 +84,7 @@ struct CSSScanner {
         }
     }
 
-    /// `src=` in front of the string.
+    /// Whether `src=` precedes the string.
     private func isSource(_ range: Range<Int>) -> Bool {
         var index = range.lowerBound - 1
         while index > 0, text.bytes[index - 1].isSpace { index -= 1 }
@@ -94,7 +94,7 @@ struct CSSScanner {
         return index >= 3 && text.bytes.starts(with: "src", at: index - 3)
     }
 
-    /// `start` is where the string or the function around it starts.
+    /// Adds a URL. `start` is the start of its string or of the function around it.
     private mutating func address(
         _ range: Range<Int>, _ inner: LinkContext.Inner, from start: Int, isLoader: Bool = false
     ) {
@@ -111,20 +111,20 @@ struct CSSScanner {
         }
     }
 
-    /// The properties that cut an element to the shape of a picture, or change it by one: as the page could
-    /// learn from that what is in the picture, it is asked for by CORS (CSS Masking, section 6; Shapes,
-    /// section 3; Filter Effects, section 15).
+    /// Properties that clip or filter an element with an image. The page could infer the image's content from
+    /// the result, so browsers load it in CORS mode (CSS Masking, section 6; Shapes, section 3; Filter
+    /// Effects, section 15).
     private static let shapes: [StaticString] = [
         "mask", "mask-image", "mask-border", "mask-border-source", "mask-box-image", "mask-box-image-source",
         "clip-path",
         "filter", "backdrop-filter", "shape-outside",
     ]
 
-    /// Whether the declaration around an address at `start` is of such a property.
+    /// Whether the declaration around a URL at `start` is for one of those properties.
     private func isForShape(_ start: Int) -> Bool {
         var begin = declarationStart
         while begin < start, text.bytes[begin].isSpace { begin += 1 }
-        // A `url(` that is never closed may start in front of it.
+        // An unclosed `url(` may start before the declaration.
         guard begin < start else { return false }
         let head = text.bytes.part(begin..<min(start, begin + 64))
         guard let colon = head.firstIndex(of: UInt8(ascii: ":")) else { return false }
@@ -133,7 +133,7 @@ struct CSSScanner {
         return Self.shapes.contains { CSSText.name(name, equals: $0) }
     }
 
-    /// Without white space at the ends, but for that which belongs to an escape.
+    /// Returns the range without surrounding white space, except for white space that is part of an escape.
     private func trimmed(_ range: Range<Int>) -> Range<Int> {
         let inside = text.bytes.trimmed(range)
         let endsInEscape = !inside.isEmpty && text.bytes[inside.upperBound - 1] == UInt8(ascii: "\\")
@@ -191,7 +191,7 @@ struct CSSScanner {
         if mark == UInt8(ascii: "{") { declarationStart = lexer.index }
     }
 
-    /// Closes what is open; a `}` also everything inside its block that was left open.
+    /// Closes the innermost construct. A `}` also closes everything that is still open in its block.
     private mutating func close(_ mark: UInt8) {
         let isBlock = mark == UInt8(ascii: "}")
         if isBlock { declarationStart = lexer.index }
@@ -207,7 +207,7 @@ struct CSSScanner {
         text.bytes[range].allSatisfy(\.isSpace)
     }
 
-    /// `/*# sourceMappingURL=… */`
+    /// Handles `/*# sourceMappingURL=… */`.
     private mutating func comment(_ range: Range<Int>) {
         if case .importing(let end) = prelude, isBlank(end..<lexer.tokenStart) {
             prelude = .importing(lexer.index)

@@ -1,15 +1,16 @@
 package import Web
 
 extension BodyFormat {
-    /// The encoding of a body: byte order mark, HTTP header, the body's own declaration, then the format's
-    /// default.
+    /// Returns the encoding of a body, by its byte order mark, the HTTP header, its own declaration, or the
+    /// default of the format, in this order.
     func encoding(of body: Bytes, charset: String?) -> TextEncoding {
         if let mark = TextEncoding.byteOrderMark(of: Span(_unsafeElements: body)) { return mark.encoding }
         if let charset, let named = TextEncoding(label: charset) { return named }
         return declared(in: body) ?? (self == .html ? .windows1252 : .utf8)
     }
 
-    /// The encoding that a body says itself, whoever gives it; nil where it says none.
+    /// Returns the encoding that a body itself declares, independent of the HTTP header; nil if there is
+    /// none.
     package func declaredEncoding(of body: Span<UInt8>) -> TextEncoding? {
         body.withUnsafeBufferPointer { TextEncoding.byteOrderMark(of: body)?.encoding ?? declared(in: $0) }
     }
@@ -25,7 +26,8 @@ extension BodyFormat {
         }
     }
 
-    /// `@charset "…";` as the very first bytes. What names UTF-16 cannot be true.
+    /// Reads `@charset "…";` from the very first bytes. UTF-16 cannot be true there, because the bytes are
+    /// ASCII.
     private static func cssCharset(_ body: Bytes) -> TextEncoding? {
         let mark: StaticString = "@charset \""
         guard body.count > 10, mark.withUTF8Buffer({ body.prefix(10).elementsEqual($0) }),
@@ -35,7 +37,7 @@ extension BodyFormat {
         return HTMLPrescan.declared(body.part(10..<end))
     }
 
-    /// `<?xml … encoding="…"?>`
+    /// Reads `<?xml … encoding="…"?>`.
     private static func xmlDeclaration(_ body: Bytes) -> TextEncoding? {
         guard body.starts(with: "<?xml"), let end = body.prefix(1024).firstIndex(of: UInt8(ascii: ">")) else {
             return nil
@@ -51,11 +53,11 @@ extension BodyFormat {
     }
 }
 
-/// What a document says of its own encoding: first the prescan of the HTML standard, which knows nothing of
-/// scripts and the like, then the first `<meta>` that the tokenizer meets, at which a browser would start
-/// over.
+/// Finds the encoding that a document declares: first by the prescan of the HTML standard, which ignores the
+/// structure of scripts and similar content, then by the first `<meta>` that the tokenizer finds, where a
+/// browser would restart parsing.
 struct HTMLPrescan {
-    /// How many bytes the prescan looks at.
+    /// The number of bytes that the prescan reads.
     private static let window = 1024
 
     static func encoding(of body: Bytes) -> TextEncoding? {
@@ -63,7 +65,8 @@ struct HTMLPrescan {
         return prescan.encoding() ?? MetaCharset.find(in: body)
     }
 
-    /// A label as a document may use it: what claims to be UTF-16 cannot be, as the claim could be read.
+    /// Returns the encoding of a label in a document. UTF-16 becomes UTF-8, because the label itself was
+    /// readable as ASCII.
     static func declared(_ label: Bytes) -> TextEncoding? {
         switch TextEncoding(label: Span(_unsafeElements: label)) {
         case .utf16le, .utf16be: .utf8
@@ -104,7 +107,7 @@ struct HTMLPrescan {
         return nil
     }
 
-    /// `-->`, whose dashes may be those of the start.
+    /// Returns the end of a comment. The dashes of `-->` may be those of `<!--`.
     private func commentEnd() -> Int? {
         var end = index + 4
         while end < bytes.count {
@@ -118,7 +121,7 @@ struct HTMLPrescan {
         return nil
     }
 
-    /// `<` or `</` and a letter.
+    /// Whether a tag starts here: `<` or `</` and a letter.
     private var isTag: Bool {
         var next = index + 1
         if next < bytes.count, bytes[next] == UInt8(ascii: "/") { next += 1 }
@@ -151,7 +154,7 @@ struct HTMLPrescan {
         return charset
     }
 
-    /// `charset=…` in the value of a `content` (extracting a character encoding from a meta element).
+    /// Reads `charset=…` in a `content` value (extracting a character encoding from a meta element).
     static func charset(inContent value: Bytes) -> TextEncoding? {
         var index = 0
         while let found = value.firstIndex(of: "charset", from: index) {
@@ -173,7 +176,7 @@ struct HTMLPrescan {
         return nil
     }
 
-    /// Gets an attribute, in lower case; nil at the end of the tag or of the bytes.
+    /// Reads the next attribute, in lower case; nil at the end of the tag or of the bytes.
     private mutating func attribute() -> (name: [UInt8], value: [UInt8])? {
         while index < bytes.count, bytes[index].isSpace || bytes[index] == UInt8(ascii: "/") { index += 1 }
         guard index < bytes.count, bytes[index] != UInt8(ascii: ">") else { return nil }
@@ -212,7 +215,7 @@ struct HTMLPrescan {
     }
 }
 
-/// Finds the first `<meta>` of a document that names an encoding, wherever it stands.
+/// Finds the first `<meta>` in a document that declares an encoding, at any place.
 final class MetaCharset: HTMLSkimmerDelegate {
     private let text: Bytes
     private let vocabulary = HTMLVocabulary.shared
@@ -250,8 +253,9 @@ final class MetaCharset: HTMLSkimmerDelegate {
 }
 
 extension TextEncoding {
-    /// For an encoding whose characters may end in an ASCII byte, a copy of the text in which none does: a
-    /// `\` or `{` in it is one. Every place stays where it is. Nil where the text can be walked as it is.
+    /// Returns a copy of the text in which no character ends in an ASCII byte, so that each `\` or `{` is a
+    /// real one. All offsets stay the same. Returns nil if the encoding has no such characters or the text
+    /// needs no change.
     func masked(_ text: Bytes) -> [UInt8]? {
         let isLead: (UInt8) -> Bool
         switch self {

@@ -1,21 +1,22 @@
 internal import Web
 
-/// Finds the links of JSON texts whose members are known: each kind of document is an extension.
+/// Finds the links in JSON documents whose members are known.
 struct JSONScanner {
     private let text: SourceText
     private let sink: LinkSink
     private var found: [(range: Range<Int>, kind: LinkKind, flags: LinkFlags)] = []
 
-    /// Larger texts are data, not descriptions.
+    /// Larger texts are data rather than descriptions and are not scanned.
     private static let limits = JSONLimits(depth: 64, byteCount: 16 << 20, valueCount: 1_000_000)
 
-    /// Reads the text and has `body` say what in it is a link, in any order. A text that is no JSON has none.
+    /// Parses the text and calls `body`, which adds the links in any order. A text that is not valid JSON has
+    /// none.
     static func scan(_ text: SourceText, _ sink: LinkSink, _ body: (JSONValue, inout JSONScanner) -> Void) {
         let value: JSONValue
         do throws(JSONError) {
             value = try JSONValue.parse(Span(_unsafeElements: text.bytes), limits: limits)
         } catch {
-            // A browser ignores such a document as well.
+            // A browser ignores such a document, too.
             return
         }
         var scanner = JSONScanner(text: text, sink: sink)
@@ -28,13 +29,13 @@ struct JSONScanner {
         self.sink = sink
     }
 
-    /// Adds a string; anything else is no link.
+    /// Adds a string as a link. Other values are ignored.
     mutating func add(_ value: JSONValue?, _ kind: LinkKind, _ flags: LinkFlags = []) {
         guard let range = value?.stringRange else { return }
         found.append((range, kind, flags))
     }
 
-    /// Adds the key of a member.
+    /// Adds the key of a member as a link.
     mutating func add(keyOf member: JSONValue.Member, _ kind: LinkKind) {
         let start = member.keyOffset + 1
         var end = start
@@ -49,7 +50,7 @@ struct JSONScanner {
         for link in found { sink.add(text.bytes.trimmed(link.range), in: text, link.kind, .json, link.flags) }
     }
 
-    /// A JSON text that does not say what it is: manifests and import maps are known by their members.
+    /// Scans a JSON text of unknown type. Manifests and import maps are recognized by their members.
     static func document(_ text: SourceText, _ sink: LinkSink) {
         let head = text.bytes.part(0..<min(text.bytes.count, 1 << 16))
         let marks: [StaticString] = [
@@ -72,7 +73,7 @@ struct JSONScanner {
         }
     }
 
-    /// A web application's manifest. The pages it leads to are pages, its pictures are assets.
+    /// Adds the links of a web app manifest. Its URLs of pages are pages, its images are assets.
     mutating func webManifest(_ manifest: JSONValue) {
         pictures(manifest["icons"], .icon)
         pictures(manifest["screenshots"], .image)
@@ -108,8 +109,8 @@ struct JSONScanner {
         for picture in list?.array ?? [] { add(picture["src"], kind) }
     }
 
-    /// An import map. What a prefix leads to is no file, and a key is only a name: both are rewritten, never
-    /// fetched.
+    /// Adds the links of an import map. Values of prefixes are not files, and keys are only names: both are
+    /// rewritten but never fetched.
     mutating func importMap(_ map: JSONValue) {
         specifiers(map["imports"])
         for scope in map["scopes"]?.members ?? [] {
@@ -133,7 +134,7 @@ struct JSONScanner {
         }
     }
 
-    /// What Angular's worker stores: all that its groups name.
+    /// Adds the files that Angular's service worker stores, which are all files of its groups.
     private mutating func angularWorker(_ list: JSONValue) {
         for group in list["assetGroups"]?.array ?? [] {
             for url in group["urls"]?.array ?? [] {
@@ -143,7 +144,7 @@ struct JSONScanner {
         }
     }
 
-    /// The data that a page of Gatsby shares with others, beside its own.
+    /// Returns the data that a Gatsby page shares with other pages.
     private static func queries(_ page: JSONValue) -> [ImpliedLink] {
         (page["staticQueryHashes"]?.array ?? []).prefix(1024).compactMap { hash in
             guard let hash = hash.string, hash.utf8.count <= 64 else { return nil }
@@ -151,12 +152,13 @@ struct JSONScanner {
         }
     }
 
-    /// The addresses in an import map start with a slash, with dots and a slash, or with a scheme.
+    /// Whether a string in an import map is a URL, which starts with a slash, with dots and a slash, or with
+    /// a scheme.
     private static func isAddress(_ text: String) -> Bool {
         Array(text.utf8).withUnsafeBufferPointer { ScriptAddress($0) != .bare }
     }
 
-    /// Speculation rules: lists of addresses. Rules about a document's own links name none.
+    /// Adds the URLs in speculation rules. Rules that select links of the document contain none.
     mutating func speculationRules(_ rules: JSONValue) {
         for action in ["prefetch", "prerender", "prerender_until_script"] {
             for rule in rules[action]?.array ?? [] {
@@ -165,7 +167,7 @@ struct JSONScanner {
         }
     }
 
-    /// Linked data: nothing is fetched, but what names an origin is rewritten.
+    /// Adds the absolute URLs in linked data. They are rewritten but not fetched.
     mutating func linkedData(_ value: JSONValue, key: String = "") {
         switch value.content {
         case .null, .bool, .number: break

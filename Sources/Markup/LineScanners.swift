@@ -1,4 +1,5 @@
-/// Finds the links of HLS playlists (RFC 8216): the lines that are no tags, and the `URI` of tags.
+/// Finds the links of HLS playlists (RFC 8216): the lines that are not tags, and the `URI` attributes of
+/// tags.
 enum PlaylistScanner {
     static func scan(_ text: SourceText, _ sink: LinkSink) {
         let bytes = text.bytes
@@ -17,7 +18,7 @@ enum PlaylistScanner {
         }
     }
 
-    /// `NAME=value,NAME="value, with commas"` behind the colon of a tag.
+    /// Reads the attributes after the colon of a tag: `NAME=value,NAME="value, with commas"`.
     private static func attributes(_ line: Range<Int>, _ text: SourceText, _ sink: LinkSink) {
         let bytes = text.bytes
         guard var index = bytes[line].firstIndex(of: UInt8(ascii: ":")) else { return }
@@ -61,13 +62,13 @@ enum PlaylistScanner {
         ScriptScanner.kind(ofFile: address) == .playlist
     }
 
-    /// `{$name}` stands for what another tag or the player's address says.
+    /// Whether a URL contains `{$name}`, which another tag or the URL of the playlist defines.
     private static func isVariable(_ address: Bytes) -> Bool {
         address.firstIndex(of: "{$") != nil
     }
 }
 
-/// Finds the links of WebVTT: those of its `STYLE` blocks, which browsers do not load, but other players may.
+/// Finds the links in the `STYLE` blocks of WebVTT. Browsers do not load them, but other players may.
 enum CaptionScanner {
     static func scan(_ text: SourceText, _ sink: LinkSink) {
         let bytes = text.bytes
@@ -91,7 +92,7 @@ enum CaptionScanner {
 
 /// The lines of a text.
 enum TextLines {
-    /// Calls with each line that is not blank, without the white space at its ends.
+    /// Calls `body` with each line that is not blank, without surrounding white space.
     static func forEach(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
         var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         while start < bytes.count {

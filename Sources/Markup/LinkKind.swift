@@ -1,22 +1,22 @@
-/// What a reference is for. The raw values are part of the stored form of a ``LinkTable``: they never change
-/// their meaning.
+/// The purpose of a reference. The raw values are part of the stored form of a ``LinkTable``, so they never
+/// change their meaning.
 package enum LinkKind: UInt8, CaseIterable, Sendable {
     // Pages.
     case page = 1
     /// A document shown inside another one.
     case frame = 2
-    /// Where a form leads that is sent with GET.
+    /// The target of a form that is sent with GET.
     case form = 3
     /// `<meta http-equiv=refresh>`.
     case refresh = 4
-    /// Another form of the same document: another language, a feed.
+    /// An alternate representation of the same document, such as a translation or a feed.
     case alternate = 5
     case canonical = 6
-    /// `rel=next`, `prev`, `first`, `last`, `up` and their like.
+    /// `rel=next`, `prev`, `first`, `last`, `up` and similar values.
     case navigation = 7
     /// `rel=prefetch` and `prerender`.
     case prefetch = 8
-    /// `rel=author`, `license`, `help` and their like; `longdesc`.
+    /// `rel=author`, `license`, `help` and similar values; `longdesc`.
     case about = 9
     /// A speculation rule.
     case speculation = 10
@@ -43,23 +43,23 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     case manifest = 43
     /// An OpenSearch description.
     case search = 44
-    /// What a script loads as data, or a preload `as=fetch`.
+    /// A resource that a script loads as data, or a preload with `as=fetch`.
     case data = 45
-    /// A preload that does not say as what.
+    /// A preload without `as`.
     case preload = 46
     /// An HTML import.
     case htmlImport = 47
-    /// A drawing that another one takes a part from: `<use href>`, `filter: url()`.
+    /// An SVG document that another document uses a part of: `<use href>`, `filter: url()`.
     case drawing = 48
-    /// A stylesheet of XML: XSLT.
+    /// An XSLT style sheet of an XML document.
     case transform = 49
-    /// A playlist, or a segment that one names.
+    /// A playlist, or a media segment listed in one.
     case playlist = 50
     /// An enclosure of a feed entry.
     case enclosure = 51
     /// A document type definition or an external entity.
     case entity = 52
-    /// What a view in three dimensions shows, and what lights it: `<model-viewer>`.
+    /// A 3D model or its lighting environment: `<model-viewer>`.
     case model = 53
 
     // Others.
@@ -71,23 +71,24 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     case profile = 100
     case imageMap = 101
     case item = 102
-    /// Open Graph and other pictures that only a sharing service loads.
+    /// Open Graph and similar images, which only sharing services load.
     case sharing = 103
     case metadata = 104
     /// A form sent with POST.
     case submission = 105
-    /// `rel=preconnect`, `dns-prefetch`: names an origin.
+    /// `rel=preconnect` and `dns-prefetch`, which name only an origin.
     case origin = 106
     case parameter = 107
-    /// Content-Security-Policy and its reporting addresses.
+    /// Content-Security-Policy and its reporting URLs.
     case policy = 108
-    /// Where a debugger would find the source of a script or stylesheet.
+    /// The source map that a debugger loads for a script or style sheet.
     case sourceMap = 109
-    /// A namespace or another name that only looks like an address.
+    /// A namespace or another identifier that only looks like a URL.
     case name = 110
-    /// An element of a drawing that another element is made from: a gradient's template, the path of a text.
+    /// An SVG element that another element refers to: the template of a gradient, the path of a text.
     case part = 111
 
+    /// The role of the kind, which follows from the range of its raw value.
     package var role: LinkRole {
         switch rawValue {
         case 1..<32: .page
@@ -96,20 +97,20 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether a browser asks for it by CORS: with the origin of its document, and only for what the other
-    /// origin lets that have.
+    /// Whether a browser requests the asset in CORS mode, so that the response must allow the document's
+    /// origin.
     package func isCORS(_ flags: LinkFlags) -> Bool {
         role == .asset && (flags.contains(.isCORS) || isAlwaysCORS)
     }
 
-    /// Fonts, modules and manifests by their standards, and what scripts load, as they do unless they say
-    /// otherwise.
+    /// Whether the kind is always requested in CORS mode: fonts, modules and manifests by their standards;
+    /// data, playlists and models because scripts load them that way by default.
     private var isAlwaysCORS: Bool {
         self == .font || self == .module || self == .manifest || self == .data || self == .playlist
             || self == .model
     }
 
-    /// A short word for people.
+    /// A short name to show to users.
     package var name: String {
         switch self {
         case .htmlImport: "HTML import"
@@ -131,17 +132,18 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// What a crawl does with a link.
+/// How a crawl treats a link.
 package enum LinkRole: UInt8, Sendable {
-    /// Something a person navigates to: followed as far as the scope says.
+    /// A page that a person navigates to. Followed as far as the scope allows.
     case page
-    /// What a page needs to look and work as it did: followed always.
+    /// A resource that a page needs to look and work as on the live site. Always followed.
     case asset
-    /// A name, a base, a beacon: rewritten or left as it stands, never fetched.
+    /// A name, a base URL or a beacon. Rewritten or left unchanged, never fetched.
     case other
 }
 
-/// What is known of one occurrence beside its kind. Stored: a bit never changes its meaning.
+/// Properties of one link occurrence in addition to its kind. The bits are stored and never change their
+/// meaning.
 package struct LinkFlags: OptionSet, Hashable, Sendable {
     package let rawValue: UInt16
 
@@ -149,67 +151,70 @@ package struct LinkFlags: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The reference has a scheme, or starts with two slashes: it names an origin by itself.
+    /// The reference has a scheme or starts with two slashes, so it names its own origin.
     package static let namesOrigin = LinkFlags(rawValue: 1)
-    /// It probably is a link: a string in a script, a `data-` attribute that some library reads.
+    /// The reference is only probably a link: a string in a script, or a `data-` attribute that some library
+    /// reads.
     package static let isGuess = LinkFlags(rawValue: 2)
-    /// It is only a fragment, so it stays in the document unless there is a `<base>`.
+    /// The reference is only a fragment, so it points into the same document unless there is a `<base>`.
     package static let isFragment = LinkFlags(rawValue: 4)
-    /// It stands in a conditional comment that only old browsers read.
+    /// The reference is inside a conditional comment, which only old browsers read.
     package static let isConditional = LinkFlags(rawValue: 8)
-    /// It is relative to the `codebase` of the same element, which is an occurrence of its own beside it.
+    /// The reference is relative to the `codebase` of the same element, which has its own occurrence.
     package static let hasCodebase = LinkFlags(rawValue: 16)
-    /// The document's `<base>` does not apply to it.
+    /// The reference is not resolved against the document's `<base>`.
     package static let ignoresBase = LinkFlags(rawValue: 32)
-    /// It is loaded by a script once it is near the screen (`data-src` and its like).
+    /// A script loads the resource when it comes near the viewport (`data-src` and similar attributes).
     package static let isLazy = LinkFlags(rawValue: 64)
-    /// Its `rel` says that the page does not stand for it: `nofollow`, `ugc`, `sponsored`.
+    /// The link's `rel` says that the page does not endorse the target: `nofollow`, `ugc`, `sponsored`.
     package static let isNofollow = LinkFlags(rawValue: 128)
-    /// Its element says `crossorigin`, or it is for a property whose pictures other origins have to allow.
-    /// What is asked for by CORS without that, ``LinkKind/isCORS(_:)`` knows.
+    /// The element has `crossorigin`, or the reference is the value of a CSS property whose images are loaded
+    /// in CORS mode. Kinds that always use CORS mode do not need the flag; see ``LinkKind/isCORS(_:)``.
     package static let isCORS = LinkFlags(rawValue: 256)
 
-    /// All of them.
+    /// The raw value with all bits set; decoding rejects larger ones.
     static let largest: UInt16 = 511
 }
 
-/// How a reference is written where it stands, which is how a replacement must be escaped.
+/// The syntax around a reference, which determines how a replacement must be escaped.
 ///
-/// Outside are the levels of markup that a reader undoes first (one for an attribute, one more for each
-/// `srcdoc` around it), inside is the small language of the value itself. Stored: the bits never change their
-/// meaning, and the three highest stay free for ``LinkFlags``.
+/// The outer part counts the levels of markup that a reader unescapes first: one for an attribute, and one
+/// more for each `srcdoc` around it. The inner part is the syntax of the value itself.
+///
+/// The bits are stored and never change their meaning. The three highest ones stay zero, since a stored
+/// ``LinkTable`` puts bits of ``LinkFlags`` there.
 package struct LinkContext: RawRepresentable, Hashable, Sendable {
-    /// The small language inside the markup.
+    /// The syntax of the value inside the markup.
     package enum Inner: UInt8, CaseIterable, Sendable {
-        /// The reference as it is.
+        /// The whole value is the reference.
         case plain = 0
         /// Inside the quotes of a CSS string.
         case cssString = 1
         /// Inside `url(` and `)` without quotes.
         case cssURL = 2
-        /// Inside the quotes of a script's string.
+        /// Inside the quotes of a script string literal.
         case scriptString = 3
-        /// Inside a script's template without substitutions.
+        /// Inside a script template literal without substitutions.
         case scriptTemplate = 4
         /// Inside the quotes of a JSON string.
         case json = 5
-        /// A candidate of a `srcset`.
+        /// The URL of a candidate in a `srcset`.
         case srcset = 6
-        /// One of several, separated by white space.
+        /// An item of a list separated by white space.
         case spaceList = 7
-        /// One of several, separated by commas.
+        /// An item of a list separated by commas.
         case commaList = 8
-        /// The address of a refresh.
+        /// The URL in the value of a `<meta http-equiv=refresh>`.
         case refresh = 9
-        /// A whole line or the rest of one: a playlist, a plain sitemap, a source map comment.
+        /// A whole line or the rest of one, as in a playlist, a plain-text sitemap or a source map comment.
         case line = 10
-        /// The value of an attribute in markup that is the inside of a script's string.
+        /// An attribute value in markup that is itself inside a script string literal.
         case scriptMarkup = 11
     }
 
     package let rawValue: UInt16
 
-    /// The deepest nesting of `srcdoc` that is scanned.
+    /// The maximum number of markup levels, which limits how deeply nested `srcdoc` attributes are scanned.
     package static let maximalLevels = 5
 
     package init?(rawValue: UInt16) {
@@ -221,9 +226,9 @@ package struct LinkContext: RawRepresentable, Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - levels: how often character references are to be undone; at most ``maximalLevels``.
-    ///   - isUnquoted: an attribute's value without quotes, at any level.
-    ///   - isXML: the references are those of XML.
+    ///   - levels: The number of times that character references must be decoded, at most ``maximalLevels``.
+    ///   - isUnquoted: Whether an attribute value at any level has no quotes.
+    ///   - isXML: Whether the character references are those of XML.
     package init(levels: Int, isUnquoted: Bool = false, isXML: Bool = false, _ inner: Inner) {
         precondition((0...Self.maximalLevels).contains(levels))
         let outer = UInt16(levels) | (isUnquoted ? 8 : 0) | (isXML ? 16 : 0)
@@ -238,7 +243,7 @@ package struct LinkContext: RawRepresentable, Hashable, Sendable {
     package var isXML: Bool { rawValue >> 12 & 1 != 0 }
     package var inner: Inner { Inner(rawValue: UInt8(truncatingIfNeeded: rawValue)) ?? .plain }
 
-    /// The same place in the markup with another small language inside.
+    /// Returns the same position in the markup with a different inner syntax.
     package func with(_ inner: Inner) -> LinkContext {
         LinkContext(levels: levels, isUnquoted: isUnquoted, isXML: isXML, inner)
     }

@@ -1,8 +1,8 @@
 package import Web
 
-/// A body as it was read once, when it came: what it is, and what is in it.
+/// The format of a body and the links in it, from one scan when the body arrived.
 package struct BodyReading: Sendable {
-    /// Larger bodies are kept, and not looked into.
+    /// The maximum length of a body in bytes that is scanned. Larger bodies are stored without a scan.
     package static let byteLimit = 64 * 1024 * 1024
 
     package var format = BodyFormat.opaque
@@ -15,19 +15,23 @@ package struct BodyReading: Sendable {
         self.table = table
     }
 
-    /// Under which a store keeps the body: its format, and behind a semicolon its character set.
+    /// The form that a store keeps with the body: its format, a semicolon, and its character set.
     package var form: String { "\(format.name);\(table.encoding.name)" }
 }
 
-/// Finds the links of bodies, one after the other. One per thread: it reuses its libxml2 parser and its
+/// A scanner of bodies, one after the other. Use one per thread: it reuses its libxml2 parser and its
 /// buffers.
 package final class LinkScanner {
     private let sink = LinkSink(tags: TagReader())
 
     package init() {}
 
-    /// Finds every link of a body. `found` gets each occurrence with its reference as a browser reads it, in
-    /// the order of the body, before this returns. `charset` is what the HTTP header says.
+    /// Finds all links of a body.
+    ///
+    /// - Parameters:
+    ///   - charset: The character set in the HTTP header.
+    ///   - found: Receives each occurrence with its reference as a browser reads it, in the order of the
+    ///     body, before this function returns.
     package func scan(
         _ body: Span<UInt8>, as format: BodyFormat, charset: String?,
         found: (LinkOccurrence, Span<UInt8>) -> Void
@@ -46,26 +50,23 @@ package final class LinkScanner {
         return table
     }
 
-    /// The table of a body that is stored with this one: scanned anew where an earlier or a later larder made
-    /// it.
+    /// Decodes a stored table, or scans the body if the table is damaged or of another version.
     ///
     /// - Parameters:
-    ///   - form: the body's format, and behind a semicolon the charset that its server named.
-    ///   - load: gives the body; nil where its bytes are gone.
-    /// Reads a stored table, or scans the body if the table is damaged or of another version.
-    ///
-    /// - Returns: nil if the body cannot be loaded, or its form is unknown.
+    ///   - form: The body's form; see ``BodyReading/form``.
+    ///   - load: Returns the body, or nil if its bytes are no longer stored.
+    /// - Returns: The table, or nil if the body cannot be loaded or its form is unknown.
     package func table<Failure: Error>(
         stored: [UInt8], form: String, _ load: () throws(Failure) -> [UInt8]?
     ) throws(Failure) -> LinkTable? {
         if let table = try? LinkTable(decoding: stored.span) { return table }
         guard let format = BodyFormat(form: form) else { return nil }
-        // Nobody looked into it then, and nobody would now.
+        // Opaque bodies are never scanned.
         if format == .opaque { return LinkTable() }
         return try load().flatMap { table(of: $0.span, form: form) }
     }
 
-    /// The table of a body that is stored under this form; nil where the form says nothing.
+    /// Returns the table of a body that is stored with this form; nil if the form is unknown.
     package func table(of body: Span<UInt8>, form: String) -> LinkTable? {
         guard let format = BodyFormat(form: form) else { return nil }
         if format == .opaque { return LinkTable() }
@@ -75,12 +76,12 @@ package final class LinkScanner {
         return scan(body, as: format, charset: charset) { _, _ in }
     }
 
-    /// Reads a body that has just come.
+    /// Determines the format of a new body and scans it.
     ///
     /// - Parameters:
-    ///   - mediaType: what the HTTP header says.
-    ///   - found: gets each occurrence with its reference as a browser reads it, in the order of the body,
-    ///     before this returns.
+    ///   - mediaType: The media type in the HTTP header.
+    ///   - found: Receives each occurrence with its reference as a browser reads it, in the order of the
+    ///     body, before this function returns.
     package func read(
         _ body: Span<UInt8>, of url: WebURL, as mediaType: MediaType?,
         found: (LinkOccurrence, Span<UInt8>) -> Void = { _, _ in }
@@ -106,12 +107,12 @@ package final class LinkScanner {
 
     private func scan(_ text: Bytes, _ format: BodyFormat) {
         format.scan(SourceText(text), sink)
-        // Some addresses are scripts.
+        // `javascript:` URLs run scripts, and only reading the pending references finds them.
         sink.flush()
         guard sink.runsScript else { return }
         if let mark = ScriptPlace.mark(in: text, format) { sink.mark(mark) }
         guard format == .html, sink.loadsScript, !PageText.isMuch(in: text) else { return }
-        // What only leads on has nothing to show, and what leads to many pages shows those.
+        // A page that only redirects needs no text, and many links to pages are content, too.
         var linkCount = 0
         for occurrence in sink.table.occurrences {
             if occurrence.kind == .refresh { return }
@@ -120,15 +121,18 @@ package final class LinkScanner {
         if linkCount < Self.fewLinks { sink.table.renderReasons.insert(.hardlyAnyText) }
     }
 
-    /// A page that its scripts make has hardly more than a start and what the law wants.
+    /// The minimum number of links to pages with which a document counts as having content. A page that its
+    /// scripts build has hardly more than a start link and legal notices.
     private static let fewLinks = 8
 }
 
-/// Collects what the scanners find, in the order of the body, and reads each reference.
+/// A receiver that collects the links from the scanners in the order of the body, and decodes each reference.
 ///
-/// A reference that ``TagReader`` has yet to read waits, and so do those behind it: many tags are read at
-/// once.
+/// References that ``TagReader`` must read are pending until ``flush()``, and so are all links after them,
+/// since it reads many tags at once. The cycle is ``begin(_:_:_:found:)``, any number of additions,
+/// ``end()``.
 final class LinkSink {
+    /// A link whose reference is still to be emitted.
     private struct Pending {
         var range: Range<Int>
         var kind: LinkKind
@@ -137,9 +141,9 @@ final class LinkSink {
         var reading: TagReader.Reading
     }
 
-    /// Pending links are read when there are so many of them.
+    /// The number of pending links at which they are read.
     private static let batch = 4096
-    /// More files than any build has.
+    /// The maximum number of implied links. Further ones are ignored.
     private static let maximalImplied = 131_072
     private static let maximalMarks = 131_072
 
@@ -149,21 +153,21 @@ final class LinkSink {
     private var pending: [Pending] = []
     private var found: ((LinkOccurrence, Span<UInt8>) -> Void)?
     var table = LinkTable()
-    /// With the places of the tags around those that speak of a link.
+    /// The marks so far, with the ranges of the tags around those that refer to a link.
     private var marks: [(mark: DocumentMark, tag: Range<Int>)] = []
     private var isDocument = false
-    /// There is a script in the body, or something else that runs as one.
+    /// Whether the body contains a script, or something else that runs as one.
     var runsScript = false
-    /// One of them is loaded, or stands in the document itself.
+    /// Whether the body contains a `<script>` element with JavaScript, inline or loaded.
     var loadsScript = false
-    /// Those of the table, so that none is in it twice.
+    /// The implied links of the table, to avoid duplicates.
     private var impliedLinks: Set<ImpliedLink> = []
 
     init(tags: TagReader) {
         self.tags = tags
     }
 
-    /// Starts a body; `found` is called from here until ``end()``.
+    /// Starts a body. `found` is called from here until ``end()``.
     func begin(
         _ body: Bytes, _ format: BodyFormat, _ encoding: TextEncoding,
         found: @escaping (LinkOccurrence, Span<UInt8>) -> Void
@@ -189,7 +193,7 @@ final class LinkSink {
         return table
     }
 
-    /// A link in `text`, written in `inner`.
+    /// Adds a link in `text`, written in the syntax `inner`.
     func add(
         _ range: Range<Int>, in text: SourceText, _ kind: LinkKind, _ inner: LinkContext.Inner = .plain,
         _ flags: LinkFlags = []
@@ -199,7 +203,7 @@ final class LinkSink {
         add(place, kind, context, flags.union(text.flags), .refused)
     }
 
-    /// A link that is the whole value of an attribute of the document itself.
+    /// Adds a link that is the whole value of an attribute of the document itself.
     func add(
         attribute place: Range<Int>, name: Bytes, of element: Bytes, isUnquoted: Bool, _ kind: LinkKind,
         _ flags: LinkFlags
@@ -212,7 +216,8 @@ final class LinkSink {
         _ place: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags,
         _ reading: TagReader.Reading
     ) {
-        // Places ascend by construction; a body that fools us must not make a table that its reader refuses.
+        // Scanners report ascending places. The check keeps a hostile body from producing a table that cannot
+        // be decoded.
         let last = pending.last?.range ?? table.occurrences.last?.range
         guard !place.isEmpty, place.lowerBound >= last?.upperBound ?? 0 else { return }
         let link = Pending(range: place, kind: kind, context: context, flags: flags, reading: reading)
@@ -221,7 +226,7 @@ final class LinkSink {
         if pending.count >= Self.batch { flush() }
     }
 
-    /// Links that the body makes without writing them in one piece.
+    /// Adds links that the body creates without containing their URLs in one piece.
     func imply(_ links: [ImpliedLink]) {
         for link in links
         where table.implied.count < Self.maximalImplied && impliedLinks.insert(link).inserted {
@@ -229,17 +234,17 @@ final class LinkSink {
         }
     }
 
-    /// What the body says to loaders of modules, and asks of them.
+    /// Adds the body's settings for module loaders and its requests to them.
     func note(_ notes: [LoaderNote]) {
         table.notes.append(contentsOf: notes.prefix(LoaderNote.maximalCount - table.notes.count))
     }
 
-    /// What the reference at `place` of the body says.
+    /// Returns the decoded reference at `place` of the body.
     func read(_ place: Range<Int>, _ context: LinkContext) -> String {
         reader.withReference(body.part(place), context) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Reads the references that wait.
+    /// Reads the pending references.
     func flush() {
         guard !pending.isEmpty else { return }
         tags.read()
@@ -251,7 +256,7 @@ final class LinkSink {
         tags.forget()
     }
 
-    /// False when the reference is yet to be read.
+    /// Emits a link. Returns false if its reference must still be read.
     private func emit(_ link: Pending) -> Bool {
         switch link.reading {
         case .asWritten: emit(link, body.part(link.range))
@@ -283,9 +288,9 @@ final class LinkSink {
 
     // MARK: - Marks
 
-    /// Marks a name or a word that is written in the document letter by letter.
+    /// Marks a name or a word that is written in the document without escapes.
     ///
-    /// - Parameter tag: the tag around it, for a mark that speaks of a link.
+    /// - Parameter tag: The range of the tag around it, for a mark that refers to a link.
     func mark(_ kind: DocumentMark.Kind, _ range: Range<Int>, in text: SourceText, tag: Range<Int>? = nil) {
         guard isDocument, marks.count < Self.maximalMarks else { return }
         let place = text.map(range)
@@ -305,12 +310,13 @@ final class LinkSink {
         mark(.policy, place..<place + word.utf8CodeUnitCount, in: text)
     }
 
-    /// Marks the name of a `<meta>` that says of pages how they name themselves.
+    /// Marks the name of a `<meta>` that sets the referrer policy.
     func mark(referrerIn value: Range<Int>, of text: SourceText) {
         if text.bytes.part(value).equals("referrer") { mark(.referrer, value, in: text) }
     }
 
-    /// In their order, those that speak of a link with its number: that of the first asset of their tag.
+    /// Returns the marks in ascending order. Those that refer to a link get the index of the first asset in
+    /// their tag.
     private func settledMarks() -> [DocumentMark] {
         guard !marks.isEmpty else { return [] }
         marks.sort { $0.mark.place < $1.mark.place }

@@ -1,27 +1,28 @@
 package import Web
 
-/// Everything that is known of the links of one body: what a store keeps beside it.
+/// The links of one body and the other results of scanning it. A store keeps the table beside the body.
 package struct LinkTable: Hashable, Sendable {
-    /// The document's own `<base href>`, read but not resolved.
+    /// The value of the document's `<base href>`, with character references decoded but not resolved.
     package var base: String?
-    /// The encoding the body is written in.
+    /// The encoding of the body.
     package var encoding: TextEncoding
-    /// The body's encoding has no ASCII in it: the ranges count in ``TextEncoding/decode(_:)``'s form of the
-    /// body.
+    /// Whether the body's encoding does not contain ASCII. Then the ranges count in the UTF-8 form of the
+    /// body that ``TextEncoding/decode(_:)`` returns.
     package var isTranscoded: Bool
     /// The document's title with its white space collapsed, at most 256 bytes.
     package var title: String?
-    /// What the document's `<meta name=robots>` say, with commas between.
+    /// The contents of the document's `<meta name=robots>` elements, separated by commas.
     package var robots: String?
-    /// Ascending by place; no two share a byte.
+    /// The links that the body contains, in ascending order. Their ranges do not overlap.
     package var occurrences: [LinkOccurrence]
-    /// Links that stand nowhere in one piece; none twice.
+    /// The links that the body does not contain in one piece, without duplicates.
     package var implied: [ImpliedLink]
-    /// What in a document is no link, and changes where it is shown elsewhere. Ascending by place.
+    /// Places that are not links but change when the document is served from another place, in ascending
+    /// order.
     package var marks: [DocumentMark]
-    /// What the body says to loaders of modules, and asks of them, in its order.
+    /// The body's settings for module loaders and its requests to them, in the order of the body.
     package var notes: [LoaderNote]
-    /// Why running the body's scripts may bring more than reading them.
+    /// The reasons why running the body's scripts may find more links than scanning them.
     package var renderReasons: RenderReasons
 
     package init(
@@ -41,15 +42,15 @@ package struct LinkTable: Hashable, Sendable {
         self.renderReasons = renderReasons
     }
 
-    /// The bytes that the ranges count in: the body itself, or its UTF-8 form.
+    /// Returns the UTF-8 form of the body that the ranges count in, or nil if they count in the body itself.
     package func source(of body: Span<UInt8>) -> [UInt8]? {
         isTranscoded ? encoding.decode(body) : nil
     }
 
-    /// The reference as a browser reads it, in UTF-8, before any URL parsing.
+    /// Returns the reference in UTF-8 as a browser reads it, before any URL parsing.
     ///
-    /// `source` is the body, or its UTF-8 form when the table ``isTranscoded``. Empty when the range is not
-    /// inside.
+    /// `source` is the body, or its UTF-8 form if the table ``isTranscoded``. Returns an empty array if the
+    /// range is not inside `source`.
     package func reference(_ occurrence: LinkOccurrence, in source: Span<UInt8>) -> [UInt8] {
         guard occurrence.range.lowerBound >= 0, occurrence.range.upperBound <= source.count else { return [] }
         return source.withUnsafeBufferPointer { bytes in
@@ -59,7 +60,7 @@ package struct LinkTable: Hashable, Sendable {
     }
 }
 
-/// One reference as it stands in a body.
+/// One reference in a body.
 package struct LinkOccurrence: Hashable, Sendable {
     /// The bytes of the reference as written, without the quotes and the white space around it. Never empty.
     package var range: Range<Int>
@@ -74,23 +75,23 @@ package struct LinkOccurrence: Hashable, Sendable {
         self.flags = flags
     }
 
-    /// What a crawl does with it: its kind's role.
+    /// The role of the link's kind, which determines how a crawl treats it.
     package var role: LinkRole { kind.role }
 }
 
-/// A link that a body makes without writing it down in one piece: a script puts a chunk's address together
-/// from its number, a table of hashes and a suffix. It has no place, so nothing can be spliced there.
+/// A link that a body creates without containing its URL in one piece. For example, a script composes the URL
+/// of a chunk from its number, a table of hashes and a suffix. It has no place in the body, so it cannot be
+/// rewritten.
 package struct ImpliedLink: Hashable, Sendable {
-    /// What the reference is relative to.
+    /// The base of the reference.
     package enum Base: UInt8, Sendable {
-        /// The body, as for any other link.
+        /// The URL of the body, as for any other link.
         case body = 0
-        /// The folder that a bundler's output was put into, which no file of it names; see
-        /// ``reference(fromBodyAt:)``.
+        /// The output folder of a bundler, which no file in it names; see ``reference(fromBodyAt:)``.
         case build = 1
-        /// The body's own path, which goes where an asterisk stands; see ``reference(fromBodyAt:)``.
+        /// The body's own path, which replaces an asterisk in the reference; see ``reference(fromBodyAt:)``.
         case path = 2
-        /// A page of a build of Next.js, whose list of pages the body is; see ``reference(fromBodyAt:)``.
+        /// A page of a Next.js build. The body is the build's list of pages; see ``reference(fromBodyAt:)``.
         case page = 3
     }
 
@@ -106,18 +107,18 @@ package struct ImpliedLink: Hashable, Sendable {
         self.base = base
     }
 
-    /// The reference as it is relative to the body at `path`.
+    /// Returns the reference relative to the body at `path`.
     ///
-    /// A bundler writes the paths below its output folder into the files there: if a script at
-    /// `/app/assets/a.js` names `assets/b.js`, then the output folder is `/app/`. When the first folder of
-    /// the reference is none of the body's own, the body stands in the output folder itself.
+    /// ``Base/build``: a bundler writes paths relative to its output folder into the files there. If a script
+    /// at `/app/assets/a.js` names `assets/b.js`, then the output folder is `/app/`. If the first folder of
+    /// the reference is not in the body's path, then the body is in the output folder itself.
     ///
-    /// With an asterisk it is the body's path that is put into the reference, without a slash at its end and
-    /// from behind the root that a number sign marks: `/docs#/data*.json` for `/docs/a/` is
-    /// `/docs/data/a.json`, and for `/docs/`, of which nothing is left, `/docs/data/index.json`.
+    /// ``Base/path``: the body's path replaces the asterisk in the reference, without its trailing slash and
+    /// without the root, which a number sign ends: `/docs#/data*.json` for `/docs/a/` is `/docs/data/a.json`.
+    /// If nothing is left of the path, as for `/docs/`, `index` replaces it: `/docs/data/index.json`.
     ///
-    /// The list of pages at `/docs/_next/static/12/_ssgManifest.js` says of a page `/a` that its data is at
-    /// `/docs/_next/data/12/a.json`.
+    /// ``Base/page``: the list of pages at `/docs/_next/static/12/_ssgManifest.js` implies that the data of a
+    /// page `/a` is at `/docs/_next/data/12/a.json`.
     package func reference(fromBodyAt path: String) -> String {
         if base == .page { return reference(inBuildOf: path) }
         if base == .path { return reference(withPath: path) }
@@ -127,7 +128,7 @@ package struct ImpliedLink: Hashable, Sendable {
         let folder = Array(reference.utf8[...slash])
         let segments = path.utf8.prefix { $0 != UInt8(ascii: "?") }.split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        // The last segment is the file, the first one is what stands in front of the path.
+        // The last segment is the file. The first one is the empty segment before the leading slash.
         guard let place = segments.dropLast().lastIndex(where: { $0.elementsEqual(folder.dropLast()) }) else {
             return reference
         }
@@ -151,34 +152,35 @@ package struct ImpliedLink: Hashable, Sendable {
         while own.hasSuffix("/") { own.removeLast() }
         let end = pattern[pattern.index(after: mark)...]
         if own.isEmpty, !end.hasPrefix("/") { own = "/index" }
-        // SvelteKit's name for what belongs to `a.html`.
+        // SvelteKit names the data of `a.html` `a.html__…`, without a slash.
         let isFile = own.hasSuffix(".html") && end.hasPrefix("/__")
         return root + String(pattern[..<mark]) + own + (isFile ? end.dropFirst() : end)
     }
 }
 
-/// A place of a document that is no link, and changes where the document is shown elsewhere.
+/// A place in a document that is not a link but changes when the document is served from another place.
 package struct DocumentMark: Hashable, Sendable {
-    /// The raw values are stored.
+    /// The kind of a mark. The raw values are stored.
     package enum Kind: UInt8, Sendable {
-        /// The words `content-security-policy` in the `http-equiv` of a `<meta>`.
+        /// The value `content-security-policy` in the `http-equiv` of a `<meta>`.
         case policy = 1
-        /// The word `referrer` that is the name of a `<meta>`.
+        /// The value `referrer` in the `name` of a `<meta>`.
         case referrer = 2
-        /// The name of an attribute `referrerpolicy`.
+        /// The name of a `referrerpolicy` attribute.
         case referrerPolicy = 3
-        /// The name of an attribute `integrity`.
+        /// The name of an `integrity` attribute.
         case integrity = 4
-        /// Where the first script of a document that runs scripts may stand.
+        /// The place for a first script in a document that runs scripts.
         case start = 5
-        /// The same of what may be a piece of a document, which whoever asks for it puts somewhere.
+        /// The same place in a body that may be only a fragment of a document, which a script inserts
+        /// somewhere.
         case startIfShown = 6
     }
 
     package var kind: Kind
-    /// Where what it says of itself begins.
+    /// The offset of the marked text, or of the place for the script.
     package var place: Int
-    /// Of an ``Kind/integrity``: the number of the occurrence of whose body it speaks. Else 0.
+    /// For an ``Kind/integrity``: the index of the occurrence that the hash applies to. Otherwise 0.
     package var link: Int
 
     package init(_ kind: Kind, at place: Int, link: Int = 0) {
@@ -190,27 +192,31 @@ package struct DocumentMark: Hashable, Sendable {
 
 // MARK: - The stored form
 
-// The stored form: version, flags, encoding, a checksum of all other bytes, base, title and what is said to robots; then each different
-// (kind, context, flags) once, the flags beyond the eighth in the bits that a context leaves free; then for
-// each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
-// variable-length integers; then, if there are any, the implied links, the marks, the notes and the reasons.
-// About four bytes a link.
+// The parts are, in this order: the version, flags, the encoding, a checksum of all other bytes, the base,
+// the title and the robots directives; each distinct (kind, context, flags) once, with the flags above the
+// eighth in the unused bits of the context; for each occurrence the gap to the one before, its length, and
+// the index of its (kind, context, flags), as variable-length integers; then the implied links, the marks,
+// the notes and the render reasons, if there are any. A link takes about four bytes.
 extension LinkTable {
-    /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
-    /// 3 the marks of documents, 4 the notes for loaders, 5 lists of pages of Next.js, 6 models, loaders with
-    /// a choice for each chunk, and files below the folders of builds, 7 what scripts show or play, 8 refreshes
-    /// of XHTML by a prefix, 11 the checksum. A body whose table has another version is scanned again when its links
-    /// are needed. 9 and 10 were left out: they differ from 8 in one bit, and one flipped bit must not make a table with a
-    /// checksum look like one without.
+    /// The version of the stored form and of the scanners' results. A body whose table has neither this
+    /// version nor ``versionWithoutChecksum`` is scanned again when its links are needed.
+    ///
+    /// - 2 adds markup that scripts write and URLs that they open, 3 the marks of documents, 4 the notes for
+    ///   loaders, 5 the lists of pages of Next.js.
+    /// - 6 adds models, loaders with a choice for each chunk, and files below the folders of builds.
+    /// - 7 adds files that scripts show or play, 8 refreshes of XHTML with a prefix, 11 the checksum.
+    /// - 9 and 10 are not used: each differs from 8 in one bit, and one flipped bit must not make a table
+    ///   with a checksum look like one without.
     package static let version: UInt8 = 11
-    /// The last version without a checksum, which is still read.
+    /// The last version without a checksum. It can still be decoded.
     private static let versionWithoutChecksum: UInt8 = 8
 
-    /// Set in the version of a table with notes: what such a body leads to is not told by its own links
-    /// alone.
+    /// A bit that is set in the version of a table with notes. The links of such a body depend on other
+    /// bodies of the page.
     private static let versionWithNotes: UInt8 = 128
 
-    /// What the first two bytes of a stored table and its last one tell. Nil where there are none.
+    /// Returns whether a stored table has the current version and no notes, and its render reasons, from its
+    /// first two bytes and its last one. Returns nil if `ends` does not have three bytes.
     package static func told(
         byEnds ends: [UInt8]
     ) -> (isCurrent: Bool, renderReasons: RenderReasons)? {
@@ -221,18 +227,19 @@ extension LinkTable {
 
     private static let hasReasons: UInt8 = 128
 
-    /// Places in a body stay below this.
+    /// The upper limit of offsets in a body.
     private static let placeLimit = 1 << 40
-    /// How many bits of its word a context uses.
+    /// The number of bits that a context uses in its 16-bit word.
     private static let contextBits: UInt16 = 13
 
+    /// The properties that many occurrences share.
     private struct Shape: Hashable {
         var kind: LinkKind
         var context: LinkContext
         var flags: LinkFlags
     }
 
-    /// The table as bytes for a store.
+    /// Returns the stored form of the table.
     package func encoded() -> [UInt8] {
         var has: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
         has |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
@@ -288,7 +295,7 @@ extension LinkTable {
     private static let checksumStart = 3
     private static let checksumEnd = 7
 
-    /// FNV-1a of all bytes but the checksum itself.
+    /// Returns the FNV-1a hash of all bytes except the checksum itself.
     private static func checksum(of bytes: Bytes) -> UInt32 {
         var sum: UInt32 = 0x811C_9DC5
         for index in 0..<bytes.count where !(checksumStart..<checksumEnd).contains(index) {
@@ -297,7 +304,7 @@ extension LinkTable {
         return sum
     }
 
-    /// Whether bytes from a store are a table that can be read, or one of another version.
+    /// Whether stored bytes are a table that can be decoded, or one of another version.
     package static func isSound(_ bytes: [UInt8]) -> Bool {
         do throws(MarkupError) {
             _ = try LinkTable(decoding: bytes.span)
@@ -322,8 +329,8 @@ extension LinkTable {
     private func appendImplied(to output: inout [UInt8]) {
         Self.append(implied.count, to: &output)
         for link in implied {
-            // Those beyond the eighth speak of elements and properties, of which a link without a place has
-            // none.
+            // The flags above the eighth describe elements and properties, which a link without a place does
+            // not have.
             let flags = UInt8(truncatingIfNeeded: link.flags.rawValue)
             output.append(contentsOf: [link.kind.rawValue, flags, link.base.rawValue])
             Self.append(link.reference.utf8.count, to: &output)
@@ -351,8 +358,9 @@ extension LinkTable {
         output.append(UInt8(rest))
     }
 
-    /// Reads what ``encoded()`` made. Whatever the bytes are, the table that comes out is sound: places
-    /// ascend, none is empty and no two overlap, and marks speak of links that are there.
+    /// Decodes the result of ``encoded()``. For any input, a decoded table is valid: the ranges ascend, are
+    /// not empty and do not overlap, and marks refer to existing links. Throws ``MarkupError`` if the bytes
+    /// are damaged or have another version.
     package init(decoding bytes: Span<UInt8>) throws(MarkupError) {
         self = try bytes.withUnsafeBufferPointer { (bytes) throws(MarkupError) in try LinkTable(bytes) }
     }
@@ -410,6 +418,7 @@ extension LinkTable {
         guard input.isAtEnd else { throw input.damage }
     }
 
+    /// A reader of the stored form. Each read throws if the bytes are damaged.
     private struct Input {
         let bytes: Bytes
         private var index = 0
@@ -427,14 +436,14 @@ extension LinkTable {
             return bytes[index - 1]
         }
 
-        /// Four bytes, the lowest first.
+        /// Reads a 32-bit little-endian integer.
         mutating func integer() throws(MarkupError) -> UInt32 {
             var value: UInt32 = 0
             for place in 0..<4 { value |= UInt32(try byte()) << UInt32(8 * place) }
             return value
         }
 
-        /// At most ``placeLimit``, so that sums of a few cannot overflow.
+        /// Reads a variable-length integer below 2^42, so that sums of a few cannot overflow.
         mutating func number() throws(MarkupError) -> Int {
             var value = 0
             for shift in stride(from: 0, through: 35, by: 7) {
@@ -445,7 +454,8 @@ extension LinkTable {
             throw damage
         }
 
-        /// How many of something follow: never more than there are bytes for.
+        /// Reads the number of items that follow, which is at most the number that the remaining bytes can
+        /// contain.
         mutating func count(bytesEach: Int) throws(MarkupError) -> Int {
             let count = try number()
             guard count <= (bytes.count - index) / bytesEach else { throw damage }
@@ -501,11 +511,11 @@ extension LinkTable {
     }
 }
 
-/// Why a stored ``LinkTable`` was not read.
+/// The reason why a stored ``LinkTable`` could not be decoded.
 package enum MarkupError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The table was written by another version of the scanners: scan the body again.
+    /// Another version of the scanners wrote the table. Scan the body again.
     case otherVersion(UInt8)
-    /// The bytes are no link table: the store is damaged; scan the body again.
+    /// The bytes are not a link table, so the store is damaged. Scan the body again.
     case damaged(offset: Int)
 
     package var description: String {

@@ -1,13 +1,12 @@
 internal import Glibc
 internal import Web
 
-/// A body with some of its places replaced: what becomes of its links, and of other places. Every byte
-/// outside of them stays as it was.
+/// The replacements in a body: those of its links, and those of other places. All other bytes stay unchanged.
 ///
-/// It is applied to the bytes at once, or to the parts of a file as they are sent, so that a large body is
-/// neither held nor put together anew. Immutable once it is made: any number of threads share it.
+/// A patch is applied to a whole body, or to the parts of a file while they are sent, so that a large body is
+/// never in memory as a whole. It is immutable after initialization, so any number of threads can share it.
 package struct Patch: Sendable {
-    /// What takes the place of some bytes that are no link, or is put between two bytes.
+    /// A replacement of bytes that are not a link, or an insertion if the range is empty.
     package struct Change: Sendable {
         package var range: Range<Int>
         package var text: [UInt8]
@@ -24,24 +23,27 @@ package struct Patch: Sendable {
         }
     }
 
+    /// One replacement, in the order of the body. The texts of all edits are in `texts`.
     private struct Edit: Sendable {
-        /// What it replaces, of the body.
+        /// The range of the body that is replaced.
         let source: Range<Int>
-        /// Where its text begins in what comes out, and among the texts; how long that is.
+        /// The offset of the text in the patched body, and its range in `texts`.
         let place: Int
         let text: Range<Int>
     }
 
-    /// The length of the body, and of what comes out.
+    /// The length of the body, and that of the patched body.
     package let sourceByteCount: Int
     package private(set) var byteCount: Int
     private var edits: [Edit] = []
     private var texts: [UInt8] = []
-    /// Up to here the body is read.
+    /// The end of the last edit in the body. Edits before it are rejected, so that none overlap.
     private var read = 0
 
-    /// - Parameter changes: by their places. One that would reach into another, or beyond the body, is left
-    ///   out.
+    /// Creates a patch of changes in ascending order.
+    ///
+    /// - Parameter changes: The changes in ascending order. A change that overlaps the one before it, or
+    ///   exceeds the body, is ignored.
     package init(_ changes: [Change], of sourceByteCount: Int) {
         self.init(of: sourceByteCount)
         for change in changes { add(change) }
@@ -52,15 +54,16 @@ package struct Patch: Sendable {
         byteCount = sourceByteCount
     }
 
-    /// Replaces each of a body's references by what `replacement` makes of it.
+    /// Replaces each of a body's references by the result of `replacement`.
     ///
     /// - Parameters:
-    ///   - body: what the table's ranges count in; see ``LinkTable/source(of:)``.
-    ///   - only: occurrences without one of these flags are neither read nor asked about, so that a page
-    ///     costs what its few links to other origins cost.
-    ///   - changes: by their places.
-    ///   - replacement: gets the occurrence and its reference as a browser reads it. Nil, nothing or that
-    ///     same reference keeps the bytes as they stand; what it returns is escaped for the place.
+    ///   - body: The bytes that the table's ranges count in; see ``LinkTable/source(of:)``.
+    ///   - only: Skips occurrences that do not have all these flags, so that a page costs only as much as its
+    ///     few links to other origins.
+    ///   - changes: Further changes, in ascending order.
+    ///   - replacement: A function of the occurrence and its reference as a browser reads it. If it returns
+    ///     nil, an empty string or the same reference, the bytes stay unchanged. Otherwise its result is
+    ///     escaped for the occurrence's context.
     package init(
         _ body: Span<UInt8>, _ table: LinkTable, only: LinkFlags = [], changes: [Change] = [],
         replacement: (LinkOccurrence, Span<UInt8>) -> String?
@@ -76,11 +79,11 @@ package struct Patch: Sendable {
                     add(change)
                     rest.removeFirst()
                 }
-                // A table that belongs to another body must not make this one worse.
+                // The table of another body must not damage this one.
                 guard range.lowerBound >= read, range.upperBound <= body.count else { continue }
                 let replaced = reader.withReference(body.part(range), occurrence.context) { reference in
                     let text = replacement(occurrence, Span(_unsafeElements: reference))
-                    // There are many ways to write a reference: the one that stands there is right.
+                    // A reference can be written in several ways, so an unchanged one keeps its spelling.
                     return text.flatMap { $0.isEmpty || $0.utf8.elementsEqual(reference) ? nil : $0 }
                 }
                 guard let replaced else { continue }
@@ -107,13 +110,14 @@ package struct Patch: Sendable {
         read = source.upperBound
     }
 
-    /// What comes out is the body.
+    /// Whether the patch leaves the body unchanged.
     package var isEmpty: Bool { edits.isEmpty }
 
-    /// What it takes of memory.
+    /// The memory that the patch uses, in bytes.
     package var heldByteCount: Int { edits.capacity * MemoryLayout<Edit>.stride + texts.capacity }
 
-    /// The same in less memory, for one that is kept: most links of a page lead to few places.
+    /// Returns an equal patch that uses less memory, for caching. It stores equal texts once, since most
+    /// links of a page have few targets.
     package func compacted() -> Patch {
         var patch = Patch(of: sourceByteCount)
         patch.byteCount = byteCount
@@ -129,11 +133,11 @@ package struct Patch: Sendable {
         return patch
     }
 
-    // MARK: - What comes out
+    // MARK: - Applying the patch
 
-    /// All of it.
+    /// Returns the patched body.
     ///
-    /// - Parameter body: the one that this was made for.
+    /// - Parameter body: The body that the patch was created for.
     package func applied(to body: [UInt8]) -> [UInt8] {
         precondition(body.count == sourceByteCount)
         if edits.isEmpty { return body }
@@ -152,14 +156,15 @@ package struct Patch: Sendable {
         }
     }
 
-    /// A part of it, put together of what `read` gives of the body. Nil when the body does not have its bytes
-    /// any more.
+    /// Returns a range of the patched body.
+    ///
+    /// `read` returns a range of the body. Returns nil if `read` fails or returns fewer bytes.
     package func part(_ range: Range<Int>, read: (Range<Int>) -> [UInt8]?) -> [UInt8]? {
         let first = lastEdit(before: range.lowerBound)
         let start = source(of: range.lowerBound, after: first)
         let end = min(
             source(of: range.upperBound, after: lastEdit(before: range.upperBound)), sourceByteCount)
-        // One read for all that is copied.
+        // One read covers all copied ranges.
         guard let bytes = read(start..<max(start, end)), bytes.count == max(0, end - start) else {
             return nil
         }
@@ -197,7 +202,8 @@ package struct Patch: Sendable {
         count += range.count
     }
 
-    /// The last one whose text begins at or before a place of what comes out; -1 when there is none.
+    /// Returns the index of the last edit whose text starts at or before an offset in the patched body; -1 if
+    /// there is none.
     private func lastEdit(before place: Int) -> Int {
         var (low, high) = (0, edits.count)
         while low < high {
@@ -207,7 +213,8 @@ package struct Patch: Sendable {
         return low - 1
     }
 
-    /// Where in the body a place of what comes out is; in the text of an edit, what follows it.
+    /// Returns the offset in the body of an offset in the patched body. In the text of an edit, returns the
+    /// end of the replaced range.
     private func source(of place: Int, after number: Int) -> Int {
         guard edits.indices.contains(number), edits[number].place <= place else { return place }
         let edit = edits[number]

@@ -1,7 +1,7 @@
 internal import Web
 
-/// Reads a reference as written into what it says: encoding, then character references, then the small
-/// language inside.
+/// Decodes a reference as written: first the encoding, then character references, then the escapes of the
+/// inner syntax.
 struct ReferenceReader {
     var encoding: TextEncoding
     private var text: [UInt8] = []
@@ -11,7 +11,7 @@ struct ReferenceReader {
         self.encoding = encoding
     }
 
-    /// Hands over what `written` says in its context, in UTF-8. Most references say just what is written.
+    /// Calls `body` with the decoded reference in UTF-8. Most references need no decoding.
     mutating func withReference<Result>(
         _ written: Bytes, _ context: LinkContext, _ body: (Bytes) throws -> Result
     ) rethrows -> Result {
@@ -54,8 +54,8 @@ struct ReferenceReader {
         return try text.withUnsafeBufferPointer(body)
     }
 
-    /// ASCII without anything that stands for something else in one of the languages: `&`, `\`, NUL, carriage
-    /// return.
+    /// Whether a reference is ASCII without characters that are special in any of the syntaxes: `&`, `\`, NUL
+    /// and carriage return.
     private static func isPlain(_ written: Bytes) -> Bool {
         var marks: UInt8 = 0
         for byte in written {
@@ -73,23 +73,24 @@ struct ReferenceReader {
     }
 }
 
-/// Writes a reference so that a reader of its context gets just that reference.
+/// Escapes a reference so that a reader of its context gets exactly the same reference.
 struct ReferenceWriter {
     private let isUTF8: Bool
     private var text: [UInt8] = []
     private var spare: [UInt8] = []
 
-    /// `encoding` is that of the body. A reference has characters outside of ASCII only when it is no
-    /// serialised URL; they are percent-encoded where the body is not UTF-8.
+    /// `encoding` is that of the body. If it is not UTF-8, non-ASCII characters are percent-encoded. They
+    /// occur only in references that are not serialized URLs.
     init(encoding: TextEncoding) {
         isUTF8 = encoding == .utf8
     }
 
-    /// Appends `reference`, escaped for `context`, to `output`. `previous` is the byte in front of the place.
+    /// Appends `reference`, escaped for `context`, to `output`. `previous` is the byte before the reference
+    /// in the body.
     mutating func write(
         _ reference: String, _ context: LinkContext, after previous: UInt8, into output: inout [UInt8]
     ) {
-        // `&quot` needs no semicolon, but what is behind it must not go on with the name.
+        // `&quot` is valid without a semicolon, but the next byte must not continue its name.
         let followsName = context.levels > 0 && (previous.isLetter || previous.isDigit)
         var reference = reference
         if !followsName, reference.withUTF8({ Self.append($0, ifPlain: &output) }) { return }
@@ -101,7 +102,8 @@ struct ReferenceWriter {
         output.append(contentsOf: text)
     }
 
-    /// Appends what every context writes as it is, as most addresses are; false when it is not such.
+    /// Appends a reference that needs no escapes in any context, as is the case for most URLs. Returns false
+    /// if it needs escapes.
     private static func append(_ reference: Bytes, ifPlain output: inout [UInt8]) -> Bool {
         // Letters, digits and !#%+-./:;?@_~
         let low: UInt64 = 1 << 33 | 1 << 35 | 1 << 37 | 1 << 43 | 0x7 << 45 | 0xFFF << 48 | 1 << 63
@@ -131,7 +133,7 @@ struct ReferenceWriter {
         }
     }
 
-    /// A candidate ends at white space, and loses the commas at its ends.
+    /// Escapes a `srcset` candidate, which ends at white space and loses its leading and trailing commas.
     private mutating func commas() {
         var lower = 0
         var upper = text.count
@@ -191,15 +193,15 @@ struct ReferenceWriter {
     }
 }
 
-/// What the start of a reference tells, without parsing it as a URL.
+/// The type of a reference, from its first characters and without parsing it as a URL.
 enum ReferenceShape {
     case relative
-    /// It has a scheme, or starts with two slashes.
+    /// The reference has a scheme or starts with two slashes.
     case namesOrigin
     case fragment
-    /// `data:`, `javascript:`, `about:`, `blob:`: there is nothing that could be fetched.
+    /// `data:`, `javascript:`, `about:` or `blob:`, which cannot be fetched.
     case inlined
-    /// Nothing is left of it.
+    /// The reference contains only white space.
     case empty
 
     init(_ bytes: Bytes) {
@@ -213,7 +215,7 @@ enum ReferenceShape {
         if first == UInt8(ascii: "#") {
             self = .fragment
         } else if Self.isSlash(first) {
-            // The URL parser leaves out tabs and line ends wherever they stand.
+            // The URL parser ignores tabs and line ends everywhere.
             index += 1
             while index < bytes.count, bytes[index] <= 0x0D { index += 1 }
             self = index < bytes.count && Self.isSlash(bytes[index]) ? .namesOrigin : .relative

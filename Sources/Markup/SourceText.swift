@@ -1,13 +1,13 @@
-/// A text inside a body, as a scanner gets it: the whole body, a script, the value of an attribute.
+/// A text inside a body that a scanner reads: the whole body, a script, or the value of an attribute.
 ///
-/// The bytes are borrowed: they live as long as the call that hands the text over.
+/// The bytes are borrowed. They are valid only during the call that passes the text.
 struct SourceText {
     let bytes: Bytes
-    /// From places in `bytes` to places in the body.
+    /// The mapping of offsets in `bytes` to offsets in the body.
     let map: OffsetMap
-    /// The markup around the text; its inner language is plain.
+    /// The markup around the text. Its inner syntax is plain.
     let context: LinkContext
-    /// What holds for every link in the text.
+    /// Flags of every link in the text.
     let flags: LinkFlags
 
     init(
@@ -20,15 +20,15 @@ struct SourceText {
         self.flags = flags
     }
 
-    /// A part of this text that is written as it is.
+    /// Returns a part of this text that is written without escapes.
     func part(_ range: Range<Int>, adding flags: LinkFlags = []) -> SourceText {
         SourceText(
             bytes.part(range), map: map.part(from: range.lowerBound), context: context,
             flags: self.flags.union(flags))
     }
 
-    /// Hands over a part of this text with its character references undone; not when that would nest too
-    /// deep.
+    /// Calls `body` with a part of this text whose character references are decoded. Does nothing beyond the
+    /// maximum nesting.
     func withDecoded(
         _ range: Range<Int>, isUnquoted: Bool = false, flags: LinkFlags = [], _ body: (SourceText) -> Void
     ) {
@@ -49,7 +49,7 @@ struct SourceText {
         }
     }
 
-    /// Hands over a part of this text, the inside of a script's string, with its escapes undone.
+    /// Calls `body` with a part of this text, the content of a script string, whose escapes are decoded.
     func withUnescaped(_ range: Range<Int>, _ body: (SourceText) -> Void) {
         guard bytes.part(range).contains(UInt8(ascii: "\\")) else { return body(part(range)) }
         let unescaped = OffsetMap.unescape(bytes, range, map)
@@ -59,21 +59,22 @@ struct SourceText {
     }
 }
 
-/// From places in a text to the places in the body that it was read from.
+/// A mapping of offsets in a text to offsets in the body that it comes from.
 ///
-/// A text without character references is a stretch of the body. Where references were undone the map has a
-/// step before and behind each of them.
+/// A text without character references is a contiguous part of the body. Otherwise the map has a step before
+/// and after each decoded reference.
 struct OffsetMap {
+    /// The start of a contiguous part: its offset in the text, and that in the body.
     struct Step {
         var text: Int
         var body: Int
     }
 
     private let steps: [Step]
-    /// Where the text starts in the one that `steps` are of: parts of a text share them.
+    /// The offset of this text in the one that `steps` belongs to. Parts of a text share its steps.
     private let origin: Int
 
-    /// A stretch of the body that starts at `base`.
+    /// Creates the mapping of a contiguous part of the body that starts at `base`.
     init(base: Int) {
         self.init(steps: [Step(text: 0, body: base)], origin: 0)
     }
@@ -83,7 +84,7 @@ struct OffsetMap {
         self.origin = origin
     }
 
-    /// The place in the body of a place in the text.
+    /// Returns the offset in the body of an offset in the text.
     func callAsFunction(_ place: Int) -> Int {
         let step = steps[index(of: place)]
         return step.body + (place + origin - step.text)
@@ -94,12 +95,12 @@ struct OffsetMap {
         return lower..<max(lower, self(range.upperBound))
     }
 
-    /// The map of a part of the text.
+    /// Returns the mapping of the part of the text from `start` on.
     func part(from start: Int) -> OffsetMap {
         OffsetMap(steps: steps, origin: origin + start)
     }
 
-    /// The last step at or before `place`.
+    /// Returns the index of the last step at or before `place`.
     private func index(of place: Int) -> Int {
         var lower = 0
         var upper = steps.count
@@ -110,7 +111,7 @@ struct OffsetMap {
         return lower
     }
 
-    /// Undoes the character references of a part of a text, and maps the result to the body.
+    /// Decodes the character references of a part of a text, and maps the result to the body.
     static func decode(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (
         text: [UInt8], map: OffsetMap
     ) {
@@ -130,7 +131,7 @@ struct OffsetMap {
         }
     }
 
-    /// The same with the escapes of a script's string.
+    /// Decodes the escapes of a part of a script string, and maps the result to the body.
     static func unescape(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (
         text: [UInt8], map: OffsetMap
     ) {
@@ -141,8 +142,8 @@ struct OffsetMap {
         }
     }
 
-    /// - Parameter undo: appends what stands for something else at a place and goes behind it; false, and
-    ///   nothing, where what stands there stands for itself.
+    /// - Parameter undo: Decodes the escape at an offset, appends the result and moves the offset after the
+    ///   escape. Returns false and changes nothing if there is no escape.
     private static func decode(
         _ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap,
         _ undo: (Bytes, inout Int, inout [UInt8]) -> Bool

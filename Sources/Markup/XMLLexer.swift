@@ -1,11 +1,12 @@
-/// Cuts XML into tokens, whether it is well-formed or not. It never goes back: time is linear in the length.
+/// Splits XML into tokens, even if it is not well-formed. It never moves back, so its time is linear in the
+/// length.
 ///
-/// Comments and declarations are left out. The bytes are borrowed.
+/// Comments and declarations are skipped. The bytes are borrowed.
 struct XMLLexer {
     private let bytes: Bytes
     private(set) var index = 0
 
-    /// No element has more attributes that matter.
+    /// The maximum number of attributes of an element. Further ones are ignored.
     private static let maximalAttributes = 256
 
     init(_ bytes: Bytes) {
@@ -37,7 +38,7 @@ struct XMLLexer {
         return nil
     }
 
-    /// Text goes up to the next markup.
+    /// Returns the end of a text, which is the start of the next markup.
     private func textEnd(from start: Int) -> Int {
         var end = start
         while let next = find(UInt8(ascii: "<"), from: end) {
@@ -80,7 +81,7 @@ struct XMLLexer {
         return start..<index
     }
 
-    /// Up to and with `end`. A `<` ends a tag that was not closed.
+    /// Reads attributes up to and including `end`. A `<` ends an unclosed tag.
     private mutating func attributes(of tag: inout XMLTag, end: UInt8) {
         while index < bytes.count {
             let byte = bytes[index]
@@ -118,7 +119,7 @@ struct XMLLexer {
 
     // MARK: Declarations
 
-    /// Behind `<!`: a comment, a CDATA section, which is handed back, or a document type.
+    /// Skips a comment or a document type after `<!`. Returns the content of a CDATA section.
     private mutating func declaration() -> Range<Int>? {
         if bytes.starts(with: "<!--", at: index) {
             index = behind("-->", from: index + 4)
@@ -133,7 +134,7 @@ struct XMLLexer {
         return nil
     }
 
-    /// To the `>` outside of quotes, brackets and comments.
+    /// Skips a document type up to the `>` outside of quotes, brackets and comments.
     private mutating func documentType() {
         index += 2
         var brackets = 0
@@ -160,7 +161,7 @@ struct XMLLexer {
         return tag
     }
 
-    /// Behind the mark, or the end of the text.
+    /// Returns the offset after the mark, or the end of the text.
     private func behind(_ mark: StaticString, from start: Int) -> Int {
         let last = mark.utf8Start[mark.utf8CodeUnitCount - 1]
         var place = start
@@ -173,28 +174,29 @@ struct XMLLexer {
     }
 }
 
-/// A token of XML. Ranges count in the text that was read.
+/// A token of XML. Ranges count in the scanned text.
 enum XMLToken {
     case start(XMLTag)
-    /// The range is that of the name.
+    /// An end tag. The range is that of the name.
     case end(Range<Int>)
     case text(Range<Int>)
-    /// The inside of a CDATA section: no references in it.
+    /// The content of a CDATA section, which has no character references.
     case section(Range<Int>)
-    /// A processing instruction, with what stands behind its target read as attributes.
+    /// A processing instruction, with the content after its target read as attributes.
     case instruction(XMLTag)
 }
 
 /// A start tag or a processing instruction.
 struct XMLTag {
+    /// An attribute, with its name as written.
     struct Attribute {
         var name: Range<Int>
-        /// Between the quotes.
+        /// The range between the quotes.
         var value: Range<Int>
     }
 
     var name: Range<Int>
     var attributes: [Attribute] = []
-    /// `<a/>`
+    /// Whether the tag closes itself: `<a/>`.
     var isEmpty = false
 }

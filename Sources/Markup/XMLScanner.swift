@@ -1,31 +1,31 @@
-/// Walks XML and has a vocabulary say which attributes and texts are links.
+/// A scanner of XML documents that lets a vocabulary decide which attributes and texts are links.
 ///
-/// Elements are known by their local names, whatever their namespaces: half of all feeds and sitemaps get
-/// those wrong.
+/// It compares elements by their local names and ignores namespaces, since half of all feeds and sitemaps use
+/// wrong ones.
 final class XMLScanner {
-    /// An element that is open.
+    /// An open element.
     struct Element {
         var tag: XMLTag
-        /// The texts in it, without white space at their ends: usually one, with a CDATA section in the
-        /// middle several.
+        /// The texts in the element without surrounding white space. There are several if a CDATA section is
+        /// in the middle.
         var content: [(range: Range<Int>, isSection: Bool)] = []
-        /// There is another element in it.
+        /// Whether the element contains other elements.
         var hasElements = false
     }
 
     let text: SourceText
     let sink: LinkSink
     private let vocabulary: any XMLVocabulary
-    /// The elements that are open, from the root on.
+    /// The open elements, from the root to the innermost one.
     private(set) var elements: [Element] = []
-    /// How many elements are open beyond those: nesting has a limit.
+    /// The number of open elements beyond the maximum depth, which are ignored.
     private var surplus = 0
-    /// Links that are put together from several places.
+    /// Links whose URLs are composed from several places.
     var implied: [ImpliedLink] = []
 
     private static let maximalDepth = 256
     private static let maximalPieces = 64
-    /// How many elements may have been left open inside one that is closed.
+    /// The maximum distance of an end tag's element from the innermost open one.
     private static let nearness = 16
 
     private init(_ text: SourceText, _ sink: LinkSink, _ vocabulary: any XMLVocabulary) {
@@ -68,8 +68,8 @@ final class XMLScanner {
         if tag.isEmpty { close() }
     }
 
-    /// Closes the element of this name, and what was left open inside it; nothing when none of that name is
-    /// near.
+    /// Closes the innermost element with this name and all unclosed elements inside it. Does nothing if none
+    /// of the innermost 16 elements has that name.
     private func close(_ name: Range<Int>) {
         if surplus > 0 {
             surplus -= 1
@@ -98,7 +98,8 @@ final class XMLScanner {
         elements[last].content.append((range, isSection))
     }
 
-    /// The `xml:base` of the root is that of the document. Further inside nobody writes one.
+    /// Records the `xml:base` of the root as the base of the document. Other elements practically never have
+    /// one.
     private func base(of tag: XMLTag) {
         guard let attribute = tag.attributes.first(where: { text.bytes.part($0.name).equals("xml:base") })
         else {
@@ -109,47 +110,48 @@ final class XMLScanner {
     }
 }
 
-/// What the elements of a kind of document mean.
+/// The meaning of the elements in one type of XML document.
 protocol XMLVocabulary: AnyObject {
-    /// The last of the scanner's elements has just been opened: its attributes are known.
+    /// Handles the start tag of the scanner's innermost element. Its attributes are available.
     func opened(_ scanner: XMLScanner)
-    /// The last of the scanner's elements is complete, and holds text and nothing else.
+    /// Handles the end of the scanner's innermost element, which contains only text.
     func closed(_ scanner: XMLScanner)
 }
 
 extension XMLScanner {
-    // MARK: Where we are
+    // MARK: Position
 
-    /// Whether the element so many levels out has this local name; `name` is lower case.
+    /// Whether the element `levels` levels out from the innermost one has this local name, given in lower
+    /// case.
     func isElement(_ name: StaticString, out levels: Int = 0) -> Bool {
         guard elements.count > levels else { return false }
         return localName(elements[elements.count - 1 - levels].tag.name).equals(name)
     }
 
-    /// A name without its prefix.
+    /// Returns a name without its prefix.
     func localName(_ range: Range<Int>) -> Bytes {
         let name = text.bytes.part(range)
         return name.part((name.lastIndex(of: UInt8(ascii: ":")) ?? -1) + 1..<name.count)
     }
 
-    /// An attribute of the innermost element; with its prefix, if it has one.
+    /// Returns an attribute of the innermost element by its name, including a prefix.
     func attribute(_ name: StaticString) -> XMLTag.Attribute? {
         elements.last?.tag.attributes.first { text.bytes.part($0.name).equals(name) }
     }
 
-    /// Whether an attribute says just this, without ASCII case.
+    /// Whether an attribute has exactly this value, in any ASCII case.
     func attribute(_ name: StaticString, is value: StaticString) -> Bool {
         attribute(name).map { text.bytes.part(text.bytes.trimmed($0.value)).equals(value) } ?? false
     }
 
-    /// What an attribute says.
+    /// Returns the decoded value of an attribute.
     func value(_ attribute: XMLTag.Attribute) -> String {
         var value: [UInt8] = []
         CharacterReferences.decode(text.bytes.part(text.bytes.trimmed(attribute.value)), into: &value)
         return String(decoding: value, as: UTF8.self)
     }
 
-    /// What the text of the innermost element says.
+    /// The decoded text of the innermost element.
     var content: String {
         var value: [UInt8] = []
         for piece in elements.last?.content ?? [] {
@@ -162,9 +164,10 @@ extension XMLScanner {
         return String(decoding: value, as: UTF8.self)
     }
 
-    // MARK: What is found
+    // MARK: Results
 
-    /// Marks what of the innermost element is no link, and changes where the document is shown elsewhere.
+    /// Marks the places in the innermost element that are not links but change when the document is served
+    /// from another place, and records whether the document runs scripts.
     func mark() {
         guard let tag = elements.last?.tag else { return }
         if isElement("script") { sink.runsScript = true }
@@ -190,7 +193,8 @@ extension XMLScanner {
         }
     }
 
-    /// Adds the text of the innermost element. In several pieces it has no place of its own.
+    /// Adds the text of the innermost element as a link. A text in several pieces has no place, so it becomes
+    /// an implied link.
     func addContent(_ kind: LinkKind, _ flags: LinkFlags = []) {
         guard elements.last?.content.count == 1 else {
             imply(ImpliedLink(content, kind, flags))
@@ -201,7 +205,7 @@ extension XMLScanner {
         }
     }
 
-    /// Hands over the pieces of the text of the innermost element with their references undone.
+    /// Calls `body` with each piece of the innermost element's text, with character references decoded.
     func withContent(_ body: (SourceText) -> Void) {
         for piece in elements.last?.content ?? [] {
             if piece.isSection {
@@ -219,11 +223,11 @@ extension XMLScanner {
     }
 
     private static var maximalImplied: Int { 65_536 }
-    /// What is put together from several places is no longer than this.
+    /// The maximum length of a composed URL in bytes. Longer ones are ignored.
     static var maximalLength: Int { 4096 }
 }
 
-/// What stands in front of the root element of an XML document: `<?xml-stylesheet href="…"?>`.
+/// The part of an XML document before the root element: `<?xml-stylesheet href="…"?>`.
 enum XMLProlog {
     static func scan(_ text: SourceText, _ sink: LinkSink) {
         var lexer = XMLLexer(text.bytes)

@@ -1,6 +1,6 @@
-/// RSS in all its versions, Atom, and what podcasts add.
+/// All versions of RSS, Atom, and the podcast extensions.
 final class FeedVocabulary: XMLVocabulary {
-    /// The entry that is open has an address so far.
+    /// Whether the open entry has a link so far.
     private var isLinked = false
 
     func opened(_ scanner: XMLScanner) {
@@ -10,14 +10,14 @@ final class FeedVocabulary: XMLVocabulary {
         } else if scanner.isElement("enclosure") {
             scanner.add(scanner.attribute("url"), .enclosure)
         } else if scanner.isElement("content") {
-            // Atom has `src`, Media RSS `url`.
+            // Atom uses `src`, Media RSS `url`.
             scanner.add(scanner.attribute("src") ?? scanner.attribute("url"), .enclosure)
         } else if scanner.isElement("thumbnail") {
             scanner.add(scanner.attribute("url"), .image)
         } else if scanner.isElement("player") {
             scanner.add(scanner.attribute("url"), .frame)
         } else if scanner.isElement("image") {
-            // Podcasts; in RDF the channel points to its picture by name.
+            // Podcasts use `href`; in RDF the channel refers to its image by name.
             scanner.add(scanner.attribute("href"), .image)
             scanner.add(scanner.attribute("rdf:resource") ?? scanner.attribute("rdf:about"), .name)
         } else if scanner.isElement("transcript") || scanner.isElement("chapters") {
@@ -29,7 +29,7 @@ final class FeedVocabulary: XMLVocabulary {
         } else if scanner.isElement("generator") {
             scanner.add(scanner.attribute("uri"), .about)
         } else if scanner.isElement("a") {
-            // XHTML inside an entry.
+            // XHTML in an entry.
             scanner.add(scanner.attribute("href"), .page)
         } else if scanner.isElement("img") {
             scanner.add(scanner.attribute("src"), .image)
@@ -43,7 +43,7 @@ final class FeedVocabulary: XMLVocabulary {
             isLinked = true
             scanner.addContent(isEntry(scanner) ? .feedEntry : .page)
         } else if scanner.isElement("guid") {
-            // What says that it is no address often is one, for want of a `<link>`.
+            // A `guid` with `isPermaLink="false"` often is a URL all the same, if the entry has no `<link>`.
             let isAddress =
                 scanner.content.hasPrefix("http")
                 && !(isLinked && scanner.attribute("ispermalink", is: "false"))
@@ -55,7 +55,7 @@ final class FeedVocabulary: XMLVocabulary {
         } else if scanner.isElement("icon") {
             scanner.addContent(.icon)
         } else if scanner.isElement("comments") {
-            // Also a count, in some extensions.
+            // In some extensions this is a number.
             if scanner.content.hasPrefix("http") { scanner.addContent(.page) }
         } else if scanner.isElement("commentrss") || scanner.isElement("new-feed-url") {
             scanner.addContent(.alternate)
@@ -72,7 +72,7 @@ final class FeedVocabulary: XMLVocabulary {
         scanner.isElement("item", out: 1) || scanner.isElement("entry", out: 1)
     }
 
-    /// What Atom's `rel` says.
+    /// Returns the kind of an Atom link by its `rel`.
     private func linkKind(_ scanner: XMLScanner) -> LinkKind {
         guard let attribute = scanner.attribute("rel") else { return isEntry(scanner) ? .feedEntry : .page }
         switch scanner.value(attribute) {
@@ -91,7 +91,7 @@ final class FeedVocabulary: XMLVocabulary {
         }
     }
 
-    /// Elements whose text is HTML: in RSS always, in Atom when it says so.
+    /// Whether the element's text is HTML: always in RSS, and by its `type` in Atom.
     private func isMarkup(_ scanner: XMLScanner) -> Bool {
         if scanner.isElement("description") || scanner.isElement("encoded") { return true }
         let isText =
@@ -100,7 +100,7 @@ final class FeedVocabulary: XMLVocabulary {
     }
 }
 
-/// Sitemaps and their indexes, with the extensions for pictures, films and other languages.
+/// Sitemaps and their indexes, with the extensions for images, videos and other languages.
 final class SitemapVocabulary: XMLVocabulary {
     func opened(_ scanner: XMLScanner) {
         if scanner.isElement("link") { scanner.add(scanner.attribute("href"), .alternate) }
@@ -110,7 +110,7 @@ final class SitemapVocabulary: XMLVocabulary {
         if scanner.isElement("loc") {
             scanner.addContent(scanner.isElement("image", out: 1) ? .image : .sitemapEntry)
         } else if scanner.isElement("sitemap") {
-            // Some indexes leave out the `<loc>`.
+            // Some indexes omit the `<loc>`.
             scanner.addContent(.sitemapEntry)
         } else if scanner.isElement("content_loc") {
             scanner.addContent(.media)
@@ -123,7 +123,7 @@ final class SitemapVocabulary: XMLVocabulary {
         }
     }
 
-    /// A sitemap may also be a plain list of addresses, one a line.
+    /// Scans a sitemap, which may also be a plain list of URLs, one per line.
     static func scan(_ text: SourceText, _ sink: LinkSink) {
         let first = text.bytes.first { !$0.isSpace && ![0xEF, 0xBB, 0xBF].contains($0) }
         if first == UInt8(ascii: "<") {
@@ -140,11 +140,11 @@ final class SitemapVocabulary: XMLVocabulary {
 
 /// Media presentation descriptions (ISO/IEC 23009-1).
 ///
-/// The `BaseURL` of the whole presentation is its base. Further inside it is either a file, or a folder for
-/// what stands beside and below it: then those have no reference of their own and are implied. Names with
-/// `$Number$` and the like are left out.
+/// The `BaseURL` of the whole presentation is its base. In other elements it is either a file, or a folder
+/// for the elements beside and below it. The URLs of those are implied links, since the document does not
+/// contain them in one piece. Names with `$Number$` and similar variables are ignored.
 final class DASHVocabulary: XMLVocabulary {
-    /// Folders that hold inside an element, by its depth.
+    /// The folders in effect, with the depth of their elements.
     private var folders: [(depth: Int, folder: String)] = []
 
     func opened(_ scanner: XMLScanner) {
@@ -187,7 +187,7 @@ final class DASHVocabulary: XMLVocabulary {
         } else if !isFolder {
             media(address, scanner) { scanner.addContent(.media) }
         } else if !folders.contains(where: { $0.depth == depth }) {
-            // Of several for one element each would do: the first counts.
+            // Several base URLs of one element are alternatives, so only the first one counts.
             scanner.addContent(.codebase)
             let folder = Self.join(folders.last?.folder ?? "", address)
             if folder.utf8.count <= XMLScanner.maximalLength { folders.append((depth, folder)) }
@@ -218,18 +218,18 @@ final class DASHVocabulary: XMLVocabulary {
     }
 }
 
-/// XML that is none of the vocabularies that have a scanner of their own: stylesheets of XSLT, descriptions
-/// of search engines, tiles of Windows, and addresses by XLink.
+/// XML that has no vocabulary of its own: XSLT style sheets, OpenSearch descriptions, Windows tiles, and
+/// XLink references.
 final class XMLDocumentVocabulary: XMLVocabulary {
     func opened(_ scanner: XMLScanner) {
         scanner.mark()
         if scanner.isElement("import") || scanner.isElement("include") {
-            // XSLT, and XInclude.
+            // XSLT and XInclude.
             scanner.add(scanner.attribute("href"), .transform)
         } else if scanner.isElement("tileimage") || isLogo(scanner) {
             scanner.add(scanner.attribute("src"), .icon)
         } else if scanner.isElement("url"), scanner.isElement("opensearchdescription", out: 1) {
-            // A pattern with `{searchTerms}` in it: nothing to fetch, but it names an origin.
+            // A pattern with `{searchTerms}` cannot be fetched, but it names an origin.
             scanner.add(scanner.attribute("template"), .submission)
         } else {
             scanner.add(scanner.attribute("xlink:href"), .citation)
@@ -238,12 +238,12 @@ final class XMLDocumentVocabulary: XMLVocabulary {
 
     func closed(_ scanner: XMLScanner) {
         guard scanner.isElement("opensearchdescription", out: 1) else { return }
-        // Only a browser that installs the search engine loads its picture; no page needs it.
+        // Only a browser that installs the search engine loads its image; no page needs it.
         if scanner.isElement("image") { scanner.addContent(.sharing) }
         if scanner.isElement("searchform") { scanner.addContent(.page) }
     }
 
-    /// `<square150x150logo src="…"/>`
+    /// Whether the element is a logo: `<square150x150logo src="…"/>`.
     private func isLogo(_ scanner: XMLScanner) -> Bool {
         guard let tag = scanner.elements.last?.tag else { return false }
         let name = scanner.localName(tag.name)

@@ -1,13 +1,14 @@
-/// The character references of the HTML standard, read as they are in an attribute's value.
+/// The character references of the HTML standard, decoded as in an attribute value.
 enum CharacterReferences {
-    /// A reference that was read: how many bytes it takes, and the code points it stands for (0: none).
+    /// A decoded reference: its length in bytes, and its code points. A `second` of 0 means that there is
+    /// only one.
     struct Reference {
         var length: Int
         var first: UInt32
         var second: UInt32 = 0
     }
 
-    /// Reads the reference that starts at the `&` at `start`; nil where the `&` stands for itself.
+    /// Decodes the reference that starts at the `&` at `start`; nil if the `&` is a plain character.
     static func read(_ bytes: Bytes, at start: Int) -> Reference? {
         let next = start + 1
         guard next < bytes.count else { return nil }
@@ -30,8 +31,8 @@ enum CharacterReferences {
         return Reference(length: index - start, first: meaning(ofNumber: value))
     }
 
-    /// The numeric character reference end state: what is no character, and the C1 codes, which are read as
-    /// windows-1252.
+    /// Implements the numeric character reference end state: invalid characters, and the C1 codes, which are
+    /// decoded as windows-1252.
     private static func meaning(ofNumber value: UInt32) -> UInt32 {
         switch value {
         case 0, 0xD800...0xDFFF, 0x110000...: 0xFFFD
@@ -64,7 +65,7 @@ enum CharacterReferences {
         var end = min(upper, lower + NamedReferences.longestWithoutSemicolon)
         while end > lower + 1 {
             if let found = NamedReferences.find(bytes.part(lower..<end)), found.countsWithoutSemicolon {
-                // In an attribute `&copy=` and `&copyright` are no references: old addresses have them as
+                // In an attribute, `&copy=` and `&copyright` are not references, because old URLs use them as
                 // parameters.
                 if end < bytes.count {
                     let next = bytes[end]
@@ -77,8 +78,8 @@ enum CharacterReferences {
         return nil
     }
 
-    /// Undoes the references of an attribute's value, with what the standard's tokenizer does before and
-    /// beside it: line ends become line feeds, NUL becomes U+FFFD.
+    /// Decodes the references of an attribute value, and applies the tokenizer's preprocessing: line ends
+    /// become line feeds, NUL becomes U+FFFD.
     static func decode(_ bytes: Bytes, into output: inout [UInt8]) {
         var index = 0
         while index < bytes.count {
@@ -113,13 +114,14 @@ enum CharacterReferences {
 }
 
 extension NamedReferences {
+    /// An entry of the table.
     struct Found {
         var first: UInt32
         var second: UInt32
         var countsWithoutSemicolon: Bool
     }
 
-    /// Halves the text of the table, each time from the next start of an entry.
+    /// Finds a name by binary search. Each step moves to the next start of an entry.
     static func find(_ name: Bytes) -> Found? {
         table.withUTF8Buffer { text in
             var lower = 0

@@ -1,24 +1,26 @@
-/// Which part of a document is SVG or MathML, as far as the tokenizer must know: CDATA, and what `<style>` or
-/// `<a>` is there.
+/// Tracks which part of a document is SVG or MathML, as far as the tokenizer needs it for CDATA and for the
+/// meaning of `<style>` and `<a>`.
 ///
-/// It follows the open elements inside of foreign content, and counts those of HTML around it: the end tag of
-/// one of them closes the drawing that somebody forgot to close.
+/// It keeps a stack of the open elements in foreign content, and counts the open HTML elements around it,
+/// because the end tag of one of those closes an SVG that was left open.
 struct ForeignContent {
+    /// An open element in foreign content.
     private struct Frame {
         var name: UInt8
-        /// What the content of the element belongs to.
+        /// The namespace of the element's content.
         var namespace: MarkupNamespace
     }
 
-    /// Deeper nesting is not followed, as in browsers; it also keeps ``leave(_:_:)`` from becoming slow.
+    /// The maximum depth of nesting that is tracked. Browsers have a limit, too, and it keeps ``leave(_:_:)``
+    /// fast.
     private static let depthLimit = 512
 
     private var frames: [Frame] = []
-    /// How many elements of HTML are open, by the number of their name.
+    /// The number of open HTML elements by the number of their name.
     private var open = [Int32](repeating: 0, count: 256)
     private(set) var namespace = MarkupNamespace.html
 
-    /// An element that cannot stand in foreign content ends it, down to where HTML is allowed.
+    /// Ends foreign content before an element that is not allowed in it, up to the innermost HTML content.
     @inline(__always)
     mutating func breakOut(_ traits: ElementTraits) {
         if namespace != .html, traits.breaksOut { toHTML() }
@@ -29,8 +31,8 @@ struct ForeignContent {
         namespace = frames.last?.namespace ?? .html
     }
 
-    /// A start tag of a known name that is not self-closing. `isHTMLInside` says of an `annotation-xml` what
-    /// is in it.
+    /// Handles a start tag of a known name that is not self-closing. `isHTMLInside` tells whether the content
+    /// of an `annotation-xml` is HTML.
     @inline(__always)
     mutating func enter(_ name: UInt8, _ traits: ElementTraits, isHTMLInside: Bool) {
         if namespace == .html, traits.door == .none {
@@ -48,7 +50,7 @@ struct ForeignContent {
             case (.mathML, .html), (.mathML, .mathML): .mathML
             case (.htmlInSVG, .svg), (.htmlInMathML, .mathML): .html
             case (.annotation, .mathML): isHTMLInside ? .html : .mathML
-            // The one place in MathML where a drawing may stand.
+            // The only element of MathML that can contain SVG.
             case (.svg, .mathML) where frames.last?.name == HTMLVocabulary.shared.element.annotation: .svg
             case (.none, _), (.svg, _), (.mathML, _), (.htmlInSVG, _), (.htmlInMathML, _), (.annotation, _):
                 namespace
@@ -61,7 +63,8 @@ struct ForeignContent {
         }
     }
 
-    /// An end tag: leaves the innermost element of that name, but not through an island of HTML.
+    /// Handles an end tag. It closes the innermost element with that name, but not across HTML content inside
+    /// foreign content.
     @inline(__always)
     mutating func leave(_ name: UInt8, _ traits: ElementTraits) {
         if name == 0 { return }

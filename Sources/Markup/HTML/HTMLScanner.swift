@@ -1,30 +1,33 @@
 package import Web
 
-/// Finds the links of a document: what the skimmer shows it, judged by the table of link rules.
+/// Finds the links of an HTML document by applying the table of link rules to the tags that the skimmer
+/// reports.
 final class HTMLScanner: HTMLSkimmerDelegate {
     let sink: LinkSink
     let vocabulary = HTMLVocabulary.shared
-    /// The text that is walked just now; another one inside a conditional comment or a `srcdoc`.
+    /// The text that is being scanned. It changes inside a conditional comment or a `srcdoc`.
     var text: SourceText
-    /// The document itself, not one inside it: its `<base>` and `<title>` count.
+    /// Whether this is the document itself rather than one inside it. Only its `<base>` and `<title>` count.
     let isOutermost: Bool
-    /// What a script writes into its document: attributes that stand whole in one of its strings count, and
-    /// nothing else.
+    /// Set if the text is markup that a script writes. Then only attributes that a string of the script
+    /// contains as a whole count.
     let writing: Writing?
-    /// How the content of the last script is read.
+    /// The format of the content of the last script.
     private var scriptFormat = BodyFormat.javaScript
-    /// The last script is data by which another one finds files.
+    /// The data in the last script from which another script computes URLs.
     private var pageData: PageData?
     private var isStyle = true
-    /// What the last film or sound said: its sources and tracks, which follow it, say nothing of their own.
+    /// Whether the last `<video>` or `<audio>` has `crossorigin`, which also applies to its sources and
+    /// tracks.
     private(set) var isMediaCORS = false
-    /// Whether the form that is open is sent with POST; nil where none is. One inside of it is none.
+    /// Whether the open form is sent with POST; nil outside forms. Nested forms are ignored.
     private(set) var isInPost: Bool?
 
+    /// The place of the script that writes the markup.
     enum Writing {
-        /// The script stands in the document.
+        /// The script is inline, so it writes into this document.
         case inside
-        /// Nobody knows into which document it writes.
+        /// The script is a file of its own, so its document is unknown.
         case elsewhere
     }
 
@@ -35,12 +38,12 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         self.writing = writing
     }
 
-    /// Scans what a script writes into its document.
+    /// Scans markup that a script writes into its document.
     static func scan(written text: SourceText, _ sink: LinkSink, _ writing: Writing) {
         HTMLScanner(text, sink, isOutermost: false, writing: writing).skim(text)
     }
 
-    /// Scans a document, or the part of one.
+    /// Scans a document, or a part of one.
     static func scan(_ text: SourceText, _ sink: LinkSink, isXML: Bool = false, isOutermost: Bool = true) {
         let scanner = HTMLScanner(text, sink, isOutermost: isOutermost)
         scanner.skim(text, isXML)
@@ -75,14 +78,14 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         var seen = NameSet()
         for attribute in tag.attributes {
             guard let rule = vocabulary.rule(tag.namespace, tag.name, attribute.name) else { continue }
-            // Of two attributes with one name the first counts.
+            // The first of several attributes with the same name counts.
             if seen.insert(attribute.name) { apply(rule, attribute, tag) }
         }
     }
 
     func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {
         guard writing == nil else { return }
-        // Whoever shows no frames reads what stands there for them.
+        // The content of these elements is markup for browsers without frames or plugins.
         if form == .raw, name == vocabulary.element.noframes || name == vocabulary.element.noembed {
             return skim(text.part(content))
         }
@@ -111,7 +114,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     }
 
     func skimmed(comment: Range<Int>) {
-        // Inside of one there is no other: what looks so is a comment without an end.
+        // Conditional comments do not nest; what looks like a nested one is a comment without an end.
         guard writing == nil, !text.flags.contains(.isConditional) else { return }
         let bytes = text.bytes.part(comment)
         // `<!--[if lt IE 9]> … <![endif]-->` is markup to old browsers.
@@ -123,7 +126,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     func skimmedEndOfForm() { isInPost = nil }
 
-    /// The value of another attribute of the same tag, as written.
+    /// Returns the value of another attribute of the same tag, as written.
     func value(_ name: UInt8, of tag: HTMLTag) -> Bytes? {
         guard let attribute = tag.attributes.first(where: { $0.name == name }) else { return nil }
         return text.bytes.part(text.bytes.trimmed(attribute.valueRange))
@@ -140,12 +143,12 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         return BodyFormat.isJavaScript(essence) ? .javaScript : .opaque
     }
 
-    /// Modules, and those of the loaders that stand in for a browser's own.
+    /// Whether the type is that of a module, including those of loaders that emulate native modules.
     private static func isModule(_ type: Bytes) -> Bool {
         type.equals("module") || type.equals("module-shim") || type.equals("systemjs-module")
     }
 
-    /// What a `<script>` says to loaders of modules.
+    /// Adds notes for the module loader that a `<script>` element configures or loads.
     private func noted(_ tag: HTMLTag) {
         guard writing == nil, !text.flags.contains(.isConditional) else { return }
         sink.loadsScript = true
@@ -159,8 +162,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         }
     }
 
-    /// `<img src="_static/minus.png" class="toggler">`: the script that folds what stands behind it puts the
-    /// picture of the same name with `plus` in its place.
+    /// Handles `<img src="_static/minus.png" class="toggler">`. The script that collapses the content after
+    /// it replaces the image by the `plus` image in the same folder.
     private func folding(_ tag: HTMLTag) {
         guard let source = value(vocabulary.attribute.src, of: tag), source.count <= 1024 else { return }
         let name = (source.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1
@@ -175,7 +178,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         sink.imply([ImpliedLink("\(folder)\(isMinus ? "plus" : "minus")\(ending)", .image, .isGuess)])
     }
 
-    /// White space collapsed, references undone, at most 256 bytes of whole characters.
+    /// Returns the title with white space collapsed and character references decoded, cut to 256 bytes of
+    /// whole characters.
     private func title(_ content: Range<Int>) -> String? {
         let place = content.lowerBound..<min(content.upperBound, content.lowerBound + 4096)
         var title = ""
@@ -188,9 +192,9 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         return title.isEmpty ? nil : title
     }
 
-    // MARK: - Attributes, by their rules
+    // MARK: - Attributes
 
-    /// Adds what an attribute names, by its rule.
+    /// Adds the links in the value of an attribute, by its rule.
     func apply(_ rule: LinkRule, _ attribute: HTMLAttribute, _ tag: HTMLTag) {
         var flags = rule.flags
         if flags.contains(.hasCodebase), value(vocabulary.attribute.codebase, of: tag) == nil {
@@ -242,15 +246,15 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         }
     }
 
-    /// Whether the tag says `crossorigin`, or the film or sound around it does.
+    /// Whether the tag or the `<video>` or `<audio>` around it has `crossorigin`.
     private func isCORS(_ rule: LinkRule, _ tag: HTMLTag) -> Bool {
         if value(vocabulary.attribute.crossorigin, of: tag) != nil { return true }
-        // A source that is one of several pictures belongs to no film.
+        // A source of an image is part of a `<picture>`, not of a video.
         let isPart = tag.name == vocabulary.element.source || tag.name == vocabulary.element.track
         return isPart && isMediaCORS && rule.kind != .image
     }
 
-    /// The whole value is one reference.
+    /// Adds the whole value as one reference.
     func add(_ attribute: HTMLAttribute, _ tag: HTMLTag, _ kind: LinkKind, _ flags: LinkFlags) {
         let range = text.bytes.trimmed(attribute.valueRange)
         guard !range.isEmpty else { return }
@@ -266,8 +270,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         }
     }
 
-    /// Pages are followed. That a script that could write something does so, nobody knows: what a page would
-    /// need is a guess.
+    /// Adds a reference in markup that a script writes. Links to pages are ordinary links; assets are
+    /// guesses, since it is unknown whether the script writes the markup at all.
     private func add(written range: Range<Int>, _ kind: LinkKind, _ flags: LinkFlags, _ writing: Writing) {
         switch ScriptAddress(text.bytes.part(range)) {
         case .absolute, .rooted: break
@@ -277,7 +281,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             range, in: text, kind, .scriptMarkup, kind.role == .asset ? flags.union(.isGuess) : flags)
     }
 
-    /// The value is a list of references.
+    /// Adds each reference in a list.
     private func list(
         _ attribute: HTMLAttribute, _ inner: LinkContext.Inner, _ kind: LinkKind, _ flags: LinkFlags,
         _ forEach: (Bytes, (Range<Int>) -> Void) -> Void
@@ -295,13 +299,14 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         decoded(attribute, adding: flags) { CSSScanner.scan($0, sink, kind: kind) }
     }
 
-    /// Most style attributes hold no function at all.
+    /// Whether a style attribute may contain a link. Most contain no function.
     private func mayHoldCSSLink(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(attribute.valueRange)
         return value.contains(UInt8(ascii: "(")) || value.contains(UInt8(ascii: "&"))
     }
 
-    /// A value of CSS names a picture in a function; an address may have a `&` of its own.
+    /// Whether the value is CSS with a function, rather than a URL. The value is decoded, as a URL may
+    /// contain a `&`.
     private func holdsFunction(_ attribute: HTMLAttribute) -> Bool {
         reading(text.bytes.part(attribute.valueRange)) { $0.contains(UInt8(ascii: "(")) }
     }
@@ -310,13 +315,13 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         ReferenceShape(text.bytes.part(attribute.valueRange)) == .namesOrigin
     }
 
-    /// `http:`, `https:` or two slashes.
+    /// Whether the value starts with `http:`, `https:` or two slashes.
     private func namesWebOrigin(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
         return value.starts(with: "http://") || value.starts(with: "https://") || value.starts(with: "//")
     }
 
-    /// No blanks and no braces, and a dot or a slash: an address rather than a setting.
+    /// Whether the value looks like a URL rather than a setting: a dot or a slash, and no spaces or braces.
     private func looksLikeAddress(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
         var hasMark = false
@@ -345,14 +350,14 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         return reading(rel) { rel in words.contains { rel.containsWord($0) } ? .isNofollow : [] }
     }
 
-    /// A form that is sent with POST, or not sent at all.
+    /// Whether a form is sent with POST, or not sent at all.
     private func isPost(_ tag: HTMLTag) -> Bool {
         guard let method = value(vocabulary.attribute.method, of: tag) else { return false }
         return reading(method, Self.namesPost)
     }
 
-    /// A button that says so itself, or whose form does: the one around it, or another one by its name, which
-    /// may be anywhere and is taken to be sent with POST.
+    /// Whether a button's form is sent with POST: by the button's own `formmethod`, or by the form around it.
+    /// A form that the button names may be anywhere, so it is assumed to be sent with POST.
     private func isOfPost(_ tag: HTMLTag) -> Bool {
         if let method = value(vocabulary.attribute.formmethod, of: tag) {
             return reading(method, Self.namesPost)
@@ -364,14 +369,14 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         method.equals("post") || method.equals("dialog")
     }
 
-    /// A link that the scripts of common frameworks send by another method than GET.
+    /// Whether a script of a common framework sends the link with a method other than GET.
     private func isSentByScript(_ tag: HTMLTag) -> Bool {
         let names = vocabulary.attribute
         let method = value(names.dataMethod, of: tag) ?? value(names.dataTurboMethod, of: tag)
         return method.map { !$0.isEmpty && !$0.equals("get") } ?? false
     }
 
-    /// The first `<base>` with an address is the document's base.
+    /// Adds the URL of a `<base>`. The first one that is not empty is the document's base.
     private func base(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
         add(attribute, tag, .base, .ignoresBase)
         guard isOutermost, sink.table.base == nil else { return }
@@ -384,7 +389,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     // MARK: - <link>
 
-    /// The words of `rel` that matter, those that decide first before the others.
+    /// The relevant words of `rel`, in the order of precedence.
     private static let relations: [(word: StaticString, kind: LinkKind)] = [
         ("stylesheet", .style), ("icon", .icon), ("apple-touch-icon", .icon),
         ("apple-touch-icon-precomposed", .icon),
@@ -405,13 +410,15 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         ("terms-of-service", .about), ("pingback", .ping), ("image_src", .sharing),
     ]
 
-    /// What `<link>` names, by its `rel`.
+    /// Returns the kind of a `<link>` by its `rel`.
     func linkKind(_ tag: HTMLTag) -> LinkKind? {
         guard let rel = value(vocabulary.attribute.rel, of: tag) else { return .metadata }
         return reading(rel) { Self.linkKind(rel: $0, as: value(vocabulary.attribute.as, of: tag)) }
     }
 
-    /// - Parameter destination: what a preload is used for.
+    /// Returns the kind of a link by its relations.
+    ///
+    /// - Parameter destination: The `as` value of a preload.
     fileprivate static func linkKind(rel: Bytes, as destination: Bytes?) -> LinkKind {
         for relation in relations where rel.containsWord(relation.word) {
             return relation.kind == .preload ? preloadKind(destination) : relation.kind
@@ -431,7 +438,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         return kinds.first { destination.equals($0.0) }?.1 ?? .preload
     }
 
-    /// Undoes the character references of a value that only decides about a link.
+    /// Calls `body` with a value whose character references are decoded. For values that are not links
+    /// themselves.
     func reading<Result>(_ value: Bytes, _ body: (Bytes) -> Result) -> Result {
         guard CharacterReferences.isNeeded(value) else { return body(value) }
         var decoded: [UInt8] = []
@@ -441,7 +449,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     // MARK: - <meta>
 
-    /// What `<meta content>` names: the address of a refresh, or a picture that others show for the page.
+    /// Adds the URL in a `<meta content>`: that of a refresh, or of an image that sharing services show for
+    /// the page.
     func meta(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
         if let directive = value(vocabulary.attribute.httpEquiv, of: tag),
             reading(directive, { $0.equals("refresh") })
@@ -465,7 +474,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         }
     }
 
-    /// Addressed to all crawlers, or to us.
+    /// Whether the name addresses all crawlers, or Larder.
     private static func isForRobots(_ name: Bytes) -> Bool { name.equals("robots") || name.equals("larder") }
 
     private func robots(_ attribute: HTMLAttribute) {
@@ -499,10 +508,10 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     }
 }
 
-/// What the head of an answer leads to, as `<link>` and `<meta>` would in it.
+/// The links in the headers of a response, which correspond to `<link>` and `<meta>` elements.
 package enum HeadLinks {
-    /// By `Link` and `Refresh`, in that order, with the references as they are written. What starts from elsewhere is left
-    /// out.
+    /// Returns the links of the `Link` and `Refresh` headers, in that order, with the references as written.
+    /// Omits links with an `anchor`, since those belong to another resource.
     package static func all(of fields: HTTPFields) -> [(reference: String, kind: LinkKind, isCORS: Bool)] {
         var links: [(String, LinkKind, Bool)] = []
         for value in fields.all("Link") {
@@ -524,10 +533,10 @@ package enum HeadLinks {
     }
 }
 
-/// Parses a `srcset` as the HTML standard does. A candidate whose descriptors are not understood is kept all
-/// the same: another browser may understand them.
+/// A parser of `srcset` that follows the HTML standard, except that it keeps candidates with unknown
+/// descriptors, because other browsers may support them.
 enum SourceSet {
-    /// Calls with the place of each candidate's address.
+    /// Calls `body` with the range of each candidate's URL.
     static func forEachAddress(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
         let comma = UInt8(ascii: ",")
         var index = 0
@@ -543,11 +552,11 @@ enum SourceSet {
         }
     }
 
-    /// The comma behind the descriptors that is not in parentheses, or the end.
+    /// Returns the offset of the first comma after the descriptors that is not in parentheses, or the end.
     private static func descriptorsEnd(_ bytes: Bytes, from start: Int) -> Int {
         var isInParentheses = false
         var index = start
-        // In parentheses there is no nesting; an opening one counts only where a descriptor may go on.
+        // Parentheses do not nest here.
         while index < bytes.count {
             switch bytes[index] {
             case UInt8(ascii: ","): if !isInParentheses { return index }

@@ -1,10 +1,10 @@
-/// Walks the bytes of a document just as the tokenizer of the HTML standard does, and makes nothing of them
-/// but places.
+/// A scanner that finds the tags of a document as the tokenizer of the HTML standard does, and reports only
+/// offsets to its delegate.
 ///
-/// It knows as much of tree construction as the tokenizer needs: which elements' content is no markup, and
-/// what is foreign content. Scripting counts as off, so the inside of `<noscript>` is markup.
+/// It knows as much of tree construction as the tokenizer needs: the elements whose content is not markup,
+/// and foreign content. It assumes that scripting is disabled, so the content of `<noscript>` is markup.
 struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
-    /// More attributes of one tag than these are passed over.
+    /// The maximum number of attributes that are recorded for one tag. The others are ignored.
     private static var attributeLimit: Int { 1024 }
 
     let bytes: UnsafePointer<UInt8>
@@ -12,16 +12,16 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
     let dialect: MarkupDialect
     let delegate: Delegate
     let vocabulary: HTMLVocabulary
-    /// Tell of every tag with all its attributes, not only of those with a known name.
+    /// Whether to report every tag with all its attributes, not only those with a known name.
     let isThorough: Bool
-    /// Those of the last tag stand at its beginning.
+    /// A buffer that starts with the attributes of the last tag.
     private let room: UnsafeMutablePointer<HTMLAttribute>
     private var attributeCount = 0
     var foreign = ForeignContent()
-    /// There are attributes such as `onload`, or elements such as `svg:script`.
+    /// Whether there are attributes such as `onload`, or elements such as `svg:script`.
     private(set) var hasHandlers = false
 
-    /// Nil where there is nothing to walk.
+    /// Returns nil if the text is empty.
     init?(
         _ text: Bytes, _ dialect: MarkupDialect = .html, vocabulary: HTMLVocabulary = .shared,
         isThorough: Bool = false,
@@ -34,7 +34,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         self.delegate = delegate
         self.vocabulary = vocabulary
         self.isThorough = isThorough
-        // Not before anything has failed: what was never made is not cleared away.
+        // Allocated last, because `deinit` does not run if the initializer fails.
         room = .allocate(capacity: Self.attributeLimit)
     }
 
@@ -44,7 +44,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         UnsafeBufferPointer(start: room, count: attributeCount)
     }
 
-    /// Walks the text from `start` to its end.
+    /// Scans the text from `start` to its end.
     mutating func skim(from start: Int = 0) {
         var index = start
         while true {
@@ -65,7 +65,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         }
     }
 
-    /// The place behind the next `byte`, or the end.
+    /// Returns the offset after the next `byte`, or the end of the text.
     func behind(_ byte: UInt8, from index: Int) -> Int {
         min(bytes.find(byte, from: index, to: count) + 1, count)
     }
@@ -112,7 +112,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         return index
     }
 
-    /// Whether an `annotation-xml` with the attributes of the last tag holds HTML.
+    /// Whether an `annotation-xml` element with the attributes of the last tag contains HTML.
     private var isHTMLAnnotation: Bool {
         guard let encoding = attributes.first(where: { $0.name == vocabulary.attribute.encoding }) else {
             return false
@@ -121,7 +121,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         return value.equals("text/html") || value.equals("application/xhtml+xml")
     }
 
-    /// Whether the text of an element is told of although it is written as markup.
+    /// Whether the text of an element is reported although the element's content is markup.
     private func tellsText(_ traits: ElementTraits, _ namespace: MarkupNamespace) -> Bool {
         switch traits.content {
         case .script, .rawText: namespace == .svg || dialect.hasCDATA
@@ -130,13 +130,13 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         }
     }
 
-    /// White space, `/` or `>`: what ends the name of a tag.
+    /// Whether a byte ends the name of a tag: white space, `/` or `>`.
     @inline(__always)
     private static func endsName(_ byte: UInt8) -> Bool {
         byte <= 0x3E && (byte == UInt8(ascii: ">") || byte == UInt8(ascii: "/") || byte.isSpace)
     }
 
-    /// The number of the name that begins at a place, which moves behind it.
+    /// Returns the number of the name at an offset, and moves the offset after the name.
     @inline(__always)
     private func elementName(at index: inout Int) -> UInt8 {
         if let short = ShortName(bytes, at: index, to: count), Self.endsName(bytes[index &+ short.count]) {
@@ -156,7 +156,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         var index = start &+ 2
         guard index < count else { return count }
         guard bytes[index].isLetter else {
-            // `</>` is nothing; `</` with anything else is a comment up to the next `>`.
+            // `</>` is ignored; `</` before any other byte starts a comment up to the next `>`.
             return behind(UInt8(ascii: ">"), from: index)
         }
         let name = elementName(at: &index)
@@ -168,16 +168,16 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
     }
 }
 
-/// Who is told what the skimmer meets. Places count in the text that is skimmed.
+/// A receiver of the tags and contents that a skimmer finds. Offsets count in the skimmed text.
 protocol HTMLSkimmerDelegate: AnyObject {
-    /// A start tag that is complete. The attributes are gone when this returns.
+    /// Reports a complete start tag. Its attributes are valid only during the call.
     func skimmed(_ tag: HTMLTag)
-    /// The content of an element whose content is no markup: script, style, title, textarea and so on; in
-    /// foreign content that of script and style, stretch by stretch.
+    /// Reports the content of an element whose content is not markup, such as script, style, title and
+    /// textarea. In foreign content, reports that of script and style piece by piece.
     func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm)
-    /// The inside of a comment.
+    /// Reports the content of a comment, without its delimiters.
     func skimmed(comment: Range<Int>)
-    /// The end tag of a form.
+    /// Reports the end tag of a form.
     func skimmedEndOfForm()
 }
 
@@ -185,53 +185,54 @@ extension HTMLSkimmerDelegate {
     func skimmedEndOfForm() {}
 }
 
-/// Who wants to be told of nothing.
+/// A delegate that ignores everything.
 final class SilentDelegate: HTMLSkimmerDelegate {
     func skimmed(_ tag: HTMLTag) {}
     func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
     func skimmed(comment: Range<Int>) {}
 }
 
-/// How the content of an element is written.
+/// The syntax of the content of an element.
 enum HTMLContentForm {
     /// The bytes are the text.
     case raw
-    /// Character references are to be undone.
+    /// The text contains character references, which the receiver must decode.
     case text
 }
 
-/// What there is beside the plain tokenizer.
+/// The differences between HTML and XML that the skimmer takes into account.
 struct MarkupDialect {
-    /// The content of some elements is no markup.
+    /// Whether the content of some elements is not markup.
     var hasRawText: Bool
-    /// CDATA may stand everywhere, not only in foreign content.
+    /// Whether CDATA sections are allowed everywhere rather than only in foreign content.
     var hasCDATA: Bool
 
     static let html = MarkupDialect(hasRawText: true, hasCDATA: false)
     /// XHTML and SVG.
     static let xml = MarkupDialect(hasRawText: false, hasCDATA: true)
-    /// The tokenizer alone, without what tree construction tells it.
+    /// The tokenizer alone, without the states that tree construction sets.
     static let bare = MarkupDialect(hasRawText: false, hasCDATA: false)
 }
 
-/// One attribute of a start tag, as places in the text that is skimmed.
+/// One attribute of a start tag, as offsets in the skimmed text.
 struct HTMLAttribute {
+    /// The quotes around the value.
     enum Quoting: UInt8 {
-        /// `name` alone.
+        /// `name` without a value.
         case none
         case unquoted
         case single
         case double
     }
 
-    /// The number of the name in ``HTMLVocabulary``; 0 where it is not known.
+    /// The number of the name in ``HTMLVocabulary``; 0 if it is unknown.
     var name: UInt8
     var quoting: Quoting
     var nameRange: Range<Int>
     var valueRange: Range<Int>
 
-    /// The value of the attribute whose known name begins at a place of a tag that was walked before; empty
-    /// where it has none.
+    /// Returns the value of the attribute whose known name starts at an offset in a tag that was scanned
+    /// before; an empty range if it has none.
     static func value(behind name: Int, in text: Bytes) -> Range<Int> {
         guard var skimmer = HTMLSkimmer(text, vocabulary: .shared, SilentDelegate()),
             skimmer.attribute(at: name, true) != nil
@@ -240,19 +241,19 @@ struct HTMLAttribute {
     }
 }
 
-/// A start tag with its attributes. It lives in the skimmer's buffer until the next tag.
+/// A start tag with its attributes, which are valid until the skimmer's next tag.
 struct HTMLTag {
-    /// From `<` to behind `>`.
+    /// The bytes from `<` up to and including `>`.
     var range: Range<Int>
     var nameRange: Range<Int>
-    /// The number of the name in ``HTMLVocabulary``; 0 where it is not known.
+    /// The number of the name in ``HTMLVocabulary``; 0 if it is unknown.
     var name: UInt8
     var namespace: MarkupNamespace
     var isSelfClosing: Bool
     var attributes: UnsafeBufferPointer<HTMLAttribute>
 }
 
-/// Where an element belongs, as far as it decides how its content is read.
+/// The namespace of an element, as far as it affects how its content is parsed.
 enum MarkupNamespace: UInt8 {
     case html = 0
     case svg = 1
@@ -262,7 +263,7 @@ enum MarkupNamespace: UInt8 {
 // MARK: - Attributes
 
 extension HTMLSkimmer {
-    /// Walks the attributes of a tag; the place behind its `>`, or nil when the text ends before.
+    /// Scans the attributes of a tag. Returns the offset after its `>`, or nil if the text ends before that.
     mutating func tagEnd(from start: Int, isRecording: Bool, _ isSelfClosing: inout Bool) -> Int? {
         var index = start
         while true {
@@ -282,7 +283,7 @@ extension HTMLSkimmer {
         }
     }
 
-    /// Walks one attribute; the place behind it. An `=` in front belongs to the name.
+    /// Scans one attribute and returns the offset after it. A leading `=` is part of the name.
     @inline(__always)
     fileprivate mutating func attribute(at start: Int, _ isRecording: Bool) -> Int? {
         var index = start
@@ -338,18 +339,19 @@ extension HTMLSkimmer {
         return index
     }
 
-    /// `on` and more letters.
+    /// Whether an attribute that starts with `o` is named `on` followed by letters.
     private func isHandler(_ name: Range<Int>) -> Bool {
         name.count > 2 && bytes[name.lowerBound + 1] | 0x20 == UInt8(ascii: "n")
             && name.dropFirst(2).allSatisfy { bytes[$0].isLetter }
     }
 
-    /// A script's name with a prefix.
+    /// Whether a name is that of a script element with a namespace prefix.
     private func endsInScript(_ name: Range<Int>) -> Bool {
         name.count > 7 && Bytes(start: bytes, count: count).part(name.suffix(7)).equals(":script")
     }
 
-    /// Of XHTML, wherever it stands: it may lead on by itself.
+    /// Whether a name is that of an XHTML `<meta>` element with a prefix. Such an element may contain a
+    /// refresh.
     private func isPrefixedMeta(_ name: Range<Int>) -> Bool {
         name.count > 5 && Bytes(start: bytes, count: count).part(name.suffix(5)).equals(":meta")
     }
@@ -362,9 +364,9 @@ extension HTMLSkimmer {
     }
 }
 
-// MARK: - Content that is no markup
+// MARK: - Content that is not markup
 
-/// The script data states, as far as they differ in what ends the script.
+/// The script data states of the tokenizer, as far as they differ in what ends the script.
 private enum ScriptState {
     case plain
     case escaped
@@ -372,7 +374,7 @@ private enum ScriptState {
 }
 
 extension HTMLSkimmer {
-    /// Walks the content of an element whose content is no markup, and its end tag.
+    /// Scans the content of an element whose content is not markup, and its end tag.
     mutating func content(of name: UInt8, _ form: ElementTraits.Content, from start: Int) -> Int {
         let end: Int
         switch form {
@@ -387,7 +389,7 @@ extension HTMLSkimmer {
         return end < count ? endTag(at: end) : count
     }
 
-    /// The next end tag of that name, or the end of the text.
+    /// Returns the start of the next end tag with that name, or the end of the text.
     private func textEnd(_ name: UInt8, from start: Int) -> Int {
         var index = start
         while true {
@@ -398,12 +400,12 @@ extension HTMLSkimmer {
         }
     }
 
-    /// `</`, the name, and white space, `/` or `>`.
+    /// Whether an end tag starts here: `</`, the name, and white space, `/` or `>`.
     private func isEndTag(_ name: UInt8, at start: Int) -> Bool {
         start + 1 < count && bytes[start + 1] == UInt8(ascii: "/") && isName(name, at: start + 2)
     }
 
-    /// The name without ASCII case, and what ends it.
+    /// Whether the name starts here, in any ASCII case, followed by a byte that ends it.
     private func isName(_ name: UInt8, at start: Int) -> Bool {
         let expected = vocabulary.elements.names[Int(name)]
         guard start + expected.count < count else { return false }
@@ -414,8 +416,8 @@ extension HTMLSkimmer {
         return next == UInt8(ascii: ">") || next == UInt8(ascii: "/") || next.isSpace
     }
 
-    /// The end of a script: in `<!-- -->` a `<script>` opens a stretch in which `</script>` ends only that
-    /// stretch (script data escaped and double escaped states).
+    /// Returns the end of a script. Inside `<!-- -->`, a `<script>` starts a section, and `</script>` ends
+    /// only that section (script data escaped and double escaped states).
     private func scriptEnd(_ name: UInt8, from start: Int) -> Int {
         var state = ScriptState.plain
         var dashes = 0
@@ -457,8 +459,8 @@ extension HTMLSkimmer {
         return count
     }
 
-    /// The text of a script or style in foreign content: character references and CDATA sections, up to the
-    /// next tag.
+    /// Scans the text of a script or style in foreign content, with character references and CDATA sections,
+    /// up to the next tag.
     private mutating func foreignText(of name: UInt8, from start: Int) -> Int {
         var index = start
         while index < count {
@@ -476,8 +478,8 @@ extension HTMLSkimmer {
 
     // MARK: - Declarations
 
-    /// Behind `<!`: a comment, CDATA in foreign content, or something that ends at the next `>`: a doctype
-    /// ends there even inside its quotes, as a bogus comment does.
+    /// Scans the markup after `<!`: a comment, a CDATA section in foreign content, or a declaration that ends
+    /// at the next `>`. A doctype ends there even within quotes, as a bogus comment does.
     mutating func declaration(at start: Int) -> Int {
         let text = Bytes(start: bytes, count: count)
         if text.starts(with: "--", at: start + 2) { return comment(from: start + 4) }
@@ -489,7 +491,7 @@ extension HTMLSkimmer {
 
     private static var cdataMark: Int { 9 }
 
-    /// Whether `<![CDATA[` stands here, in just this case.
+    /// Whether `<![CDATA[` starts here, in exactly this case.
     private func isCDATA(at start: Int) -> Bool {
         guard count - start >= Self.cdataMark else { return false }
         let mark: StaticString = "<![CDATA["
@@ -497,7 +499,7 @@ extension HTMLSkimmer {
         return true
     }
 
-    /// Where the text of a CDATA section ends, and the place behind `]]>`.
+    /// Returns the end of the text of a CDATA section, and the offset after `]]>`.
     func cdataEnd(from start: Int) -> (text: Int, next: Int) {
         var index = start
         while true {
@@ -512,7 +514,7 @@ extension HTMLSkimmer {
         }
     }
 
-    /// Behind `<!--`. The comment ends at `-->` or `--!>`, and at once at `>` or `->`.
+    /// Scans a comment after `<!--`. It ends at `-->` or `--!>`, and immediately at `>` or `->`.
     private mutating func comment(from start: Int) -> Int {
         let dash = UInt8(ascii: "-")
         var index = start

@@ -1,19 +1,18 @@
-/// Numbers for the names that matter, and the table of link rules in a form that is looked up by them. Built
-/// once.
+/// Numbers of the known names, and the table of link rules indexed by them. Built once and never changed.
 final class HTMLVocabulary: @unchecked Sendable {
     static let shared = HTMLVocabulary()
 
     let elements: NameTable
     let attributes: NameTable
-    // Like the names, these stay as they are for as long as the process.
+    // Never freed, like the tables of names.
     let traits: UnsafePointer<ElementTraits>
     private let rules: UnsafePointer<LinkRule>
-    /// By namespace, element, attribute: 0 for none, else one more than the place in `rules`.
+    /// The rule of each namespace, element and attribute: 0 for none, otherwise the index in `rules` plus 1.
     private let cells: UnsafePointer<UInt8>
     private let columns: Int
     private let rowCount: Int
 
-    /// Names that the scanner asks for beside those of the rules.
+    /// Names that the scanner uses in addition to those of the rules.
     struct Elements: Sendable {
         var script, style, title, meta, annotation, audio, video, source, track, form, noframes,
             noembed, img: UInt8
@@ -103,7 +102,7 @@ final class HTMLVocabulary: @unchecked Sendable {
         (Int(space.rawValue) * rowCount + Int(element)) * columns + Int(attribute)
     }
 
-    /// The rule for an attribute of an element.
+    /// Returns the rule for an attribute of an element; nil if there is none.
     @inline(__always)
     func rule(_ space: MarkupNamespace, _ element: UInt8, _ attribute: UInt8) -> LinkRule? {
         let mark = cells[index(space, element, attribute)]
@@ -111,8 +110,9 @@ final class HTMLVocabulary: @unchecked Sendable {
     }
 }
 
-/// What the skimmer must know of an element by its name.
+/// The properties of an element, by its name, that affect how the skimmer parses it.
 struct ElementTraits {
+    /// The syntax of the element's content.
     enum Content: UInt8 {
         case markup
         case rawText
@@ -122,25 +122,25 @@ struct ElementTraits {
         case plainText
     }
 
-    /// How an element changes what namespace its content is in.
+    /// The change of namespace between an element and its content.
     enum Door: UInt8 {
         case none
         case svg
         case mathML
-        /// An island of HTML in SVG.
+        /// An SVG element with HTML content.
         case htmlInSVG
         case htmlInMathML
-        /// `annotation-xml`, which has an island of HTML when it says so.
+        /// `annotation-xml`, whose content is HTML if its `encoding` says so.
         case annotation
     }
 
     var content = Content.markup
     var door = Door.none
-    /// Its start tag ends foreign content.
+    /// Whether its start tag ends foreign content.
     var breaksOut = false
-    /// So does its end tag.
+    /// Whether its end tag ends foreign content.
     var breaksOutAtEnd = false
-    /// It has no content and no end tag.
+    /// Whether it has neither content nor an end tag.
     var isVoid = false
 
     static func of(_ name: String) -> ElementTraits {
@@ -181,7 +181,7 @@ struct ElementTraits {
         "source", "track", "wbr",
     ]
 
-    /// The start tags that end foreign content (tree construction, rules for foreign content).
+    /// The elements whose start tags end foreign content (tree construction, rules for foreign content).
     static let breakouts = [
         "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed",
         "h1", "h2",
@@ -191,11 +191,11 @@ struct ElementTraits {
     ]
 }
 
-/// A set of numbers that a ``NameTable`` gives.
+/// A set of numbers from a ``NameTable``.
 struct NameSet {
     private var words = SIMD4<UInt64>.zero
 
-    /// False when the number is in the set already.
+    /// Returns false if the set already contains the number.
     mutating func insert(_ number: UInt8) -> Bool {
         let word = Int(number >> 6)
         let bit: UInt64 = 1 << UInt64(number & 63)
@@ -204,20 +204,20 @@ struct NameSet {
     }
 }
 
-/// Numbers for a fixed set of lower-case names, found by a hash that the caller sums up while it walks the
-/// name.
+/// A table that gives numbers to a fixed set of lower-case names. The caller computes the hash of a name
+/// while it scans the name.
 struct NameTable: @unchecked Sendable {
-    // Whoever fills it is the only one who has it, and then nobody changes it. It stays for as long as the process: what
-    // is looked up with each tag retains nothing.
+    // Safe to share: only the code that builds a table changes it, before it is shared. The memory is never
+    // freed, so looking up a tag retains nothing.
     private static let bits: UInt32 = 11
     private static let mask = 1 << Int(bits) - 1
     private static let room = 32
 
     private let slots: UnsafeMutablePointer<UInt8> = allocate(1 << Int(bits))
-    /// One behind the other, each with its length before it, in the same room.
+    /// The names, each in a slot of the same size and with its length in front.
     private let rooms: UnsafeMutablePointer<UInt8> = allocate(256 * room)
     private(set) var names: [[UInt8]] = [[]]
-    /// The same for names that are one word.
+    /// The hash slots of names that fit into one word.
     private let shortSlots: UnsafeMutablePointer<UInt8> = allocate(1 << Int(bits))
     private let words: UnsafeMutablePointer<UInt64> = allocate(256)
 
@@ -230,13 +230,13 @@ struct NameTable: @unchecked Sendable {
     /// The hash of the empty name.
     static let seed: UInt32 = 0
 
-    /// Adds the next byte of a name; upper and lower case give the same.
+    /// Adds the next byte of a name to its hash. Upper and lower case have the same hash.
     @inline(__always)
     static func add(_ byte: UInt8, to hash: UInt32) -> UInt32 {
         (hash ^ UInt32(byte | 0x20)) &* 0x9E37_79B1
     }
 
-    /// The number of a name, given now or before. There is room for 255.
+    /// Returns the number of a name, and adds the name if it is new. There are at most 255 names.
     mutating func number(_ name: String) -> UInt8 {
         let bytes = Array(name.utf8)
         let hash = bytes.reduce(Self.seed) { Self.add($1, to: $0) }
@@ -261,7 +261,7 @@ struct NameTable: @unchecked Sendable {
         return number
     }
 
-    /// The number of a name; 0 when it is none of ours.
+    /// Returns the number of a name; 0 if it is unknown.
     @inline(__always)
     func find(_ name: ShortName) -> UInt8 {
         var slot = Self.slot(name)
@@ -272,7 +272,7 @@ struct NameTable: @unchecked Sendable {
         }
     }
 
-    /// The number of the name with this hash in a range of `text`; 0 when it is none of ours.
+    /// Returns the number of the name with this hash in a range of `text`; 0 if it is unknown.
     @inline(__always)
     func find(_ hash: UInt32, _ text: UnsafePointer<UInt8>, _ range: Range<Int>) -> UInt8 {
         var slot = Self.slot(hash)
@@ -307,19 +307,20 @@ struct NameTable: @unchecked Sendable {
     }
 }
 
-/// A name of at most seven letters, as most are: it is looked up as one word.
+/// A name of at most seven letters, as most are, which is looked up as one word.
 struct ShortName {
-    /// In lower case.
+    /// The letters in lower case.
     let word: UInt64
     let count: Int
 
-    /// The letters at a place of a text that goes on to `end`, up to what may end a name. Nil where there are none, or
-    /// more. Of what is taken for a letter and is none there is no name.
+    /// Reads the letters at an offset of a text that ends at `end`, up to a byte that may end a name. Returns
+    /// nil if there are none or more than seven, or if fewer than eight bytes are left. Some other bytes
+    /// count as letters here, but no known name contains them.
     @inline(__always)
     init?(_ text: UnsafePointer<UInt8>, at place: Int, to end: Int) {
         guard place &+ 8 <= end else { return nil }
         let bytes = UInt64(littleEndian: UnsafeRawPointer(text + place).loadUnaligned(as: UInt64.self))
-        // A letter has one of the two upper bits; what ends a name has neither.
+        // A letter has one of the two upper bits set; a byte that ends a name has neither.
         let others = ~(bytes | bytes << 1) & 0x8080_8080_8080_8080
         let bits = others.trailingZeroBitCount & ~7
         guard bits > 0, bits < 64 else { return nil }
@@ -328,7 +329,7 @@ struct ShortName {
         count = bits / 8
     }
 
-    /// Nil for what is not written with so few letters.
+    /// Returns nil for a name that is longer or contains other characters.
     fileprivate init?(_ name: [UInt8]) {
         guard name.allSatisfy(\.isLetter) else { return nil }
         let text = name + [UInt8](repeating: 0, count: 8)

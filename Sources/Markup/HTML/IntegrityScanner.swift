@@ -1,9 +1,9 @@
-/// Finds what a page says of the content of its scripts, style sheets and preloads: the `integrity`
-/// attributes of Subresource Integrity. One per thread.
+/// Finds the `integrity` attributes (Subresource Integrity) of a page's scripts, style sheets and preloads.
+/// Use one per thread.
 package final class IntegrityScanner {
-    /// One attribute, with what `src` or `href` of the same tag leads to.
+    /// One attribute, with the `src` or `href` of the same tag.
     package struct Found: Hashable, Sendable {
-        /// As a browser reads it, before any URL parsing.
+        /// The reference as a browser reads it, before any URL parsing.
         package var reference: [UInt8]
         package var integrity: [UInt8]
     }
@@ -12,7 +12,8 @@ package final class IntegrityScanner {
 
     package init() {}
 
-    /// In the order of the page, with the page's own `<base href>`, read but not resolved.
+    /// Returns the attributes in the order of the page, and the page's own `<base href>`, decoded but not
+    /// resolved.
     package func scan(_ body: Span<UInt8>) -> (base: String?, found: [Found]) {
         let table = links.scan(body, as: .html, charset: nil) { _, _ in }
         let found = table.source(of: body).map { Self.found(table, $0.span) } ?? Self.found(table, body)
@@ -22,7 +23,7 @@ package final class IntegrityScanner {
     private static func found(_ table: LinkTable, _ source: Span<UInt8>) -> [Found] {
         table.marks.filter { $0.kind == .integrity }.compactMap { mark in
             let link = table.occurrences[mark.link]
-            // What stands in a script, a comment or a frame's own document is no tag of the page.
+            // Markup in a script, a comment or a `srcdoc` is not part of the page itself.
             let isOfPage =
                 link.context.levels == 1 && link.context.inner != .scriptMarkup
                 && !link.flags.contains(.isConditional)
@@ -32,7 +33,7 @@ package final class IntegrityScanner {
         }
     }
 
-    /// What the attribute says.
+    /// Returns the decoded value of the attribute.
     package static func value(of mark: DocumentMark, in source: Span<UInt8>) -> [UInt8] {
         source.withUnsafeBufferPointer { bytes in
             var value: [UInt8] = []

@@ -1,25 +1,26 @@
-/// How one attribute of one element names links.
+/// The rule that determines which links an attribute of an element contains.
 struct LinkRule {
+    /// The syntax of the attribute's value.
     enum Syntax: UInt8 {
         case url
         case srcset
-        /// Several, between white space.
+        /// Several URLs, separated by white space.
         case spaceList
         case commaList
         /// CSS declarations, or the value of one.
         case css
         /// A whole document: `srcdoc`.
         case document
-        /// An address that a library reads once the element comes near the screen; only when it looks like
-        /// one.
+        /// A URL that a library loads when the element comes near the viewport. Only values that look like a
+        /// URL count.
         case lazy
         /// The same, or a CSS value.
         case lazyBackground
-        /// Only when it names an origin.
+        /// A URL that counts only if it is absolute.
         case absolute
-        /// Those words that name an origin.
+        /// A list of words, of which only absolute URLs count.
         case absoluteWords
-        // Those that other attributes decide about.
+        // Values whose meaning depends on other attributes.
         case base
         case link
         case meta
@@ -28,13 +29,13 @@ struct LinkRule {
         case script
         case input
         case parameter
-        // No links: what is marked.
+        // Values that are not links but are marked.
         case integrity
         case referrerPolicy
         case pragma
         case metaName
 
-        /// The whole value is one reference, read without more than the tag.
+        /// Whether the whole value is one reference, which can be read with only the tag.
         var isOneReference: Bool {
             switch self {
             case .url, .link, .form, .button, .script, .input: true
@@ -45,7 +46,7 @@ struct LinkRule {
             }
         }
 
-        /// It says nothing of a link.
+        /// Whether the value does not contain a link.
         var isMark: Bool {
             switch self {
             case .integrity, .referrerPolicy, .pragma, .metaName: true
@@ -62,10 +63,10 @@ struct LinkRule {
 }
 
 extension LinkRule {
-    /// One line of the table: elements and attributes, separated by blanks. `*` stands for every element,
-    /// `svg:*` and `math:*` for every one in that vocabulary. A later line takes precedence.
+    /// One line of the table: elements and attributes, separated by spaces. `*` means every element, `svg:*`
+    /// and `math:*` every one in that namespace. A later line takes precedence.
     ///
-    /// `.isCORS` counts where the element says `crossorigin`, and in CSS always.
+    /// `.isCORS` applies if the element has `crossorigin`, and always for the syntax `.css`.
     struct Line {
         var elements: String
         var attributes: String
@@ -83,7 +84,7 @@ extension LinkRule {
 
     static let table: [Line] = everywhere + pages + assets + others + drawings + marks
 
-    /// Attributes that may stand on any element.
+    /// Attributes that any element may have.
     private static let everywhere: [Line] = [
         Line("*", "style", .css, .image),
         Line("*", "itemid", .absolute, .item),
@@ -91,7 +92,7 @@ extension LinkRule {
         Line("*", "url swurl", .lazy, .parameter, .isGuess),
         Line("*", "hotspot0 hotspot1 hotspot2 hotspot3 hotspot4 hotspot5", .lazy, .parameter, .isGuess),
         Line("*", "xml:base", .url, .base),
-        // What the common lazy-loading libraries read.
+        // The attributes of common lazy-loading libraries.
         Line(
             "*", "data-src data-original data-lazy-src data-lazyload data-lazy data-echo", .lazy, .image,
             [.isLazy, .isCORS]),
@@ -164,7 +165,7 @@ extension LinkRule {
         Line("param", "value", .parameter, .parameter),
     ]
 
-    /// SVG and MathML. Element names are compared without case, as the tokenizer lowers them.
+    /// SVG and MathML. Element names are in lower case, as the tokenizer converts them.
     private static let drawings: [Line] = [
         Line("svg:a", "href xlink:href", .url, .page),
         Line("svg:image svg:feimage", "href xlink:href", .url, .image, .isCORS),
@@ -184,7 +185,7 @@ extension LinkRule {
         Line("math:mglyph", "src", .url, .image),
     ]
 
-    /// What is no link, and changes where the document is shown elsewhere.
+    /// Places that are not links but change when the document is served from another place.
     private static let marks: [Line] = [
         Line("script link svg:script", "integrity", .integrity, .name),
         Line("*", "referrerpolicy", .referrerPolicy, .policy),

@@ -1,11 +1,11 @@
 /// The named character references of the HTML standard: 2,125 names with a semicolon, 106 of them also
 /// without.
 ///
-/// One text in constant data, so nothing is built at start: names in ascending order of their bytes, each
-/// with its code points in hexadecimal; `!` stands where the name also counts without a semicolon, `=` where
-/// it does not.
+/// They are one text in constant data, so nothing is built at start. The names are in ascending byte order,
+/// each with its code points in hexadecimal. `!` marks a name that is also valid without a semicolon, `=` the
+/// others.
 enum NamedReferences {
-    /// The longest name that counts without a semicolon.
+    /// The length of the longest name that is valid without a semicolon.
     static let longestWithoutSemicolon = 6
     static let longest = 31
 

@@ -1,15 +1,15 @@
 internal import Web
 
-/// A `<script>` with data by which another script of the page finds files.
+/// A `<script>` with data from which another script of the page computes URLs.
 enum PageData {
-    /// `__NEXT_DATA__`: where the data of the page is, which Next.js asks for when somebody comes there from
-    /// another page.
+    /// `__NEXT_DATA__`, which determines the URL of the page's data. Next.js loads that data when the user
+    /// navigates to the page from another one.
     case next
-    /// `__config`: the worker that searches, the index it needs, and the list of pages by which links are
-    /// followed without loading, of Material for MkDocs.
+    /// `__config` of Material for MkDocs, which names the search worker and implies its index and, with
+    /// instant navigation, the list of pages.
     case material
 
-    /// By the tag, since its id is no attribute that is looked for: hardly any other one matters.
+    /// Recognizes the data by the bytes of the tag, since `id` is not an attribute that the skimmer records.
     init?(tag: Bytes) {
         if tag.firstIndex(of: "__next_data__") != nil {
             self = .next
@@ -33,7 +33,7 @@ enum PageData {
             let limits = JSONLimits(depth: 16, byteCount: 1 << 16, valueCount: 4096)
             config = try JSONValue.parse(Span(_unsafeElements: data), limits: limits)
         } catch {
-            // It is some other page's.
+            // The data belongs to some other generator.
             return []
         }
         guard let base = config["base"]?.string, let worker = config["search"]?.string,
@@ -46,7 +46,7 @@ enum PageData {
         ] + (isInstant ? [ImpliedLink(folder + "sitemap.xml", .data, .isGuess)] : [])
     }
 
-    /// Only pages with data of their own have such a file.
+    /// Returns the URL of the page's data. Only pages with `gsp` or `gssp` have such a file.
     private static func next(_ data: Bytes, _ document: Bytes) -> [ImpliedLink] {
         let key: StaticString = "\"buildId\":\""
         guard let build = last(key, in: data), let end = data[build...].firstIndex(of: UInt8(ascii: "\""))
@@ -57,7 +57,7 @@ enum PageData {
         let flags: [StaticString] = ["\"gsp\":true", "\"gssp\":true"]
         let name = data.part(build..<end)
         guard flags.contains(where: { rest.firstIndex(of: $0) != nil }), !name.isEmpty, name.count <= 128,
-            // With languages the address depends on which of them the page's path stands for.
+            // With locales, the URL depends on the locale in the page's path.
             rest.firstIndex(of: "\"locale\":") == nil,
             name.allSatisfy({
                 $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
@@ -69,8 +69,8 @@ enum PageData {
         ]
     }
 
-    /// `self.__next_f.push([1,"…"])`: the files that Next.js's app router names in what it streams into a page,
-    /// and loads when somebody comes to what is made of them.
+    /// Returns the files in `self.__next_f.push([1,"…"])`. Next.js's app router streams their names into a
+    /// page, and loads them when the user navigates.
     static func streamed(_ script: Bytes, in document: Bytes) -> [ImpliedLink] {
         guard script.starts(with: "self.__next_f.push(", at: 0) else { return [] }
         var files: Set<String> = []
@@ -95,7 +95,7 @@ enum PageData {
 
     private static let maximalFiles = 1024
 
-    /// What stands in front of `/_next/` in the first address of the page that has it, on whichever host.
+    /// Returns the part before `/_next/` in the page's first URL with `/_next/static/`, on any host.
     private static func prefix(of document: Bytes) -> String {
         guard let place = document.firstIndex(of: "/_next/static/") else { return "" }
         var start = place
@@ -110,7 +110,7 @@ enum PageData {
         return isAddress && !prefix.contains("\\") ? prefix : ""
     }
 
-    /// What stands in front of `/_next/` in the first address of the page that has it.
+    /// Returns the path before `/_next/` in the page's first URL that contains it.
     private static func root(of document: Bytes) -> String {
         guard let place = document.firstIndex(of: "/_next/") else { return "" }
         var start = place
@@ -120,18 +120,18 @@ enum PageData {
             start -= 1
         }
         let root = document.part(start..<place)
-        // Another host has the files, and the page's own the data.
+        // If the files are on another host, the data is still on the page's own.
         guard root.first == UInt8(ascii: "/"), ScriptAddress(root) == .rooted,
             !root.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "*") })
         else { return "" }
         return String(decoding: root, as: UTF8.self)
     }
 
-    /// Behind the last place where it stands.
+    /// Returns the offset after the last occurrence of a key.
     private static func last(_ key: StaticString, in data: Bytes) -> Int? {
         var index = data.count - key.utf8CodeUnitCount
         while index >= 0 {
-            // The key is compared as it is written: no other byte has to be looked at closely.
+            // The comparison is exact, so only quotes need a closer look.
             if data[index] == UInt8(ascii: "\""), data.starts(withExactly: key, at: index) {
                 return index + key.utf8CodeUnitCount
             }
@@ -142,7 +142,7 @@ enum PageData {
 }
 
 extension Bytes {
-    /// Compares the start letter by letter.
+    /// Whether the text is at an offset, in exactly this case.
     fileprivate func starts(withExactly text: StaticString, at offset: Int) -> Bool {
         guard offset + text.utf8CodeUnitCount <= count else { return false }
         return (0..<text.utf8CodeUnitCount).allSatisfy { self[offset + $0] == text.utf8Start[$0] }

@@ -1,9 +1,10 @@
-/// How much there is to read in a document before its scripts run.
+/// Estimates the amount of text in a document before its scripts run.
 enum PageText {
-    /// So many bytes without white space are the text of a page.
+    /// The minimum number of bytes, without white space, that counts as text of a page.
     static let enough = 200
 
-    /// Whether there is that much. It ends as soon as there is: behind the head of most documents.
+    /// Whether the document has that much text. Stops as soon as it has, which is soon after the head of most
+    /// documents.
     static func isMuch(in document: Bytes) -> Bool {
         guard let bytes = document.baseAddress else { return false }
         var index = 0
@@ -20,10 +21,10 @@ enum PageText {
         return false
     }
 
-    /// Elements whose content is not shown where scripts run.
+    /// Elements whose content is not displayed in a browser that runs scripts.
     private static let unseen: [StaticString] = ["script", "style", "title", "noscript", "template"]
 
-    /// Behind the tag or the comment, and behind the content that nobody sees.
+    /// Returns the offset after the tag or the comment, and after the content of an invisible element.
     private static func end(of mark: Int, in document: Bytes, _ bytes: UnsafePointer<UInt8>) -> Int {
         func behind(_ byte: UInt8, _ index: Int) -> Int {
             min(bytes.find(byte, from: index, to: document.count) + 1, document.count)
@@ -42,7 +43,7 @@ enum PageText {
             return document.count
         }
         let end = behind(UInt8(ascii: ">"), mark)
-        // Most tags begin otherwise.
+        // Most tags start with another letter.
         switch bytes[mark + 1].lowercased {
         case UInt8(ascii: "s"), UInt8(ascii: "t"), UInt8(ascii: "n"): break
         default: return end

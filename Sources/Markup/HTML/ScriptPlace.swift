@@ -1,6 +1,6 @@
-/// Where the first script of a document may stand.
+/// Finds the place for a first script in a document.
 enum ScriptPlace {
-    /// The mark of a document that runs scripts; nil where no script can stand in front of its own.
+    /// Returns the mark of a document that runs scripts; nil if no script can precede the document's own.
     static func mark(in document: Bytes, _ format: BodyFormat) -> DocumentMark? {
         if format.isXMLDocument { return inXML(document).map { DocumentMark(.start, at: $0) } }
         guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, SilentDelegate())
@@ -10,9 +10,9 @@ enum ScriptPlace {
         return skimmer.startMark()
     }
 
-    /// An element may only stand inside another one.
+    /// In XML, the script must be inside the root element.
     private static func inXML(_ document: Bytes) -> Int? {
-        // A word in a feed is no script, nor is an element of another vocabulary.
+        // Without these namespaces, the document cannot contain a script element that runs.
         guard
             document.firstIndex(of: "http://www.w3.org/1999/xhtml") != nil
                 || document.firstIndex(of: "http://www.w3.org/2000/svg") != nil
@@ -38,16 +38,16 @@ enum ScriptPlace {
 }
 
 extension BodyFormat {
-    /// Where what counts for a whole document may stand, before anything else of it; nil where there is no
-    /// such place.
+    /// Returns the place for content that applies to the whole document, before all its other content; nil if
+    /// there is none.
     package func headPlace(in document: Span<UInt8>) -> Int? {
         document.withUnsafeBufferPointer { ScriptPlace.mark(in: $0, self)?.place }
     }
 }
 
 extension HTMLSkimmer {
-    /// Behind `<html>` and `<head>`, or where they would stand: behind the doctype. Without all three it may
-    /// be a piece of a document.
+    /// Returns the place after `<html>` and `<head>`, or after the doctype if they are omitted. Without all
+    /// three, the body may be only a fragment of a document.
     fileprivate mutating func startMark() -> DocumentMark {
         let text = Bytes(start: bytes, count: count)
         var index = text.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
@@ -71,7 +71,7 @@ extension HTMLSkimmer {
         return DocumentMark(hasDoctype ? .start : .startIfShown, at: index)
     }
 
-    /// Behind a start tag of this name that begins here.
+    /// Returns the offset after the start tag with this name that begins here; nil if there is none.
     private mutating func startTag(of name: StaticString, at start: Int) -> Int? {
         let end = start + 1 + name.utf8CodeUnitCount
         guard end < count, bytes[start] == UInt8(ascii: "<"),

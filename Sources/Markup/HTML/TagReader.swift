@@ -1,37 +1,38 @@
 internal import CXML2
 internal import Glibc
 
-/// Has one libxml2 push parser read the attributes that carry a link, many at once.
+/// A reader of attributes with links that passes many of them at once to one libxml2 push parser.
 ///
-/// Each attribute is queued as a tag of its own, so what was read pairs with what was queued by order. A
-/// value that libxml2 reads otherwise than the HTML standard says is not queued; one that it did not read as
-/// expected has no value here. Both are read by ``ReferenceReader``.
+/// Each attribute is queued as a tag of its own, so results match queued attributes by their order. A value
+/// that libxml2 reads differently from the HTML standard is not queued, and one that it did not read as
+/// expected has no result. ``ReferenceReader`` decodes both.
 final class TagReader {
-    /// How an attribute's value comes to be read.
+    /// The way in which an attribute's value is read.
     enum Reading {
-        /// As it is written: so libxml2 read another plain value of the same attribute.
+        /// The value is used as written, because libxml2 did not change another plain value of the same
+        /// attribute.
         case asWritten
-        /// To be had under this number after ``read()``.
+        /// The value is available under this number after ``read()``.
         case queued(Int)
-        /// Not by libxml2.
+        /// The value cannot be read by libxml2.
         case refused
     }
 
-    /// Longer values are not queued.
+    /// The maximum length of a queued value in bytes.
     private static let lengthLimit = 1 << 16
-    /// After so many bytes the parser is made anew: it never lets go of what it was fed.
+    /// The number of bytes after which the parser is replaced, since it never frees its input.
     private static let renewal = 1 << 20
 
     private var parser: htmlParserCtxtPtr?
     private var fed = 0
     private var memory = TagMemory()
     private var queue = TagQueue()
-    /// What was read: the values one after the other, and where each stands; nil for a tag whose attribute
-    /// got lost, as those of `<head>` do.
+    /// The values that were read, one after the other, and the range of each; nil for a tag whose attribute
+    /// was lost, as happens for `<head>`.
     private var values: [UInt8] = []
     private var places: [Range<Int>?] = []
 
-    /// libxml2's own set-up, which must not run on two threads at once.
+    /// The global initialization of libxml2, which must not run on two threads at once.
     private static let setUp: Void = larder_xml_set_up()
 
     init() {
@@ -42,7 +43,7 @@ final class TagReader {
         htmlFreeParserCtxt(parser)
     }
 
-    /// Takes one attribute of a tag.
+    /// Queues one attribute of a tag, unless it can be used as written or libxml2 cannot read it.
     func add(_ tag: TagMemory.Tag) -> Reading {
         let form = ValueForm(tag.value)
         if form == .plain, memory.holds(tag) { return .asWritten }
@@ -53,12 +54,13 @@ final class TagReader {
         return .queued(queue.count - 1)
     }
 
+    /// The characters of a value, which determine how it is read.
     private enum ValueForm {
-        /// Printable ASCII, in which nothing stands for anything else.
+        /// Printable ASCII without special characters.
         case plain
-        /// The same with ampersands.
+        /// Printable ASCII with ampersands.
         case hasAmpersands
-        /// With control characters, or with bytes outside of ASCII.
+        /// Text with control characters or non-ASCII bytes.
         case other
 
         init(_ value: Bytes) {
@@ -72,9 +74,9 @@ final class TagReader {
         }
     }
 
-    /// The quote to write around a value; nil when libxml2 would read the value otherwise than the standard
-    /// says: control characters, bytes outside of ASCII (it knows one encoding at a time), and most character
-    /// references.
+    /// Returns the quote to write around a value; nil if libxml2 would read the value differently from the
+    /// standard. That applies to control characters, non-ASCII bytes (it supports one encoding at a time),
+    /// and most character references.
     private static func quote(for value: Bytes, _ form: ValueForm) -> UInt8? {
         switch form {
         case .other: return nil
@@ -87,7 +89,7 @@ final class TagReader {
         return value.contains(UInt8(ascii: "'")) ? nil : UInt8(ascii: "'")
     }
 
-    /// A reference that HTML 4 and the HTML standard read alike.
+    /// Whether HTML 4 and the HTML standard decode a character reference in the same way.
     private static func isCommonReference(_ value: Bytes, at start: Int) -> Bool {
         for reference: StaticString in [
             "&amp;", "&lt;", "&gt;", "&quot;", "&#38;", "&#39;", "&#x27;", "&#34;",
@@ -98,7 +100,7 @@ final class TagReader {
         return false
     }
 
-    /// Parses what is queued.
+    /// Parses the queued tags.
     func read() {
         guard queue.count > 0 else { return }
         if fed > Self.renewal { renew() }
@@ -108,8 +110,7 @@ final class TagReader {
         let status = bytes.withUnsafeBytes {
             htmlParseChunk(parser, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count), 0)
         }
-        // A tag more or less than queued, or an error that is more than a complaint: the pairs cannot be
-        // trusted.
+        // After an error, or with a different number of tags than queued, results cannot be matched.
         let isBroken = status == XML_ERR_NO_MEMORY.rawValue || parser.pointee.instate == XML_PARSER_EOF
         if isBroken || places.count != queue.count {
             places.removeAll(keepingCapacity: true)
@@ -126,14 +127,14 @@ final class TagReader {
         }
     }
 
-    /// Hands over what libxml2 read under a number; false when it read nothing.
+    /// Calls `body` with the value that libxml2 read under a number. Returns false if it read none.
     func withValue(_ number: Int, _ body: (Bytes) -> Void) -> Bool {
         guard number < places.count, let place = places[number] else { return false }
         values.withUnsafeBufferPointer { body($0.part(place)) }
         return true
     }
 
-    /// Empties the queue and forgets the values.
+    /// Empties the queue and discards the values.
     func forget() {
         queue.removeAll()
         values.removeAll(keepingCapacity: true)
@@ -155,13 +156,13 @@ final class TagReader {
             let options =
                 HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOIMPLIED.rawValue | HTML_PARSE_NONET.rawValue
                 | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue | HTML_PARSE_IGNORE_ENC.rawValue
-            // What it does not know of these does not matter here.
+            // The result lists unknown options, and none of these is essential.
             _ = htmlCtxtUseOptions(parser, Int32(options))
         }
         return parser
     }
 
-    /// libxml2 calls this for each tag; the names and values are its own and gone afterwards.
+    /// Records a tag. libxml2 calls this for each one; the pointers are valid only during the call.
     private func started(_ attributes: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?) {
         guard let attributes, attributes[0] != nil, let value = attributes[1] else {
             places.append(nil)
@@ -173,15 +174,15 @@ final class TagReader {
     }
 }
 
-/// Which kinds of tags libxml2 has read with a plain value, and read just as it is written: what it made of
-/// one such value it makes of all, for nothing in them stands for anything else.
+/// The element and attribute names for which libxml2 returned a plain value exactly as written. It does so
+/// for all their plain values, since those contain no special characters.
 ///
-/// On the Python docs and on rustdoc's std 99 of 100 link attributes need no further reading. A fixed table:
-/// a tag takes the place of another with the same hash.
+/// On the Python docs and on rustdoc's std, 99 of 100 link attributes need no further reading. The table has
+/// a fixed size: a tag replaces another one with the same hash.
 struct TagMemory: ~Copyable {
     private static let slotCount = 256
     private static let slotSize = 32
-    /// A slot starts with the two lengths, a byte each.
+    /// The size of the two lengths at the start of a slot, one byte each.
     private static let headSize = 2
 
     private let slots: UnsafeMutableRawPointer
@@ -195,7 +196,7 @@ struct TagMemory: ~Copyable {
         slots.deallocate()
     }
 
-    /// A tag of one attribute.
+    /// A tag with one attribute.
     struct Tag {
         var element: Bytes
         var attribute: Bytes
@@ -205,8 +206,8 @@ struct TagMemory: ~Copyable {
         fileprivate var slot: Int { Int(truncatingIfNeeded: attribute.hash(element.hash(0)) >> 56) }
     }
 
-    /// Whether libxml2 read a plain value of this element's attribute as it is written. An empty slot holds
-    /// no tag: each has an element.
+    /// Whether libxml2 returned a plain value of this element's attribute as written. An empty slot matches
+    /// no tag, because every tag has an element.
     func holds(_ tag: Tag) -> Bool {
         guard tag.fits else { return false }
         let slot = slots + tag.slot * Self.slotSize
@@ -241,8 +242,9 @@ extension Bytes {
     }
 }
 
-/// Tags on their way to libxml2, one behind the other as it will read them.
+/// The queued tags, as the bytes that libxml2 will read.
 struct TagQueue {
+    /// The ranges of one tag in the queued bytes.
     private struct Item {
         var element: Range<Int>
         var attribute: Range<Int>
@@ -255,7 +257,7 @@ struct TagQueue {
 
     var count: Int { items.count }
 
-    /// Writes the tag closed by itself, so that nothing stays open; the blank keeps the slash out of a value.
+    /// Appends a self-closing tag, so that no element stays open. The space keeps the slash out of the value.
     mutating func append(_ tag: TagMemory.Tag, quote: UInt8, isPlain: Bool) {
         bytes.append(UInt8(ascii: "<"))
         let element = append(tag.element)
@@ -282,7 +284,7 @@ struct TagQueue {
         items.removeAll(keepingCapacity: true)
     }
 
-    /// Hands over the tag with a number, where its value is plain.
+    /// Calls `body` with the tag of a number, if its value is plain.
     func withPlainTag(_ number: Int, _ body: (TagMemory.Tag) -> Void) {
         let item = items[number]
         guard item.isPlain else { return }

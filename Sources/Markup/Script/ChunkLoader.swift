@@ -1,11 +1,12 @@
-/// What a bundle's loader is made of, gathered while the bundle is scanned: where its files lie and how they
-/// are named.
+/// The parts of a bundle's loader, collected while the bundle is scanned: the folder of its files and their
+/// names.
 struct ChunkLoader {
-    /// Where the files of the bundle are loaded from.
+    /// The folder from which the files of the bundle are loaded.
     enum PublicPath {
         case unknown
+        /// The bundle contains the folder as a literal.
         case written([UInt8])
-        /// Found at run time from the script's own address, and from there as far up as the text says.
+        /// The folder is computed at run time from the script's own URL, plus this relative path.
         case script([UInt8])
     }
 
@@ -13,21 +14,21 @@ struct ChunkLoader {
         static let names = 4096
         static let calls = 65_536
         static let links = 65_536
-        /// Loaders whose chunks may come from calls alone.
+        /// The maximum number of loaders whose chunks may be known from calls alone.
         static let callers = 16
     }
 
     var publicPath = PublicPath.unknown
     private var names: [ChunkNames] = []
-    /// The chunks that have a stylesheet.
+    /// The chunks that have a style sheet.
     var styled: Set<[UInt8]> = []
-    /// Chunks that are asked for by their number.
+    /// The chunks that the bundle loads by their number or name.
     private var calls: Set<[UInt8]> = []
 
-    /// There was a function that names chunks, as it seems, and it was not understood.
+    /// Whether there was a function that seems to name chunks but could not be interpreted.
     var hasUnreadNames = false
 
-    /// Chunks are asked for, and nobody knows what their files are called.
+    /// Whether the bundle loads chunks whose file names are unknown.
     var isUnread: Bool { hasUnreadNames && names.isEmpty && !calls.isEmpty }
 
     mutating func add(_ name: ChunkNames) {
@@ -38,7 +39,7 @@ struct ChunkLoader {
         if calls.count < Limit.calls { calls.insert(chunk) }
     }
 
-    /// The files that the loader can ask for.
+    /// Returns the files that the loader can request, sorted.
     func links() -> [ImpliedLink] {
         var links: Set<ImpliedLink> = []
         var callers = 0
@@ -60,7 +61,7 @@ struct ChunkLoader {
             }
             callers += 1
             guard callers <= Limit.callers else { continue }
-            // Chunks without a name or a hash of their own: only the calls tell them.
+            // Only calls mention chunks without a name or a hash of their own.
             for chunk in calls where links.count < Limit.links && !chunks.contains(chunk) {
                 guard let name = names.name(of: chunk), let link = link(name), link.kind != .style else {
                     continue
@@ -72,7 +73,7 @@ struct ChunkLoader {
     }
 
     private func link(_ name: [UInt8]) -> ImpliedLink? {
-        // A template without a value, or the hash of no content at all: there is no such file.
+        // There is no such file if a template has no value, or the hash is that of empty content.
         let text = String(decoding: name, as: UTF8.self)
         guard !name.contains(where: \.isSpace), !text.contains("31d6cfe0d16ae931"),
             !text.contains("undefined"),
@@ -85,8 +86,8 @@ struct ChunkLoader {
             let prefix = String(decoding: path, as: UTF8.self)
             switch path.withUnsafeBufferPointer({ ScriptAddress($0) }) {
             case .absolute, .rooted: return ImpliedLink(prefix + text, kind)
-            // Relative to the page, which the script does not know; it is hardly ever somewhere else than the
-            // build.
+            // The path is relative to the page, which the script does not know. It is almost always that of
+            // the build.
             case .dotted: return ImpliedLink(prefix + text, kind, .isGuess, from: .build)
             case .bare: break
             }
@@ -100,12 +101,12 @@ struct ChunkLoader {
     }
 }
 
-// Webpack and Rspack keep what their loader needs as properties of one function, whatever it is called: `p`
-// is the public path, `u` makes the name of a chunk's script, `miniCssF` and `k` that of its stylesheet, `e`
-// loads a chunk. Webpack 4 has no `u`: it puts `p + "js/" + …` together where it loads. `p + "media/a.png"`
-// is a file that a module imports.
+// Webpack and Rspack keep the parts of their loader as properties of one function, whose name varies: `p` is
+// the public path, `u` returns the name of a chunk's script, `miniCssF` and `k` return that of its style
+// sheet, and `e` loads a chunk. Webpack 4 has no `u`: it composes `p + "js/" + …` where it loads. `p +
+// "media/a.png"` is a file that a module imports.
 extension ScriptScanner {
-    /// A name behind a dot that may be one of those.
+    /// Handles a property name that may be one of those.
     mutating func loaderProperty(_ range: Range<Int>) {
         guard lexer.isProperty(0) else { return }
         switch range.count {
@@ -121,7 +122,7 @@ extension ScriptScanner {
         }
     }
 
-    /// `.u = chunk => …`
+    /// Handles `.u = chunk => …`.
     private mutating func fileNames() {
         guard let start = behindEquals() else { return }
         var parser = ChunkNamesParser(text.bytes, lexer.ahead(from: start))
@@ -132,7 +133,8 @@ extension ScriptScanner {
         }
     }
 
-    /// `.miniCss = (chunk, promises) => { … {12: 1, 34: 1}[chunk] … }`: the chunks that have a stylesheet.
+    /// Handles `.miniCss = (chunk, promises) => { … {12: 1, 34: 1}[chunk] … }`, which lists the chunks with a
+    /// style sheet.
     private mutating func styledChunks() {
         guard let start = behindEquals(), lookaheads < 8 else { return }
         lookaheads += 1
@@ -186,7 +188,8 @@ extension ScriptScanner {
         }
     }
 
-    /// `.replace(/…/, "/")` in front of the assignment: what cuts the file from the script's own address.
+    /// Whether `.replace(/…/, "/")` precedes the assignment, which removes the file name from the script's
+    /// own URL.
     private var isOwnFolder: Bool {
         let text = lexer.before(5)
         guard lexer.mark(before: 4) == UInt8(ascii: ")"), text >= 0, text + 2 < lexer.count else {
@@ -195,13 +198,13 @@ extension ScriptScanner {
         return lexer.bytes[text + 1] == UInt8(ascii: "/") && lexer.bytes[text + 2] == lexer.bytes[text]
     }
 
-    /// `folder + "../"`
+    /// Returns the relative path in `folder + "../"`.
     private static func suffix(_ names: ChunkNames) -> [UInt8] {
         guard case .sum(let parts) = names, let last = parts.last?.constant else { return [] }
         return last
     }
 
-    /// `.e(12)`, `.e("name")`
+    /// Handles `.e(12)` and `.e("name")`.
     mutating func loaderCall(_ chunk: Range<Int>) {
         guard lexer.mark(before: 1) == UInt8(ascii: "("), lexer.name(before: 2, is: "e"), lexer.isProperty(2)
         else {
@@ -210,7 +213,7 @@ extension ScriptScanner {
         loader.add(call: ChunkNamesParser.number(text.bytes.part(chunk)))
     }
 
-    /// The place behind an `=` that assigns.
+    /// Returns the offset after an `=` that assigns; nil if the next token is something else.
     private func behindEquals() -> Int? {
         let next = lexer.trivia(from: lexer.index)
         guard next + 1 < lexer.count, lexer.bytes[next] == UInt8(ascii: "="),

@@ -1,4 +1,5 @@
-/// How a bundler's loader makes the name of a file from the number of a chunk.
+/// The expression with which a bundler's loader computes the name of a chunk's file from the number of the
+/// chunk.
 indirect enum ChunkNames {
     case text([UInt8])
     case chunk
@@ -12,10 +13,11 @@ indirect enum ChunkNames {
     /// `void 0`: a chunk that gets here has no file.
     case nothing
 
-    /// No name is longer: a few long texts and many chunks must not make much of little.
+    /// The maximum length of a name in bytes. Without a limit, a few long texts and many chunks would use
+    /// much memory.
     static let maximalLength = 1024
 
-    /// The name of a chunk's file; nil when the loader has none for it.
+    /// Returns the name of a chunk's file; nil if the loader has none for it.
     func name(of chunk: [UInt8]) -> [UInt8]? {
         switch self {
         case .text(let text): return text
@@ -38,7 +40,7 @@ indirect enum ChunkNames {
         }
     }
 
-    /// Every chunk that is named in it.
+    /// All chunks that the expression mentions.
     var chunks: Set<[UInt8]> {
         switch self {
         case .text, .chunk, .nothing: return []
@@ -69,10 +71,10 @@ indirect enum ChunkNames {
     }
 }
 
-/// Reads the small part of JavaScript in which bundlers write the names of chunks: texts, tables, sums,
-/// choices.
+/// A parser of the small part of JavaScript in which bundlers write the names of chunks: strings, tables,
+/// sums and choices.
 ///
-/// Anything else ends the reading, so that it never goes far in a script that is no bundle.
+/// It stops at anything else, so it never reads far in a script that is not a bundle.
 struct ChunkNamesParser {
     private var lexer: ScriptLexer
     private let bytes: Bytes
@@ -82,9 +84,9 @@ struct ChunkNamesParser {
 
     private enum Limit {
         static let depth = 32
-        /// Parts of a sum.
+        /// The maximum number of parts in a sum.
         static let parts = 32
-        /// More chunks than any build has.
+        /// The maximum number of chunks, which is more than any build has.
         static let chunks = 100_000
     }
 
@@ -94,7 +96,7 @@ struct ChunkNamesParser {
         token = self.lexer.next()
     }
 
-    /// A function of one parameter: `function (a) { return … }`, `a => …`, `(a) => { … }`.
+    /// Parses a function of one parameter: `function (a) { return … }`, `a => …`, `(a) => { … }`.
     mutating func function() -> ChunkNames? {
         let isArrow = !takeName("function")
         if !isArrow, token.kind == .name { advance() }
@@ -108,7 +110,7 @@ struct ChunkNamesParser {
         return take("{") ? statements() : expression()
     }
 
-    /// `if (…) return …; return …`
+    /// Parses `if (…) return …; return …`.
     private mutating func statements() -> ChunkNames? {
         var choices: [[UInt8]: ChunkNames] = [:]
         while choices.count < Limit.chunks {
@@ -123,7 +125,7 @@ struct ChunkNamesParser {
         return nil
     }
 
-    /// A sum, or a choice between such.
+    /// Parses a sum, or a choice between sums.
     mutating func expression() -> ChunkNames? {
         nested { parser in
             var choices: [[UInt8]: ChunkNames] = [:]
@@ -160,7 +162,7 @@ struct ChunkNamesParser {
         return .either(sum, second)
     }
 
-    /// The comparison in the parentheses of an `if`.
+    /// Parses the comparison in the parentheses of an `if`.
     private mutating func comparison() -> [UInt8]? {
         guard let first = operand(), let id = identifier(of: first), isComparison else { return nil }
         while isComparison { advance() }
@@ -168,7 +170,7 @@ struct ChunkNamesParser {
         return id ?? identifier(of: second) ?? nil
     }
 
-    /// What the parameter is compared with; an inner nil for the parameter itself.
+    /// Returns the value that the parameter is compared with; an inner nil for the parameter itself.
     private func identifier(of operand: ChunkNames) -> [UInt8]?? {
         switch operand {
         case .chunk: .some(nil)
@@ -200,7 +202,7 @@ struct ChunkNamesParser {
             if parameter == nil { parameter = name }
             guard name == parameter else { return nil }
             advance()
-            // A property of it, or a call: not what a bundler writes.
+            // Bundlers do not write a property or a call of the parameter.
             return isMark(".") || isMark("(") || isMark("[") ? nil : .chunk
         case .templatePart: return substitutions()
         case .mark: break
@@ -216,7 +218,7 @@ struct ChunkNamesParser {
         return isMark("[") ? lookup(table) : .table(table)
     }
 
-    /// `${a}…`
+    /// Parses a template with substitutions: `${a}…`.
     private mutating func substitutions() -> ChunkNames? {
         var parts: [ChunkNames] = []
         while parts.count < Limit.parts {
@@ -271,7 +273,7 @@ struct ChunkNamesParser {
         return table
     }
 
-    /// A number as a key: minifiers write 1000 as `1e3`.
+    /// Returns a number in the form of a key, since minifiers write 1000 as `1e3`.
     static func number(_ written: Bytes) -> [UInt8] {
         let digits = written.prefix(while: \.isDigit)
         guard !digits.isEmpty, digits.count < written.count, written[digits.count] == UInt8(ascii: "e"),

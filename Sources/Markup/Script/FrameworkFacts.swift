@@ -1,14 +1,14 @@
 internal import Web
 
-/// What a script says of the framework that built the site, gathered while it is scanned: by that, files have
-/// addresses that no script writes down.
+/// The facts that a script contains about the framework that built the site, collected during the scan. They
+/// determine URLs of files that no script contains.
 struct FrameworkFacts {
-    /// Nuxt: the number of the build, the folder of its files, the root of the site.
+    /// Nuxt: the build's identifier, the folder of its files, and the root of the site.
     private var buildID: String?
     private var assetsFolder: String?
     private var root: String?
-    /// SvelteKit: the folder of the build, relative to the document, and whether the page came with data from
-    /// its server.
+    /// SvelteKit: the folder of the build, relative to the document, and whether the page was delivered with
+    /// data from its server.
     private var svelteFolder: String?
     private var hasServerData = false
     /// VitePress: the hashes of the pages' scripts, and the root of the site.
@@ -19,7 +19,7 @@ struct FrameworkFacts {
     private static let maximalMap = 4 << 20
     private static let maximalPages = 65_536
 
-    /// - Parameter isInline: the script stands in a document.
+    /// - Parameter isInline: Whether the script is inline.
     func links(isInline: Bool) -> [ImpliedLink] {
         var links = links
         if let buildID, let assetsFolder {
@@ -48,7 +48,7 @@ struct FrameworkFacts {
         return folder.hasSuffix("/") ? folder + name : folder + "/" + name
     }
 
-    /// A member of an object.
+    /// Records the value of a key in an object.
     mutating func property(_ key: Property, _ value: String) {
         switch key {
         case .buildID: buildID = buildID ?? value
@@ -59,19 +59,20 @@ struct FrameworkFacts {
         }
     }
 
+    /// A key of an object that a framework writes.
     enum Property {
         case buildID, assetsFolder, root, data
         /// The folder of a site that Nuxt 2 generated.
         case nuxtFolder
     }
 
-    /// `import("./_app/immutable/entry/start.1a2b.js")`
+    /// Handles `import("./_app/immutable/entry/start.1a2b.js")`.
     mutating func imported(_ address: String) {
         guard svelteFolder == nil, let start = address.firstIndex(of: "_app/immutable/") else { return }
         svelteFolder = address[..<start] + "_app/"
     }
 
-    /// `__VP_HASH_MAP__=JSON.parse("…")`
+    /// Handles `__VP_HASH_MAP__=JSON.parse("…")`.
     mutating func hashMap(_ text: [UInt8]) {
         guard let members = Self.members(text) else { return }
         for member in members where hashes.count < Self.maximalPages {
@@ -82,13 +83,13 @@ struct FrameworkFacts {
         }
     }
 
-    /// `__VP_SITE_DATA__=JSON.parse("…")`
+    /// Handles `__VP_SITE_DATA__=JSON.parse("…")`.
     mutating func siteData(_ text: [UInt8]) {
         vitePressRoot = Self.members(text)?.first { $0.key == "base" }?.value.string ?? vitePressRoot
     }
 
-    /// `self.__SSG_MANIFEST=new Set(["\u002Fa"])`: pages with data of their own. Those with a parameter in
-    /// their name are many.
+    /// Handles `self.__SSG_MANIFEST=new Set(["\u002Fa"])`, the list of pages with data of their own. Ignores
+    /// names with a parameter, which represent many pages.
     mutating func pages(_ script: Bytes) {
         guard script.count <= Self.maximalMap, script.starts(with: "self.__ssg_manifest=new set(", at: 0),
             let start = script.firstIndex(of: UInt8(ascii: "[")),
@@ -100,7 +101,7 @@ struct FrameworkFacts {
             pages = try JSONValue.parse(Span(_unsafeElements: script.part(start..<end + 1)), limits: limits)
                 .array
         } catch {
-            // It is no list of theirs, or one with something else behind it.
+            // It is not a list of Next.js, or other code follows it.
             return
         }
         for page in pages ?? [] {
@@ -116,14 +117,14 @@ struct FrameworkFacts {
         do throws(JSONError) {
             return try JSONValue.parse(text.span, limits: limits).members
         } catch {
-            // Whatever it is, it is no map of these frameworks.
+            // It is not a map of these frameworks.
             return nil
         }
     }
 }
 
 extension String {
-    /// Where `part` starts.
+    /// Returns the index of the first occurrence of `part`.
     fileprivate func firstIndex(of part: StaticString) -> String.Index? {
         let bytes = Array(utf8)
         let place = bytes.withUnsafeBufferPointer { $0.firstIndex(of: part) }
@@ -132,12 +133,12 @@ extension String {
 }
 
 extension ScriptScanner {
-    /// A string that is the value of the key at this place.
+    /// Handles a string that is the value of the key at an offset.
     mutating func frameworkProperty(_ literal: ScriptLiteral, _ key: Int) {
         let isQuoted = lexer.bytes[key] == UInt8(ascii: "\"") || lexer.bytes[key] == UInt8(ascii: "'")
         guard key + 1 < lexer.count, literal.range.count <= 256 else { return }
         let property: FrameworkFacts.Property
-        // Bundles have such keys by the thousand: most are dismissed by their first letter.
+        // Bundles have thousands of such keys, so most are rejected by their first letter.
         switch lexer.bytes[isQuoted ? key + 1 : key] {
         case UInt8(ascii: "b"):
             if isInline, isKey("buildId", at: key) {
@@ -163,7 +164,7 @@ extension ScriptScanner {
         framework.property(property, value(of: literal))
     }
 
-    /// `JSON.parse("…")`
+    /// Handles `JSON.parse("…")`.
     mutating func parsed(_ literal: ScriptLiteral) {
         guard lexer.mark(before: 5) == UInt8(ascii: "=") else { return }
         let isMap = lexer.name(before: 6, is: "__VP_HASH_MAP__")
@@ -173,13 +174,14 @@ extension ScriptScanner {
         if isMap { framework.hashMap(text) } else { framework.siteData(text) }
     }
 
-    /// A string that ends like the worker of Angular is called.
+    /// Whether a string may end with the file name of Angular's service worker.
     func mayBeWorkerOfAngular(_ range: Range<Int>) -> Bool {
         range.count >= 14 && range.count < 256 && lexer.bytes[range.upperBound - 1] == UInt8(ascii: "s")
             && lexer.bytes[range.upperBound - 4] == UInt8(ascii: "r")
     }
 
-    /// `register("ngsw-worker.js")`, whatever the call is named: the worker reads the list of its files.
+    /// Handles `register("ngsw-worker.js")`, for any name of the function. The worker reads the list of its
+    /// files.
     mutating func workerOfAngular(_ literal: ScriptLiteral) {
         let name = text.bytes.part(literal.range)
         guard name.starts(with: "ngsw-worker.js", at: name.count - 14) else { return }

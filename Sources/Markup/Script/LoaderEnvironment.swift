@@ -1,19 +1,19 @@
 package import Web
 
-/// What a page has told its loaders of modules, and the addresses that names have by that.
+/// The module loader settings of one page, which resolve module names to URLs.
 ///
-/// A configuration may stand in another body than what needs it: in the page, in a script of its own, or in
-/// the script that `data-main` names. So whoever reads bodies keeps one environment for each page that led to
-/// scripts, and gives it the notes of all of them.
+/// A configuration may be in another body than the code that needs it: in the page, in a script of its own,
+/// or in the script that `data-main` names. So the caller keeps one environment for each page with scripts,
+/// and applies the notes of all its bodies to it.
 package struct LoaderEnvironment: Hashable, Sendable {
-    /// An address that a loader asks for. It may never do so, or a file that was asked for may hold it.
+    /// A URL that a loader may request. It may never do so, or another file may already contain the module.
     package struct Link: Hashable, Sendable {
         package var url: WebURL
         package var kind: LinkKind
         package var isGuess: Bool
     }
 
-    /// The document's base.
+    /// The base URL of the document.
     private let document: WebURL
     private var base: WebURL?
     private var paths: [String: String] = [:]
@@ -25,21 +25,21 @@ package struct LoaderEnvironment: Hashable, Sendable {
     private var prefixes: [String: WebURL] = [:]
     private var definitions: Set<String> = []
     private var arguments = ""
-    /// A page has a loader that reads AMD modules.
+    /// Whether the page has a loader of AMD modules.
     package private(set) var hasLoader = false
-    /// It was told where modules are.
+    /// Whether the page configures where modules are.
     package private(set) var isConfigured = false
 
-    /// More settings than a page has.
+    /// The maximum number of settings. Further ones are ignored.
     private static let maximalCount = 65_536
 
     package init(document: WebURL) {
         self.document = document
     }
 
-    /// Takes in what a body of the page sets; false where that is nothing new.
+    /// Applies the settings of a body of the page. Returns false if none of them is new.
     ///
-    /// - Parameter url: where the body is.
+    /// - Parameter url: The URL of the body.
     @discardableResult
     package mutating func apply(_ notes: [LoaderNote], of url: WebURL) -> Bool {
         let before = isConfigured || hasLoader ? nil : (isConfigured, hasLoader)
@@ -63,7 +63,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
             return base != folder
         case .main:
             hasLoader = true
-            // The folder of the first script is that of all modules, unless another one is named.
+            // The folder of the first script is that of all modules, unless another one is configured.
             guard base == nil, let script = WebURL(note.value, base: document),
                 let folder = WebURL(".", base: script)
             else { return false }
@@ -84,7 +84,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
             return true
         case .constant:
             guard constants.count < 64, constants[note.name] == nil else { return false }
-            // The same folder has another relative address on each page, and one absolute one.
+            // The relative URL of one folder differs between pages, so the absolute one is stored.
             var value = note.value
             if value.hasPrefix("."), let folder = WebURL(value + "/", base: document) {
                 value = String(folder.href.dropLast())
@@ -107,7 +107,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
         return self[keyPath: place].updateValue(value, forKey: note.name) != value
     }
 
-    /// The text with the values of its constants; nil where one is not known.
+    /// Returns the text with its constants replaced by their values; nil if one is unknown.
     private func filled(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         var filled: [UInt8] = []
@@ -128,9 +128,9 @@ package struct LoaderEnvironment: Hashable, Sendable {
         return String(decoding: filled, as: UTF8.self)
     }
 
-    // MARK: - What is asked for
+    // MARK: - Requests
 
-    /// The addresses that a body of the page asks for.
+    /// Returns the URLs that a body of the page requests, without duplicates.
     package func links(of notes: [LoaderNote], in url: WebURL) -> [Link] {
         var links: [Link] = []
         var seen: Set<WebURL> = []
@@ -146,7 +146,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
         switch note.kind {
         case .main: return self.main(note.value)
         case .request: return hasLoader ? modules(note.value, url) : []
-        // Only where a loader is there: many libraries would be modules if there were one.
+        // Only if there is a loader: many libraries are modules only then.
         case .dependency: return hasLoader ? modules(note.value, url) : []
         case .resource:
             guard hasLoader, let value = filled(note.value) else { return [] }
@@ -172,13 +172,13 @@ package struct LoaderEnvironment: Hashable, Sendable {
         return [Link(url: url, kind: kind, isGuess: isGuess)]
     }
 
-    /// `data-main="js/main"`: the script that a loader starts with.
+    /// Returns the script that a loader starts with: `data-main="js/main"`.
     private func main(_ value: String) -> [Link] {
         let name = value.hasSuffix(".js") ? String(value.dropLast(3)) : value
         guard !name.contains("!"), let script = WebURL(name, base: document) else { return [] }
         let file =
             name.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(name[name.index(after: $0)...]) } ?? name
-        // With a folder of its own for modules, it is one of them.
+        // If the folder of modules is the script's own, the script is a module itself.
         let isInBase = base.map { $0 == WebURL(".", base: script) } ?? true
         if isInBase, let path = paths[file] {
             return link(address(of: path, document, suffix: ".js"), .script)
@@ -187,7 +187,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
         return link(url.flatMap(withArguments), .script, isGuess: false)
     }
 
-    /// A module, or a plugin and its resource.
+    /// Returns the URL of a module, or those of a plugin and its resource.
     private func modules(_ text: String, _ url: WebURL) -> [Link] {
         guard let name = filled(text) else { return [] }
         guard let mark = name.utf8.firstIndex(of: UInt8(ascii: "!")) else { return module(name, url) }
@@ -219,16 +219,16 @@ package struct LoaderEnvironment: Hashable, Sendable {
             return link(address(of: name, url, suffix: ""), ScriptScanner.kind(ofName: name) ?? .data)
         case "hbs": return link(address(of: name, url, suffix: name.contains(".") ? "" : ".hbs"), .data)
         default:
-            // Of another plugin nobody knows what it makes of a name, unless that is the name of a file.
+            // An unknown plugin may resolve a name in any way, unless the name is that of a file.
             guard let kind = ScriptScanner.kind(ofName: name), kind.role == .asset else { return [] }
             return link(address(of: name, url, suffix: ""), kind)
         }
     }
 
-    /// Where the file of a module is: RequireJS's way from a name to an address.
+    /// Returns the URL of a module's file, with the name resolution of RequireJS.
     private func address(of name: String, _ url: WebURL, suffix: String) -> WebURL? {
         if name.hasPrefix("./") || name.hasPrefix("../") {
-            // In a script of a module's own, names are relative to it; in a page, to the folder of modules.
+            // Relative names are relative to the script; in a page, to the folder of modules.
             return WebURL(name + suffix, base: url == document ? base ?? document : url).flatMap(
                 withArguments)
         }
@@ -243,14 +243,15 @@ package struct LoaderEnvironment: Hashable, Sendable {
         return WebURL(isWhole ? path : path + suffix, base: base ?? document).flatMap(withArguments)
     }
 
-    /// The path of a module's name, by the longest beginning of it that is configured.
+    /// Returns the path of a module name, by its longest configured prefix.
     private func placed(_ name: String) -> String {
         if let path = longest(name, in: paths) { return path }
         if let folder = packages[name] { return folder + "/" + (mains[name] ?? "main") }
         return longest(name, in: packages) ?? name
     }
 
-    /// The name with its longest beginning, of whole segments, replaced by what stands for that.
+    /// Returns the name with its longest prefix of whole segments in the table replaced by the prefix's
+    /// value; nil if the table has none.
     private func longest(_ name: String, in table: [String: String]) -> String? {
         guard !table.isEmpty else { return nil }
         var head = Substring(name)

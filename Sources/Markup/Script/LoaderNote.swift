@@ -1,60 +1,59 @@
-/// What a body says to a loader of modules, or asks of one.
+/// A setting that a body makes for a module loader, or a request that it sends to one.
 ///
-/// It names no file by itself: `require(["a/b"])` asks for what the configuration makes of `a/b`, and that
-/// may stand in the page, or in another script of it. ``LoaderEnvironment`` puts the notes of a page
-/// together.
+/// A note does not contain a URL: the file of `require(["a/b"])` depends on the loader's configuration, which
+/// may be in the page or in another of its scripts. ``LoaderEnvironment`` combines the notes of a page.
 package struct LoaderNote: Hashable, Sendable {
-    /// The raw values are stored.
+    /// The kind of a note. The raw values are stored.
     package enum Kind: UInt8, Sendable {
-        // What is set, for all scripts of the page.
+        // Settings, which apply to all scripts of the page.
 
-        /// The folder that modules are named from: `baseUrl`.
+        /// The folder of all modules: `baseUrl`.
         case base = 1
-        /// A name, or its beginning, and the path that stands for it: `paths`.
+        /// A module name or its first segments, and the path that replaces it: `paths`.
         case path = 2
-        /// A name that is a folder with a main module, and that folder: `packages`.
+        /// The name of a package, and its folder: `packages`.
         case package = 3
-        /// A package's name and its main module.
+        /// The name of a package, and its main module.
         case packageMain = 4
-        /// A name, and another one that is meant by it: `map`.
+        /// A module name, and the name that replaces it: `map`.
         case alias = 5
-        /// A name, and the module whose file holds it: `bundles`.
+        /// A module name, and the module whose file contains it: `bundles`.
         case bundle = 6
-        /// What stands behind the question mark of every address: `urlArgs`.
+        /// The query string that is added to every URL: `urlArgs`.
         case arguments = 7
-        /// A variable with an address that scripts put others together with: `base_url`.
+        /// A variable with a URL from which scripts compose others: `base_url`.
         case constant = 8
-        /// The beginning of specifiers and the folder it stands for: import maps.
+        /// A prefix of specifiers, and the URL that replaces it: import maps.
         case prefix = 9
         /// The script that a loader starts with: `data-main`.
         case main = 10
-        /// A name that a script defines by itself.
+        /// The name of a module that a script itself defines.
         case definition = 11
-        /// A loader of AMD modules is part of the page.
+        /// The page has a loader of AMD modules.
         case loader = 12
 
-        // What is asked for.
+        // Requests.
 
-        /// A module or a plugin's resource: `require([…])`.
+        /// A module, or a resource of a plugin: `require([…])`.
         case request = 32
-        /// The same where it depends on the page whether anybody asks for modules: `define([…])`.
+        /// A module that is needed only if the page has a loader: `define([…])`.
         case dependency = 33
-        /// A resource below the folder of modules: `require.toUrl(…)`.
+        /// A resource relative to the folder of modules: `require.toUrl(…)`.
         case resource = 34
-        /// An address that is relative to the document, whichever that is.
+        /// A URL relative to the document that runs the script.
         case address = 35
-        /// What a module imports by the beginning of a specifier.
+        /// A specifier that a module imports and that starts with a prefix of an import map.
         case specifier = 36
 
         var isSetting: Bool { rawValue < 32 }
     }
 
     package var kind: Kind
-    /// What it is for; empty where there is only a value.
+    /// The name that a setting applies to; empty if there is only a value.
     package var name: String
-    /// May hold `${name}` for a ``Kind/constant``.
+    /// The value. It may contain `${name}`, where `name` is that of a ``Kind/constant``.
     package var value: String
-    /// What an ``Kind/address`` is for.
+    /// The kind of link that an ``Kind/address`` becomes.
     package var link: LinkKind
 
     package init(_ kind: Kind, _ value: String, name: String = "", link: LinkKind = .script) {
@@ -64,13 +63,14 @@ package struct LoaderNote: Hashable, Sendable {
         self.link = link
     }
 
-    /// No name and no value is longer.
+    /// The maximum length of a name or a value in bytes. Notes with longer ones are ignored.
     static let maximalLength = 2048
-    /// More modules than a script asks for, or a configuration names.
+    /// The maximum number of notes of a script. Further ones are ignored.
     static let maximalCount = 4096
 }
 
-/// Why a browser may find more in a page than a scan: what was seen there and could not be read.
+/// The reasons why a browser may find more links in a page than a scan: code that the scan could not
+/// interpret.
 package struct RenderReasons: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -78,15 +78,15 @@ package struct RenderReasons: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// A document with scripts and hardly any text.
+    /// The document has scripts and hardly any text.
     package static let hardlyAnyText = RenderReasons(rawValue: 1)
-    /// A loader of modules or chunks whose names are put together in a way that was not understood.
+    /// A loader of modules or chunks composes its URLs in an unknown way.
     package static let unreadLoader = RenderReasons(rawValue: 2)
-    /// A script asks for an address that it puts together.
+    /// A script requests a URL that it composes.
     package static let composedAddress = RenderReasons(rawValue: 4)
-    /// A script asks for an address that stands somewhere else.
+    /// A script requests a URL that is defined elsewhere.
     package static let unreadFetch = RenderReasons(rawValue: 8)
 
-    /// All of them.
+    /// The raw value with all bits set; decoding rejects larger ones.
     static let largest: UInt8 = 15
 }

@@ -1,26 +1,29 @@
-/// The places of a script that read where its page is, by a property `location` of something that has a name:
-/// `window.location`, or what a minifier calls a window; or by `location` alone, where the script gives nothing
-/// else that name.
+/// The places in a script that read the location of its page: through a property `location` of a named
+/// object, such as `window.location` or a minified name, or as `location` alone if the script does not use
+/// that name for anything else.
 ///
-/// Whoever shows a page elsewhere can give its routers the address that it had: `x.location` becomes
-/// `x[x.larder$||"location"]`. That is the same for everything that has no property of that name, which the
-/// page's first script gives to its window and its document alone. Other bytes stay, and so do lines.
+/// A server that shows a page under another URL can give the page's routers its original URL: `x.location`
+/// becomes `x[x.larder$||"location"]`. Only the window and the document have the property `larder$`, which
+/// the page's first script sets, so other objects behave as before. All other bytes and the line numbers stay
+/// unchanged.
 package enum LocationReads {
-    /// What windows and documents are asked for; its value is the name under which the address stands.
+    /// The property that a rewritten script reads from windows and documents. Its value is the name of the
+    /// property with the original URL.
     package static let name = "larder$"
 
-    /// Whether a script changes the address that the browser shows: then it goes by that.
+    /// Whether a script changes the URL that the browser shows (`pushState`) and therefore depends on the URL
+    /// of its page.
     package static func isRouter(_ script: Span<UInt8>) -> Bool {
         script.withUnsafeBufferPointer { $0.firstIndex(of: "pushstate") != nil }
     }
 
-    /// By their places.
+    /// Returns the replacements in a script, in ascending order.
     package static func changes(in script: Span<UInt8>) -> [Patch.Change] {
         script.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress, bytes.firstIndex(of: "location") != nil else { return [] }
             var lexer = ScriptLexer(bytes, base: base)
             var changes: [Patch.Change] = []
-            // Nil once something else may have the name.
+            // Nil as soon as the script may use the name for something else.
             var bare: [Patch.Change]? = []
             while true {
                 let token = lexer.next()
@@ -46,16 +49,18 @@ package enum LocationReads {
         }
     }
 
+    /// The use of a `location` that is not a property.
     private enum Use {
-        /// Something of it is asked for, which it has everywhere.
+        /// Reads a property of the page's location.
         case read
-        /// A key, or whether there is one.
+        /// Is a key or a private name, or only tests whether the location exists.
         case mention
-        /// It may be given to something, or handed on.
+        /// May be a declaration, an assignment or an argument.
         case other
     }
 
-    /// What stands for the name alone: it begins as that does, so that no line before it takes it for a call.
+    /// The replacement for `location` alone. It starts with a name, since after a line end a bracket would
+    /// continue the statement before it.
     private static let window = "self[self.\(name)||'location']"
 
     private static func use(
@@ -72,7 +77,7 @@ package enum LocationReads {
         }
     }
 
-    /// Puts back what was there.
+    /// Returns the script without the replacements.
     package static func undone(_ script: [UInt8]) -> [UInt8] {
         undoneOwners(script.replacing(Array(window.utf8), with: Array("location".utf8)))
     }
@@ -91,13 +96,14 @@ package enum LocationReads {
         return text + rest
     }
 
-    /// Windows of others may be asked for nothing but what everybody's may.
+    /// Names before a dot that are not replaced: keywords, and other windows, which may belong to another
+    /// origin and then do not allow access to properties of their own.
     private static let foreign: [StaticString] = [
         "this", "super", "top", "parent", "opener", "meta", "import", "new",
     ]
     private static let longest = 64
 
-    /// What has the property, where it is a name alone.
+    /// Returns the range of the object before the dot, if it is a simple name.
     private static func owner(_ lexer: ScriptLexer) -> Range<Int>? {
         let (dot, start) = (lexer.before(1), lexer.before(2))
         guard start >= 0, dot - start <= longest, !lexer.isProperty(2) else { return nil }

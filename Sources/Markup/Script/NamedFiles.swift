@@ -1,19 +1,19 @@
-/// The files that a script names by whole addresses, in strings of its own: what an app's bundle loads from
-/// wherever that is.
+/// Finds files that a script names by absolute URLs in its string literals, which are the files that an app's
+/// bundle loads from any host.
 ///
-/// In a page's scripts such strings are more often words than links; of a bundle that a manifest lists, they
-/// come along.
+/// In scripts of a page, such strings are more often text than links. In a bundle that a manifest lists, the
+/// files belong to the app.
 package enum NamedFiles {
     private static let mostFiles = 4096
     private static let longest = 2048
 
-    /// The addresses, absolute or from `//` on, each as often as it stands there.
+    /// Returns the URLs, absolute or starting with `//`, including duplicates.
     package static func addresses(in script: Span<UInt8>) -> [[UInt8]] {
         script.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return [] }
             var found: [[UInt8]] = []
             var index = 0
-            // Two slashes are rarer than quotes.
+            // The search is for slashes because two of them are rarer than quotes.
             while found.count < mostFiles {
                 let slash = base.find(UInt8(ascii: "/"), from: index, to: bytes.count)
                 guard slash < bytes.count else { break }
@@ -28,7 +28,8 @@ package enum NamedFiles {
         }
     }
 
-    /// Where the string begins of which this is the first slash of two, with at most a scheme before it.
+    /// Returns the start of the string whose first two slashes begin here, with at most a scheme before them;
+    /// nil if there is none.
     private static func start(in bytes: Bytes, before slash: Int) -> Int? {
         let isEscaped = slash > 0 && bytes[slash - 1] == UInt8(ascii: "\\")
         let second = slash + 1
@@ -53,7 +54,8 @@ package enum NamedFiles {
         var address: [UInt8] = []
         var index = start
         while index < bytes.count, bytes[index] != quote {
-            // What is no part of an address ends the look at once, so that it stays linear in the script.
+            // Stops at the first byte that is not part of a URL, so that the time is linear in the length of
+            // the script.
             guard index - start < longest, isAddressByte(bytes[index]) || isEscapedSlash(bytes, index) else {
                 return nil
             }

@@ -1,11 +1,11 @@
 extension ScriptLexer {
-    /// The first place at or behind `start` that is not in the table.
+    /// Returns the first offset at or after `start` whose byte is not in the table.
     @inline(__always)
     func skip(_ table: UnsafePointer<Bool>, from start: Int) -> Int {
         Self.skip(table, bytes, from: start, to: count)
     }
 
-    // Not a method: the loop must not copy the lexer into its registers and back.
+    // Not a method, because the loop must not copy the lexer to registers and back.
     @inline(__always)
     private static func skip(
         _ table: UnsafePointer<Bool>, _ bytes: UnsafePointer<UInt8>, from start: Int, to end: Int
@@ -15,7 +15,7 @@ extension ScriptLexer {
         return index
     }
 
-    /// A name with escapes, or with letters that are not ASCII.
+    /// Returns the end of a name with escapes or non-ASCII letters.
     func oddNameEnd(from start: Int) -> Int {
         var index = start
         while index < count {
@@ -68,7 +68,7 @@ extension ScriptLexer {
             let byte = bytes[end]
             if alphabet.name[Int(byte)] || byte == UInt8(ascii: ".") {
                 end &+= 1
-                // Two dots in a row: the second one is behind the number.
+                // The second of two dots is not part of the number.
                 if byte == UInt8(ascii: "."), end < count, !bytes[end].isDigit { break }
             } else if byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-"),
                 bytes[end &- 1] | 0x20 == UInt8(ascii: "e"),
@@ -83,7 +83,7 @@ extension ScriptLexer {
         return token(.number, start, start..<end)
     }
 
-    /// A template from behind its backtick, or from behind the `}` of a substitution.
+    /// Reads a template after its backtick, or after the `}` of a substitution.
     mutating func template(_ start: Int, isContinued: Bool) -> ScriptToken {
         let inside = index
         var end = index
@@ -109,7 +109,8 @@ extension ScriptLexer {
         return token(.badString, start, inside..<count)
     }
 
-    /// A comment, a regular expression, or a division. Nil for a comment without a meaning.
+    /// Reads a comment, a regular expression or a division. Returns nil for a comment that does not name a
+    /// source map.
     mutating func slash() -> ScriptToken? {
         let start = index
         let next = start &+ 1 < count ? bytes[start &+ 1] : 0
@@ -132,7 +133,8 @@ extension ScriptLexer {
         return token(.mark, start, start..<index)
     }
 
-    /// Behind the closing `/`; nil, and never tried again on this line, when the line has none.
+    /// Returns the offset after the closing `/`. If the line has none, returns nil and no other slash on the
+    /// line is tried.
     private mutating func expressionEnd(from start: Int) -> Int? {
         var end = start
         var isInClass = false
@@ -144,7 +146,7 @@ extension ScriptLexer {
             case UInt8(ascii: "]"): isInClass = false
             case UInt8(ascii: "/"): if !isInClass { return end &+ 1 }
             case UInt8(ascii: "\\"):
-                // An escaped line end is one still.
+                // An escaped line end still ends the line.
                 if end &+ 1 < count, bytes[end &+ 1] != 0x0A, bytes[end &+ 1] != 0x0D { end &+= 1 }
             case 0xE2:
                 if !isLineSeparator(at: end) { break }
@@ -185,13 +187,13 @@ extension ScriptLexer {
         return count
     }
 
-    /// U+2028 and U+2029.
+    /// Whether U+2028 or U+2029 starts here.
     private func isLineSeparator(at start: Int) -> Bool {
         start + 2 < count && bytes[start] == 0xE2 && bytes[start + 1] == 0x80
             && bytes[start + 2] & 0xFE == 0xA8
     }
 
-    /// The length of white space that is not ASCII; 0 when it is none.
+    /// Returns the length of the non-ASCII white space at an offset; 0 if there is none.
     func spaceLength(at start: Int) -> Int {
         guard bytes[start] >= 0xC2, start + 1 < count else { return 0 }
         if bytes[start] == 0xC2 { return bytes[start + 1] == 0xA0 ? 2 : 0 }
@@ -203,7 +205,7 @@ extension ScriptLexer {
         }
     }
 
-    /// `#!` at the very start, behind a byte order mark at most.
+    /// Returns the end of a `#!` line at the start of the script, which only a byte order mark may precede.
     func hashbangEnd() -> Int {
         let start = count > 2 && spaceLength(at: 0) == 3 ? 3 : 0
         guard start + 1 < count, bytes[start] == UInt8(ascii: "#"), bytes[start + 1] == UInt8(ascii: "!")
@@ -213,8 +215,8 @@ extension ScriptLexer {
         return lineEnd(from: start)
     }
 
-    /// `<!--`, and `-->` as the first thing on its line (ECMAScript, Annex B.1.1). Modules don't have them,
-    /// but hardly one ever compares with a negated decrement.
+    /// Whether `<!--`, or `-->` at the start of a line, begins here (ECMAScript, Annex B.1.1). Modules do not
+    /// have these comments, but practically never contain such operators either.
     func isMarkupComment(at start: Int) -> Bool {
         if bytes[start] == UInt8(ascii: "<") {
             return start + 3 < count && bytes[start + 1] == UInt8(ascii: "!")
@@ -230,7 +232,7 @@ extension ScriptLexer {
         return place == 0 || bytes[place - 1] == 0x0A || bytes[place - 1] == 0x0D
     }
 
-    /// `# sourceMappingURL=…` as the start of a comment.
+    /// Reads `# sourceMappingURL=…` at the start of a comment.
     private mutating func sourceMap(in comment: Range<Int>) -> ScriptToken? {
         guard comment.count > 19,
             bytes[comment.lowerBound] == UInt8(ascii: "#") || bytes[comment.lowerBound] == UInt8(ascii: "@")
@@ -239,13 +241,13 @@ extension ScriptLexer {
         guard text.starts(with: " sourcemappingurl=", at: 1) else { return nil }
         var range = text.trimmed(19..<text.count)
         if let space = text[range].firstIndex(where: \.isSpace) { range = range.lowerBound..<space }
-        // It is no token of the script: the history does not hold it.
+        // Not recorded in the history, because it is not a token of the script.
         return ScriptToken(
             kind: .sourceMap,
             range: comment.lowerBound + range.lowerBound..<comment.lowerBound + range.upperBound)
     }
 
-    /// Where the next token starts, at or behind `start`.
+    /// Returns the start of the next token at or after `start`.
     func trivia(from start: Int) -> Int {
         var index = start
         while index < count {

@@ -1,7 +1,8 @@
-/// Cuts a script into tokens, tells division from regular expressions, and remembers the last few tokens.
+/// Splits a script into tokens, distinguishes division from regular expressions, and remembers the last eight
+/// tokens.
 ///
-/// It never goes back: time is linear in the length whatever the bytes are. Punctuators come byte by byte
-/// (`=>` is `=` and `>`), which is enough for finding links. The bytes are borrowed.
+/// The lexer never moves back, so its time is linear in the length of any input. Each byte of a punctuator is
+/// a token of its own (`=>` is `=` and `>`), which is enough for finding links. The bytes are borrowed.
 struct ScriptLexer {
     let bytes: UnsafePointer<UInt8>
     let count: Int
@@ -9,16 +10,18 @@ struct ScriptLexer {
     var index = 0
     /// The kind of the last token.
     private(set) var last = ScriptToken.Kind.end
-    /// No regular expression starts before this place: its line has no end for one.
+    /// No regular expression starts before this offset: a search for its end has already reached this line
+    /// end in vain.
     var expressionLimit = 0
-    /// What is open: `(`, `{` and `${`, each with the token in front of it.
+    /// The open `(`, `{` and `${`, from the outermost to the innermost.
     private(set) var openings: [Opening] = []
-    /// What the last closing mark closed.
+    /// The opening that the last closing token matched.
     private(set) var closed = Opening(mark: .brace, before: -1)
-    /// Where the last eight tokens start.
+    /// The start offsets of the last eight tokens, as a ring buffer.
     private var starts = InlineArray<8, Int>(repeating: -1)
     private var tokens = 0
 
+    /// An open parenthesis, brace or substitution.
     struct Opening {
         enum Mark: Int { case parenthesis, brace, substitution }
 
@@ -29,7 +32,7 @@ struct ScriptLexer {
         }
 
         var mark: Mark { Mark(rawValue: packed & 3) ?? .brace }
-        /// Where the token in front of it starts; negative at the start of the script.
+        /// The start offset of the token before it; negative at the start of the script.
         var before: Int { packed >> 2 }
     }
 
@@ -39,8 +42,8 @@ struct ScriptLexer {
         index = hashbangEnd()
     }
 
-    /// A lexer that looks ahead from behind a place where an operand is expected, and leaves this one where
-    /// it is.
+    /// Returns a lexer for looking ahead from an offset where an operand is expected. This lexer does not
+    /// move.
     func ahead(from start: Int) -> ScriptLexer {
         var lexer = ScriptLexer(self)
         lexer.index = start
@@ -53,7 +56,7 @@ struct ScriptLexer {
         expressionLimit = other.expressionLimit
     }
 
-    /// The next token.
+    /// Returns the next token.
     mutating func next() -> ScriptToken {
         while index < count {
             let start = index
@@ -133,12 +136,12 @@ struct ScriptLexer {
         return token(.mark, start, start..<index)
     }
 
-    /// Opens a substitution of a template.
+    /// Records that a substitution of a template opens.
     mutating func openSubstitution() {
         openings.append(Opening(mark: .substitution, before: before(0)))
     }
 
-    /// Closes the innermost brace, and the parentheses that were left open inside it.
+    /// Closes the innermost brace and the unclosed parentheses inside it.
     private mutating func closeBrace() -> Opening.Mark? {
         while let opening = openings.popLast() {
             if opening.mark == .parenthesis { continue }
@@ -148,28 +151,28 @@ struct ScriptLexer {
         return nil
     }
 
-    // MARK: What was before
+    // MARK: Preceding tokens
 
-    /// Where the token starts that is so many tokens in front of the last one (at most seven); negative if
-    /// there is none.
+    /// Returns the start offset of the token `distance` tokens before the last one (0 is the last one, 7 the
+    /// maximum), or a negative number if there is none.
     @inline(__always)
     func before(_ distance: Int) -> Int {
         tokens > distance ? starts[(tokens &- 1 &- distance) & 7] : -1
     }
 
-    /// The first byte of that token; 0 if there is none.
+    /// Returns the first byte of that token, or 0 if there is none.
     @inline(__always)
     func mark(before distance: Int) -> UInt8 {
         let start = before(distance)
         return start < 0 ? 0 : bytes[start]
     }
 
-    /// Whether that token is this name.
+    /// Returns whether that token is the given name.
     func name(before distance: Int, is name: StaticString) -> Bool {
         self.name(at: before(distance), is: name)
     }
 
-    /// Whether this name stands at that place, as a whole.
+    /// Returns whether the given name, and not only a prefix of a longer one, is at an offset.
     func name(at start: Int, is name: StaticString) -> Bool {
         let end = start + name.utf8CodeUnitCount
         guard start >= 0, end <= count else { return false }
@@ -180,27 +183,27 @@ struct ScriptLexer {
             || !(alphabet.name[Int(bytes[end])] || bytes[end] == UInt8(ascii: "\\") || bytes[end] >= 0x80)
     }
 
-    /// Whether the token so far in front is read as a property of what stands before it.
+    /// Returns whether that token is a property name after a dot.
     func isProperty(_ distance: Int) -> Bool {
         let dot = before(distance + 1)
         guard dot >= 0, bytes[dot] == UInt8(ascii: "."), before(distance) >= 0 else { return false }
-        // Three dots spread what comes, a number may end with one.
+        // The last of three dots is a spread operator.
         return dot == 0 || bytes[dot - 1] != UInt8(ascii: ".")
     }
 
     // MARK: Division or regular expression
 
-    /// Words behind which an operand stands.
+    /// Keywords that an operand follows.
     private static let operators: [StaticString] = [
         "return", "typeof", "case", "in", "instanceof", "delete", "void", "new", "throw", "yield", "await",
         "extends",
         "default",
     ]
-    /// Words behind which a statement or a block stands.
+    /// Keywords that a statement or a block follows.
     private static let openers: [StaticString] = ["else", "do", "try", "finally"]
     private static let controls: [StaticString] = ["if", "while", "for", "with"]
 
-    /// Whether a `/` behind the last token starts a regular expression.
+    /// Whether a `/` after the last token starts a regular expression.
     var isOperandExpected: Bool {
         let start = before(0)
         guard start >= 0 else { return true }
@@ -228,7 +231,7 @@ struct ScriptLexer {
         start > 0 && bytes[start - 1] == UInt8(ascii: ".")
     }
 
-    /// Whether a brace behind the token at `start` opens statements rather than an object.
+    /// Returns whether a brace after the token at `start` opens a block rather than an object literal.
     private func isBlock(openedBehind start: Int) -> Bool {
         guard start >= 0 else { return true }
         let byte = bytes[start]
@@ -242,25 +245,26 @@ struct ScriptLexer {
     }
 }
 
-/// A token of a script, as far as finding links needs it told apart.
+/// A token of a script, as far as finding links requires the distinction.
 struct ScriptToken {
+    /// The kind of a token, which also determines what its range covers.
     enum Kind: UInt8 {
         case name
-        /// The range is that of the inside of the quotes.
+        /// A string literal. The range excludes the quotes.
         case string
-        /// A string that its line ended.
+        /// A string literal that the end of its line cut off.
         case badString
-        /// A template without substitutions; the range is that of the inside of the backticks.
+        /// A template literal without substitutions. The range excludes the backticks.
         case template
-        /// The part of a template up to a substitution.
+        /// The part of a template literal before a substitution.
         case templatePart
-        /// The last part of a template with substitutions.
+        /// The part of a template literal after its last substitution.
         case templateEnd
         case number
         case expression
         /// One byte of a punctuator.
         case mark
-        /// A comment that names a source map; the range is that of the name.
+        /// A comment that names a source map. The range is that of the name.
         case sourceMap
         case end
     }
@@ -269,9 +273,9 @@ struct ScriptToken {
     var range: Range<Int>
 }
 
-/// A string of a script, or a template without substitutions.
+/// A string literal of a script, or a template literal without substitutions.
 struct ScriptLiteral {
-    /// What is between the quotes.
+    /// The bytes between the quotes.
     var range: Range<Int>
     var isTemplate: Bool
 
@@ -281,23 +285,24 @@ struct ScriptLiteral {
     }
 }
 
-/// What the bytes of a script can be, as tables for the hot loops.
+/// Classes of script bytes, as lookup tables for the hot loops.
 ///
-/// Made once, never changed and never freed, which is what makes sharing its pointers sound.
+/// The tables are allocated once and never changed or freed, so sharing their pointers across threads is
+/// safe.
 struct ScriptAlphabet: @unchecked Sendable {
     static let shared = ScriptAlphabet()
 
-    /// Goes on with a name: letters, digits, `$`, `_`. Escapes and what is not ASCII are looked at one by
-    /// one.
+    /// The ASCII bytes that continue a name: letters, digits, `$` and `_`. Escapes and other bytes are
+    /// checked one by one.
     let name: UnsafePointer<Bool>
-    /// Goes on with a string: anything but quotes, backslashes and line ends.
+    /// The bytes that continue a string literal: all but quotes, backslashes and line ends.
     let string: UnsafePointer<Bool>
-    /// Goes on with a template: anything but a backtick, a backslash and `$`.
+    /// The bytes that continue a template literal: all but backticks, backslashes and `$`.
     let template: UnsafePointer<Bool>
-    /// Goes on with a regular expression: anything but `/`, brackets, backslashes, line ends, and the first
-    /// byte of U+2028.
+    /// The bytes that continue a regular expression: all but `/`, brackets, backslashes, line ends, and the
+    /// first byte of U+2028.
     let expression: UnsafePointer<Bool>
-    /// Goes on with a line: anything but a line end, and the first byte of U+2028.
+    /// The bytes that continue a line: all but line ends and the first byte of U+2028.
     let line: UnsafePointer<Bool>
 
     private init() {

@@ -1,11 +1,11 @@
-/// What a script says to loaders of modules and asks of them, gathered while it is scanned.
+/// A script's settings for module loaders and its requests to them, collected during the scan.
 struct ModuleCalls {
     private(set) var notes: [LoaderNote] = []
-    /// It is a module of SystemJS, whose own `import` may have any name.
+    /// Whether the script is a SystemJS module, whose own `import` function may have any name.
     var isSystem = false
-    /// It has modules of AMD that are written like those of CommonJS: `define(function (require) {…})`.
+    /// Whether the script has AMD modules in CommonJS style: `define(function (require) {…})`.
     var isCommonJS = false
-    /// How many tokens may still be read ahead in it.
+    /// The number of tokens that may still be read ahead in the script.
     var budget = 1_000_000
 
     mutating func add(_ note: LoaderNote) {
@@ -16,7 +16,8 @@ struct ModuleCalls {
         notes.append(note)
     }
 
-    /// What is relative to the document, or to the folder in a variable, and looks like an address.
+    /// Adds a string that looks like a URL relative to the document, or to the folder in the variable
+    /// `folder`.
     mutating func add(address: String, in folder: StaticString? = nil, _ kind: LinkKind) {
         var hasMark = false
         for byte in address.utf8 {
@@ -26,12 +27,12 @@ struct ModuleCalls {
             default: break
             }
         }
-        // A word is more often the name of something than the address of a file.
+        // A plain word is more often some identifier than the URL of a file.
         guard hasMark, address.utf8.first != UInt8(ascii: "#") else { return }
         add(LoaderNote(.address, (folder.map { "${\($0)}" } ?? "") + address, link: kind))
     }
 
-    /// What is no address: only what stands for the beginning of it can make it one.
+    /// Adds a module specifier that is not a URL. An import map or a loader's configuration may resolve it.
     mutating func add(specifier: String, isSystem: Bool = false) {
         if isSystem {
             add(LoaderNote(.dependency, specifier))
@@ -45,7 +46,8 @@ struct ModuleCalls {
         if isCommonJS { add(LoaderNote(.dependency, name)) }
     }
 
-    /// Those of addresses become links of the script itself; gives them.
+    /// Removes the notes of URLs and returns those without a variable, which become links of the script
+    /// itself.
     mutating func takeAddresses() -> [LoaderNote] {
         let addresses = notes.filter { $0.kind == .address && !$0.value.contains("${") }
         notes.removeAll { $0.kind == .address }
@@ -54,7 +56,8 @@ struct ModuleCalls {
 }
 
 extension ScriptScanner {
-    /// At the end of the script.
+    /// Passes the notes on to the sink at the end of the script. The URLs of a worker become links relative
+    /// to it.
     mutating func settleModules() {
         if isWorker {
             sink.imply(modules.takeAddresses().map { ImpliedLink($0.value, $0.link, .isGuess) })
@@ -62,8 +65,8 @@ extension ScriptScanner {
         sink.note(modules.notes)
     }
 
-    /// A name that may start a call to a loader. Few names come here, and the loop over all of them is small
-    /// without it.
+    /// Handles a name that may start a call to a loader. Not inlined, since few names get here and the main
+    /// loop stays small without it.
     @inline(never)
     mutating func moduleCall(_ range: Range<Int>) {
         switch lexer.bytes[range.lowerBound] {
@@ -96,7 +99,7 @@ extension ScriptScanner {
 
     // MARK: - AMD
 
-    /// `require([…])`, `require.config({…})`, `var require = {…}`
+    /// Handles `require([…])`, `require.config({…})` and `var require = {…}`.
     private mutating func required() {
         let next = lexer.trivia(from: lexer.index)
         switch byte(at: next) {
@@ -122,7 +125,7 @@ extension ScriptScanner {
         }
     }
 
-    /// What stands in the parentheses of `.config(`; nil where that does not stand there.
+    /// Returns the offset of the argument of `.config(`; nil if there is no such call at `next`.
     private func configuration(behind next: Int) -> Int? {
         guard byte(at: next) == UInt8(ascii: ".") else { return nil }
         let name = lexer.trivia(from: next + 1)
@@ -131,7 +134,7 @@ extension ScriptScanner {
         return byte(at: call) == UInt8(ascii: "(") ? lexer.trivia(from: call + 1) : nil
     }
 
-    /// `define([…], …)`, `define("name", […], …)`, `define(function (require) {…})`
+    /// Handles `define([…], …)`, `define("name", […], …)` and `define(function (require) {…})`.
     private mutating func defined() {
         let next = lexer.trivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "("), modules.budget > 0 else { return }
@@ -157,7 +160,7 @@ extension ScriptScanner {
         modules.budget -= 4
     }
 
-    /// The names in a list that is read ahead.
+    /// Reads a list ahead and adds a note for each of its names.
     private mutating func list(from start: Int, _ kind: LoaderNote.Kind, of module: String = "") {
         guard let elements = ahead(from: start).list else { return }
         for element in elements {
@@ -169,7 +172,7 @@ extension ScriptScanner {
         }
     }
 
-    /// `./b` in the module `a/c` is `a/b`.
+    /// Resolves a relative module name: `./b` in the module `a/c` is `a/b`.
     private static func name(_ name: String, in module: String) -> String {
         guard !module.isEmpty, name.hasPrefix("./") || name.hasPrefix("../") else { return name }
         var folder = module.utf8.split(separator: UInt8(ascii: "/")).dropLast()
@@ -196,7 +199,7 @@ extension ScriptScanner {
         return value
     }
 
-    /// The configuration of RequireJS.
+    /// Reads the configuration of RequireJS.
     private mutating func configured(from start: Int) {
         guard let members = ahead(from: start).members else { return }
         for member in members {
@@ -205,7 +208,7 @@ extension ScriptScanner {
             case "urlArgs": set(.arguments, "", member.value)
             case "paths":
                 for path in member.value.members ?? [] {
-                    // Of several the first is asked for, the others should it fail.
+                    // RequireJS loads the first path and uses the others only as fallbacks.
                     set(.path, path.key, path.value.list?.first ?? path.value)
                 }
             case "packages": for package in member.value.list ?? [] { add(package: package) }
@@ -229,8 +232,8 @@ extension ScriptScanner {
         }
     }
 
-    /// The configuration of SystemJS up to 0.21. What is below a prefix stands where that leads; packages are
-    /// where they are mapped to.
+    /// Reads the configuration of SystemJS up to 0.21. The folder of a path prefix replaces the prefix in
+    /// names; `map` determines the folders of packages.
     private mutating func systemConfigured(from start: Int) {
         guard let members = ahead(from: start).members else { return }
         func all(_ key: String) -> [(key: String, value: ScriptValue)] {
@@ -254,7 +257,7 @@ extension ScriptScanner {
         let (packages, map) = (all("packages"), all("map"))
         let names = Set(packages.map(\.key))
         for (key, value) in map {
-            // Some depend on where they are asked for.
+            // Values that are objects depend on the importing module.
             guard let path = value.text else { continue }
             set(names.contains(key) ? .package : .path, key, .text(placed(path)))
         }
@@ -282,7 +285,7 @@ extension ScriptScanner {
         }
     }
 
-    /// `"name"`, or `{name: "name", location: "folder", main: "main"}`
+    /// Adds a package: `"name"`, or `{name: "name", location: "folder", main: "main"}`.
     private mutating func add(package value: ScriptValue) {
         guard let name = value.text ?? value["name"]?.text else { return }
         modules.add(LoaderNote(.package, value["location"]?.text ?? name, name: name))
@@ -292,9 +295,9 @@ extension ScriptScanner {
             LoaderNote(.packageMain, file.hasSuffix(".js") ? String(file.dropLast(3)) : file, name: name))
     }
 
-    // MARK: - Addresses that are put together
+    // MARK: - Composed URLs
 
-    /// Variables with a folder in them.
+    /// Names of variables that usually contain the URL of a folder.
     private static let folders: [StaticString] = [
         "base_url", "baseUrl", "baseURL", "BASE_URL", "base_path", "basePath", "root_url", "rootUrl",
         "root_path",
@@ -306,13 +309,14 @@ extension ScriptScanner {
         return Self.folders.first { lexer.name(before: distance, is: $0) }
     }
 
-    /// `var base_url = ".."`
+    /// Handles `var base_url = ".."`.
     mutating func constant(_ literal: ScriptLiteral) {
         guard let name = folder(before: 2), literal.range.count <= 256 else { return }
         modules.add(LoaderNote(.constant, value(of: literal), name: "\(name)"))
     }
 
-    /// `fetch(base_url + "/a.json")`, and whatever else is put together where an address is asked for.
+    /// Handles a literal after a plus sign: `fetch(base_url + "/a.json")`, and other URLs that a script
+    /// composes in the argument of a loading call.
     mutating func summand(_ literal: ScriptLiteral) {
         let next = lexer.trivia(from: lexer.index)
         if byte(at: next) != UInt8(ascii: "+") || byte(at: next + 1) == UInt8(ascii: "+") {
@@ -325,7 +329,7 @@ extension ScriptScanner {
         modules.add(address: value(of: literal), in: name, kind)
     }
 
-    /// `join(base_url, "a.json")`
+    /// Handles `join(base_url, "a.json")`. Returns false if the literal is not part of such a call.
     mutating func joined(_ literal: ScriptLiteral) -> Bool {
         guard lexer.mark(before: 3) == UInt8(ascii: "("), isWhole(literal), let name = folder(before: 2),
             let kind = Self.kind(ofFile: text.bytes.part(literal.range)), kind.role == .asset
@@ -339,7 +343,8 @@ extension ScriptScanner {
         return true
     }
 
-    /// What a call loads whose name stands so far in front; nil where it loads nothing.
+    /// Returns the kind of resource that a call loads, given the distance of its name in tokens; nil if it
+    /// loads nothing.
     private func loadedKind(before distance: Int) -> LinkKind? {
         switch lexer.mark(before: distance) {
         case UInt8(ascii: "f"):
@@ -355,26 +360,27 @@ extension ScriptScanner {
         }
     }
 
-    /// What is put together is asked for by the call whose parenthesis stands so far in front.
+    /// Records that a script composes a URL, if the call with the parenthesis at that distance loads
+    /// something.
     mutating func composed(before distance: Int) {
         if loadedKind(before: distance + 1) != nil { composed() }
     }
 
     mutating func composed() { reasons.insert(.composedAddress) }
 
-    /// A template up to its first substitution, or between two.
+    /// Handles the part of a template before a substitution.
     mutating func templatePart(_ range: Range<Int>) {
         let start = lexer.before(0)
         guard start >= 0 else { return }
         if lexer.bytes[start] != UInt8(ascii: "`") {
-            // Only what ends in it is there as a whole.
+            // A part between two substitutions contains a whole path only if the path ends in it.
             if let end = endOfAddress(range) { fileOfBuild(range.lowerBound..<end, behind: 1) }
         } else if lexer.mark(before: 1) == UInt8(ascii: "(") {
             composed(before: 1)
         }
     }
 
-    /// A template behind its last substitution.
+    /// Handles the part of a template after its last substitution.
     mutating func templateEnd(_ range: Range<Int>) {
         fileOfBuild(range.lowerBound..<(endOfAddress(range) ?? range.upperBound), behind: 1)
     }
@@ -388,12 +394,12 @@ extension ScriptScanner {
 
     private static var longestFile: Int { 256 }
 
-    /// The folders that documentations and builds keep their files in, whatever is above.
+    /// Folders in which documentation generators and builds put their files, below any root.
     private static let foldersOfBuilds: [StaticString] = ["_static/", "_next/static/"]
 
-    /// `root + "/_next/static/media/a.svg"`, `${root}_static/a.png`: where the root is, the script's own
-    /// address says, if it lies in that folder too. ``variable + "a.png"`` is the same where the variable is
-    /// `root + "_static/"`.
+    /// Handles `root + "/_next/static/media/a.svg"` and `${root}_static/a.png`. If the script itself is in
+    /// that folder, its own URL determines the root. The same applies to `variable + "a.png"` if the variable
+    /// is `root + "_static/"`.
     private mutating func fileOfBuild(_ range: Range<Int>, behind distance: Int) {
         guard !isInline, !range.isEmpty, range.count <= Self.longestFile else { return }
         let hasSlash = lexer.bytes[range.lowerBound] == UInt8(ascii: "/")
@@ -408,7 +414,7 @@ extension ScriptScanner {
         }
     }
 
-    /// The variable that has the folder as its value.
+    /// Records the variable that is assigned a path ending in the folder.
     private mutating func remember(_ folder: StaticString, behind distance: Int) {
         // `a = root + "…"`, and `a = options.root + "…"`.
         let isTemplate = distance == 1
@@ -436,8 +442,8 @@ extension ScriptScanner {
             ImpliedLink(folder + String(decoding: path, as: UTF8.self), kind, .isGuess, from: .build))
     }
 
-    /// `fetch(a.b)`: an address that stands somewhere else. A name by itself is most often the parameter of a
-    /// function that fetches whatever it is told to, unless the script is one of a page.
+    /// Handles `fetch(a.b)`, whose URL is defined elsewhere. A simple name is most often the parameter of a
+    /// general fetching function, so it counts only in an inline script.
     @inline(never)
     mutating func fetched() {
         guard lexer.name(before: 0, is: "fetch"), isGlobal(0) else { return }
@@ -454,7 +460,7 @@ extension ScriptScanner {
         }
     }
 
-    /// `import(a)`
+    /// Handles `import(a)`.
     private mutating func importedUnread() {
         let next = lexer.trivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "("), isGlobal(0) else { return }
@@ -462,9 +468,9 @@ extension ScriptScanner {
         if byte(at: start).isLetter { reasons.insert(.unreadLoader) }
     }
 
-    // MARK: - Lists with a name
+    // MARK: - Named lists
 
-    /// `addAll(URLS)`: the list stands further up in the worker.
+    /// Handles `addAll(URLS)`, where the list is assigned to a variable before the call.
     private mutating func precachedByName() {
         let next = lexer.trivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "("), lookaheads < 8 else { return }
@@ -484,7 +490,8 @@ extension ScriptScanner {
         }
     }
 
-    /// Where the list begins that is assigned to this name in front of where it stands.
+    /// Returns the start of the list that is assigned to this name before its use; nil if there is none in
+    /// the preceding 1 MiB.
     private func listStart(of name: Range<Int>) -> Int? {
         let bytes = text.bytes
         var index = max(0, name.lowerBound - (1 << 20))
@@ -506,7 +513,7 @@ extension ScriptScanner {
         }
     }
 
-    /// Behind a little white space, and no comments: what is tried at many places must be short.
+    /// Skips at most 64 bytes of white space and no comments: this runs at many places and must be fast.
     private func behindSpace(_ place: Int) -> Int {
         var index = place
         while index < place + 64, byte(at: index).isSpace { index += 1 }

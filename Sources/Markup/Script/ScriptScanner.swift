@@ -1,41 +1,44 @@
-/// Finds the links of a script: what its imports, workers and loading calls name.
+/// Finds the links of a script: the URLs in its imports, workers and loading calls.
 ///
-/// Which base applies:
-/// - What a module imports and what is resolved against `import.meta.url` is relative to the script, and
-///   certain.
-/// - What `fetch`, `Worker` and their like name is relative to the document that runs the script. In a script
-///   inside a document that is the base of its other links too. A script of its own does not know the
-///   document, and often several use it: there only what starts with a slash (a guess, as the document may be
-///   of another origin) or names an origin is a link, the rest is left out.
-/// - What `importScripts` names is relative to the worker, which is the script.
+/// The base of a link depends on the call:
+/// - Imports of a module and URLs that are resolved against `import.meta.url` are relative to the script.
+///   They are certain.
+/// - Arguments of `fetch`, `Worker` and similar calls are relative to the document that runs the script. For
+///   an inline script that is the base of the document's other links, too. An external script does not know
+///   its document, and several documents often share it. There, an absolute URL is a link, a path that starts
+///   with a slash is a guess (the document may have another origin), and other relative URLs become notes
+///   (``LoaderNote``) that are resolved per page.
+/// - Arguments of `importScripts` are relative to the worker, which is the script.
 struct ScriptScanner {
     let text: SourceText
     let sink: LinkSink
     var lexer: ScriptLexer
-    /// Whether the script stands inside a document. A script of its own starts where its body does.
+    /// Whether the script is part of a document. An external script starts at the first byte of its body.
     let isInline: Bool
-    /// The address in the last `import()`.
+    /// The range of the URL in the last `import()`.
     var imported: Range<Int>?
     var list = ScriptList(meaning: .own, last: -1)
-    /// The token in front of the last object that was an entry of a precache list; negative before the first.
+    /// The start of the token before the last object that was an entry of a precache list; negative if there
+    /// was none.
     var precached = -1
     var loader = ChunkLoader()
-    /// How often the script was looked through ahead: a bundle has one loader.
+    /// The number of lookaheads in the script so far. They are limited, since a bundle has one loader.
     var lookaheads = 0
-    /// What the script names without writing it in one piece.
+    /// Links to URLs that the script does not contain in one piece.
     var implied: [ImpliedLink] = []
-    /// Where the last literal starts that is a link.
+    /// The start of the last literal that was added as a link.
     private var lastAdded = -1
-    /// Where the last call of `importScripts` stands; negative before the first.
+    /// The start of the last call of `importScripts`; negative if there was none.
     var importScripts = -1
-    /// It is a worker's, or may be: what it loads is relative to itself.
+    /// Whether the script uses `importScripts`, so that it is probably a worker's and its URLs are relative
+    /// to itself.
     var isWorker = false
-    /// What it says to loaders of modules, and asks of them.
+    /// The script's settings for module loaders and its requests to them.
     var modules = ModuleCalls()
-    /// What it says of the framework that made the page.
+    /// The facts that the script contains about the framework that generated the page.
     var framework = FrameworkFacts()
     var reasons: RenderReasons = []
-    /// Variables whose value ends with a folder that the script itself lies in.
+    /// Variables that were assigned a path ending in a folder of `foldersOfBuilds`, each with that folder.
     var foldersByName: [(name: [UInt8], folder: StaticString)] = []
 
     private init(_ text: SourceText, _ sink: LinkSink, base: UnsafePointer<UInt8>) {
@@ -74,7 +77,7 @@ struct ScriptScanner {
         }
     }
 
-    /// Most names are dismissed by their length, and by their first byte.
+    /// Handles a name. Most names are rejected by their length and first byte.
     @inline(__always)
     private mutating func name(_ range: Range<Int>) {
         switch range.count {
@@ -98,7 +101,8 @@ struct ScriptScanner {
         }
     }
 
-    /// A string or a template without substitutions: what stands in front of it says whether it is a link.
+    /// Handles a string or a template without substitutions. The tokens before it determine whether it is a
+    /// link.
     private mutating func literal(_ literal: ScriptLiteral) {
         guard !literal.range.isEmpty else { return }
         switch lexer.mark(before: 1) {
@@ -107,7 +111,7 @@ struct ScriptScanner {
         case UInt8(ascii: ":"): property(literal)
         case UInt8(ascii: "["): firstElement(literal)
         case UInt8(ascii: "f"):
-            // Only in imports and exports a string can follow this name.
+            // A string can follow this name only in imports and exports.
             if lexer.name(before: 1, is: "from"), !lexer.isProperty(1) { imported(literal) }
         case UInt8(ascii: "i"):
             if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { imported(literal) }
@@ -121,7 +125,7 @@ struct ScriptScanner {
         if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { asset(literal) }
     }
 
-    /// Most strings are dismissed by their first and last byte.
+    /// Whether a string may be the URL of an asset. Most strings are rejected by their first and last byte.
     private func mayBeAsset(_ range: Range<Int>) -> Bool {
         switch lexer.bytes[range.lowerBound] {
         case UInt8(ascii: "/"): true
@@ -139,7 +143,7 @@ struct ScriptScanner {
         }
     }
 
-    /// `gallery/a.jpg`
+    /// Whether the string ends like a file name: `gallery/a.jpg`.
     private func isShown(_ range: Range<Int>) -> Bool {
         let name = text.bytes.part(range)
         return name.count > 5 && name.suffix(5).contains(UInt8(ascii: "."))
@@ -150,7 +154,7 @@ struct ScriptScanner {
         sink.add(literal.range, in: text, kind, literal.isTemplate ? .scriptTemplate : .scriptString, flags)
     }
 
-    /// Adds what is relative to the document that runs the script; see above.
+    /// Adds a URL that is relative to the document that runs the script; see ``ScriptScanner``.
     mutating func add(ofDocument literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {
         if isInline {
             add(literal, kind, flags)
@@ -163,7 +167,7 @@ struct ScriptScanner {
         }
     }
 
-    /// Whether the literal is the whole argument, not the start of an expression.
+    /// Whether the literal is the whole argument rather than the start of an expression.
     func isWhole(_ literal: ScriptLiteral) -> Bool {
         let next = lexer.trivia(from: lexer.index)
         guard next < lexer.count else { return false }
@@ -171,15 +175,15 @@ struct ScriptScanner {
     }
 }
 
-/// How the address in a literal begins.
+/// The form in which the URL in a literal begins.
 enum ScriptAddress {
-    /// `http:`, `https:`, or two slashes.
+    /// `http:`, `https:` or two slashes.
     case absolute
     /// One slash.
     case rooted
     /// `./` or `../`.
     case dotted
-    /// Anything else: the name of a package, a word, a relative address without a mark.
+    /// Anything else: a package name, a word, or a relative URL without a leading dot.
     case bare
 
     init(_ bytes: Bytes) {
@@ -195,17 +199,17 @@ enum ScriptAddress {
     }
 }
 
-// MARK: - What calls and assignments load
+// MARK: - Calls and assignments
 
 extension ScriptScanner {
-    /// The source of a static import or of an export. The name of a package is no address: only an import map
-    /// makes it one.
+    /// Handles the source of a static import or of an export. A package name is not a URL; only an import map
+    /// resolves it to one.
     mutating func imported(_ literal: ScriptLiteral) {
         guard address(literal) != .bare else { return modules.add(specifier: value(of: literal)) }
         add(literal, importedKind(lexer.trivia(from: lexer.index)))
     }
 
-    /// The first argument of a call, or what else stands behind a parenthesis.
+    /// Handles a literal after an opening parenthesis, usually the first argument of a call.
     mutating func argument(_ literal: ScriptLiteral) {
         guard isWhole(literal) else { return composed(before: 1) }
         if mayBeWorkerOfAngular(literal.range) { workerOfAngular(literal) }
@@ -271,7 +275,7 @@ extension ScriptScanner {
         }
     }
 
-    /// A literal behind a comma: a further argument, or an element of a list.
+    /// Handles a literal after a comma: a further argument, or an element of a list.
     private mutating func laterArgument(_ literal: ScriptLiteral) {
         if nextElement(literal) || joined(literal) { return }
         if importScripts >= 0, lexer.openings.last?.before == importScripts {
@@ -291,7 +295,8 @@ extension ScriptScanner {
         if isWhole(literal) { add(ofDocument: literal, .data, .isGuess) } else { composed() }
     }
 
-    /// `window.open("…")`: a page, which a document that nobody knows may name by its root alone.
+    /// Handles `window.open("…")`, which opens a page. An external script does not know its document, so a
+    /// relative URL is a link only if it starts with a slash.
     private mutating func opened(_ literal: ScriptLiteral) {
         switch address(literal) {
         case .absolute, .rooted: add(literal, .page)
@@ -299,7 +304,7 @@ extension ScriptScanner {
         }
     }
 
-    /// Whether a call that is open is `document.write` or `writeln`, by where its name starts.
+    /// Whether an open call, given by the start of its name, is `document.write` or `document.writeln`.
     private func isWriting(_ start: Int) -> Bool {
         guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"),
             lexer.bytes[start - 1] == UInt8(ascii: "."),
@@ -308,7 +313,7 @@ extension ScriptScanner {
         return text.bytes.part(start - 9..<start).equals("document.")
     }
 
-    /// The markup in a string that is written into the document, or in a part of it.
+    /// Scans the markup in a string that the script writes into the document or a part of it.
     func written(_ literal: ScriptLiteral) {
         guard text.bytes.part(literal.range).contains(UInt8(ascii: "<")) else { return }
         text.withUnescaped(literal.range) {
@@ -318,7 +323,7 @@ extension ScriptScanner {
 
     // MARK: Details of calls
 
-    /// Not a method of some object, unless it is the global one.
+    /// Whether the name is global: not a property, or a property of the global object.
     func isGlobal(_ distance: Int) -> Bool {
         guard lexer.isProperty(distance) else { return true }
         return ["window", "self", "globalThis"].contains { (name: StaticString) in
@@ -326,26 +331,26 @@ extension ScriptScanner {
         }
     }
 
-    /// `new X`, also `new window.X`.
+    /// Whether the name is constructed: `new X` or `new window.X`.
     func isConstructed(_ distance: Int) -> Bool {
         lexer.name(before: distance + 1, is: "new")
             || lexer.isProperty(distance) && lexer.name(before: distance + 3, is: "new")
     }
 
-    /// `new URL("…", base)`, by itself or as the address of a worker.
+    /// Handles `new URL("…", base)`, alone or as the URL of a worker.
     private mutating func resolved(_ literal: ScriptLiteral) {
         guard let base = behindComma() else { return }
         if isPath(["import", "meta", "url"], at: base) {
-            // Constructors of workers stand in front of `( new URL (`.
+            // A worker's constructor precedes `( new URL (`.
             let isWorker =
                 lexer.mark(before: 4) == UInt8(ascii: "(") && lexer.name(before: 3, is: "new")
                 && Self.workers.contains { lexer.name(before: 5, is: $0) }
-            // `new URL(".", import.meta.url)` asks for a folder, and loads nothing by itself.
+            // `new URL(".", import.meta.url)` computes the URL of a folder and loads nothing by itself.
             let isFolder = [UInt8(ascii: "/"), UInt8(ascii: ".")].contains(
                 lexer.bytes[literal.range.upperBound - 1])
             add(literal, isWorker ? .worker : kind(ofFile: literal, else: .data), isFolder ? .isGuess : [])
         } else if let kind = Self.kind(ofFile: text.bytes.part(literal.range)) {
-            // What bundlers write for it in classic scripts and in classic workers.
+            // Bundlers write these bases instead of `import.meta.url` in classic scripts and classic workers.
             if isPath(["document", "currentScript"], at: base) || isPath(["self", "location"], at: base) {
                 add(literal, kind, .isGuess)
             } else if isPath(["document", "baseURI"], at: base) || lexer.name(at: base, is: "location")
@@ -358,7 +363,7 @@ extension ScriptScanner {
 
     private static let workers: [StaticString] = ["Worker", "SharedWorker", "register", "addModule"]
 
-    /// Whether these names stand there, with dots between them.
+    /// Whether the given names, separated by dots, begin at an offset.
     private func isPath(_ names: [StaticString], at start: Int) -> Bool {
         var place = start
         for (index, name) in names.enumerated() {
@@ -372,14 +377,15 @@ extension ScriptScanner {
         return true
     }
 
-    /// The place behind the comma that follows the literal.
+    /// Returns the offset of the argument after the comma that follows the literal, or nil if there is no
+    /// comma.
     private func behindComma() -> Int? {
         let next = lexer.trivia(from: lexer.index)
         guard next < lexer.count, lexer.bytes[next] == UInt8(ascii: ",") else { return nil }
         return lexer.trivia(from: next + 1)
     }
 
-    /// What an import gives, by its attributes at `place`: `with { type: "json" }`.
+    /// Returns the kind of an imported file by the import attributes at `place`: `with { type: "json" }`.
     private func importedKind(_ place: Int?) -> LinkKind {
         guard var place, place < lexer.count else { return .module }
         let isStatement = lexer.name(at: place, is: "with") || lexer.name(at: place, is: "assert")
@@ -398,7 +404,7 @@ extension ScriptScanner {
         return .module
     }
 
-    /// Whether the options of a `fetch` name another method than GET.
+    /// Whether the options of a `fetch` name a method other than GET.
     func sendsData() -> Bool {
         guard var place = behindComma() else { return false }
         let end = min(place + 512, lexer.count)
@@ -415,12 +421,12 @@ extension ScriptScanner {
 
     // MARK: - Files and assets
 
-    /// A string that is the address of a file and nothing else, by no rule but its look:
-    /// - `logo = "/assets/logo-1a2b.svg"`: the pictures that a module imports, when the bundler knows where
-    ///   the site will stand;
-    /// - `"static/chunks/12-ab.js"`: the files of a build by Next.js or webpack, from its folder;
-    /// - `"app.wasm"`: what a compiled program loads from beside its script;
-    /// - `"gallery/a.jpg"`: what a script shows or plays, beside the document that runs it.
+    /// Handles a string that looks like the path of a file, independent of its call:
+    /// - `logo = "/assets/logo-1a2b.svg"`: images that a module imports, if the bundler knows the site's
+    ///   root;
+    /// - `"static/chunks/12-ab.js"`: files of a Next.js or webpack build, relative to its output folder;
+    /// - `"app.wasm"`: a file that a compiled program loads from the folder of its script;
+    /// - `"gallery/a.jpg"`: a file that a script shows or plays, relative to the document that runs it.
     mutating func asset(_ literal: ScriptLiteral) {
         let address = text.bytes.part(literal.range)
         guard address.count > 5, address.count <= ChunkNames.maximalLength else { return }
@@ -429,7 +435,7 @@ extension ScriptScanner {
             guard address[1] != UInt8(ascii: "/"), let kind = fileKind(address) else { return }
             add(literal, kind, .isGuess)
         case UInt8(ascii: "s"):
-            // Behind a question mark it is what the loader makes of a chunk.
+            // After a question mark, the loader builds the string from a chunk name.
             guard address.starts(with: "static/"), lexer.mark(before: 1) != UInt8(ascii: "?"),
                 let kind = fileKind(address)
             else { return }
@@ -444,8 +450,8 @@ extension ScriptScanner {
         }
     }
 
-    /// What is loaded as a file of that name is used for; nil when it is no plain name of a file, or not used
-    /// as one.
+    /// Returns the kind of asset that a file of that name is; nil if the string is not a plain file name or
+    /// is not used as one.
     private func fileKind(_ address: Bytes, mayBeArgument: Bool = false) -> LinkKind? {
         guard let kind = Self.kind(ofFile: address), kind.role == .asset,
             isValue(orArgument: mayBeArgument),
@@ -459,18 +465,18 @@ extension ScriptScanner {
         address.count > 5 && address.starts(with: ".wasm", at: address.count - 5)
     }
 
-    /// `….json`: the data that a worker reads, which stands beside it.
+    /// `….json`: data that a worker reads from its own folder.
     private static func isData(_ address: Bytes) -> Bool {
         address.count > 5 && address.starts(with: ".json", at: address.count - 5)
     }
 
-    /// Adds what the literal says as a file of the bundler's output.
+    /// Adds the literal's value as the path of a file in the bundler's output.
     mutating func imply(_ literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {
         guard implied.count < Self.maximalImplied else { return }
         implied.append(ImpliedLink(value(of: literal), kind, flags, from: .build))
     }
 
-    /// What the literal says.
+    /// Returns the literal's value with its escapes decoded.
     func value(of literal: ScriptLiteral) -> String {
         var value: [UInt8] = []
         ScriptText.unescape(text.bytes.part(literal.range), into: &value)
@@ -479,8 +485,8 @@ extension ScriptScanner {
 
     static var maximalImplied: Int { 65_536 }
 
-    /// Whether the literal is what is assigned, listed or returned, rather than an operand, or what another
-    /// text is searched for.
+    /// Whether the literal is assigned, listed or returned as a whole, rather than being an operand or a
+    /// search pattern.
     private func isValue(orArgument mayBeArgument: Bool = false) -> Bool {
         switch lexer.mark(before: 1) {
         case UInt8(ascii: "="):
@@ -492,8 +498,8 @@ extension ScriptScanner {
         case UInt8(ascii: ":"), UInt8(ascii: ","), UInt8(ascii: "["), UInt8(ascii: "?"), UInt8(ascii: "|"):
             break
         case UInt8(ascii: "("):
-            // What a function is called with that stands there itself, or what finds a file beside the
-            // script.
+            // An argument of an immediately invoked function, or of `locateFile`, which finds a file in the
+            // script's folder.
             if !mayBeArgument, lexer.mark(before: 2) != UInt8(ascii: "}"),
                 !lexer.name(before: 2, is: "locateFile")
             {
@@ -532,7 +538,7 @@ extension ScriptScanner {
         ("json", .data), ("wasm", .data), ("html", .page), ("htm", .page),
     ]
 
-    /// What a file is for, by its name.
+    /// Returns the kind of a file by its name extension.
     func kind(ofFile literal: ScriptLiteral, else kind: LinkKind) -> LinkKind {
         Self.kind(ofFile: text.bytes.part(literal.range)) ?? kind
     }
@@ -552,7 +558,7 @@ extension ScriptScanner {
         head(literal).withUnsafeBufferPointer { ScriptAddress($0) }
     }
 
-    /// The first bytes of what the literal says.
+    /// Returns the first bytes of the literal's value.
     private func head(_ literal: ScriptLiteral) -> [UInt8] {
         var head: [UInt8] = []
         let written = text.bytes.part(

@@ -1,7 +1,6 @@
 /// The escapes of strings in scripts and in JSON.
 enum ScriptText {
-    /// Undoes the escapes of the inside of a string, of a template without substitutions, or of a JSON
-    /// string.
+    /// Decodes the content of a string, of a template without substitutions, or of a JSON string.
     static func unescape(_ bytes: Bytes, into output: inout [UInt8]) {
         var index = 0
         while index < bytes.count {
@@ -15,8 +14,8 @@ enum ScriptText {
         }
     }
 
-    /// Undoes the escape that starts with the backslash at `index`, behind which is something, and goes
-    /// behind it.
+    /// Decodes the escape that starts with the backslash at `index`, and moves after it. At least one byte
+    /// must follow the backslash.
     static func unescape(_ bytes: Bytes, _ index: inout Int, into output: inout [UInt8]) {
         let mark = bytes[index + 1]
         index += 2
@@ -49,7 +48,7 @@ enum ScriptText {
         return value
     }
 
-    /// `\u{…}`, four digits, or two times four for a pair of surrogates.
+    /// Decodes `\u{…}`, four digits, or two groups of four digits for a surrogate pair.
     private static func unicode(_ bytes: Bytes, _ index: inout Int) -> UInt32 {
         if index < bytes.count, bytes[index] == UInt8(ascii: "{") {
             index += 1
@@ -84,7 +83,7 @@ enum ScriptText {
         return value
     }
 
-    /// Appends one byte of a reference for a script's string or template, whatever its quotes.
+    /// Appends one byte of a reference, escaped for a script string or template with any quotes.
     static func escape(_ byte: UInt8, into output: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "$"):
@@ -94,8 +93,8 @@ enum ScriptText {
         }
     }
 
-    /// Appends one byte of a reference for a JSON string. `<` is escaped as well: `</script` must not come
-    /// about.
+    /// Appends one byte of a reference, escaped for a JSON string. `<` is escaped as well, so that the result
+    /// never contains `</script`.
     static func escapeJSON(_ byte: UInt8, into output: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "\\"), UInt8(ascii: "\""):

@@ -1,13 +1,14 @@
-/// A value as it is written in a script, as far as it can be known without running it.
+/// A value in a script, as far as it is known without running the script.
 indirect enum ScriptValue: Equatable {
-    /// A string, or several put together; `${name}` stands for a variable in it.
+    /// A string, or a concatenation of several. `${name}` represents the value of a variable.
     case text(String)
     case list([ScriptValue])
     case object([Member])
     case truth(Bool)
-    /// Whatever has to be run.
+    /// Any value that only running the script determines.
     case unknown
 
+    /// A member of an object.
     struct Member: Equatable {
         var key: String
         var value: ScriptValue
@@ -30,15 +31,15 @@ indirect enum ScriptValue: Equatable {
     }
 }
 
-/// Reads literals of scripts: texts, sums of texts and names, lists, objects.
+/// A parser of literals in scripts: strings, sums of strings and names, lists, and objects.
 ///
-/// What is none of these is passed over up to where the value ends. How far it goes altogether is the
-/// caller's budget of tokens, so that a script full of beginnings costs no more than one of any other kind.
+/// It skips other values up to their ends. The caller's budget of tokens limits the total work, so that a
+/// script with many unfinished literals costs no more than any other.
 struct ScriptValueParser {
     private var lexer: ScriptLexer
     private let bytes: Bytes
     private(set) var token: ScriptToken
-    /// How many more tokens it may read; a long one counts as several.
+    /// The number of tokens that may still be read. A long token counts as several.
     private(set) var budget: Int
     private var depth = 0
 
@@ -51,7 +52,7 @@ struct ScriptValueParser {
         token = self.lexer.next()
     }
 
-    /// The value that starts at the token, and nothing behind it.
+    /// Parses the value that starts at the current token, and nothing after it.
     mutating func value() -> ScriptValue {
         guard depth < Self.maximalDepth else {
             skip()
@@ -76,14 +77,14 @@ struct ScriptValueParser {
         return .unknown
     }
 
-    /// Goes behind a comma that stands there; false where the values end.
+    /// Moves after a comma. Returns false if the current token is not one, because the values end here.
     mutating func nextValue() -> Bool {
         guard isMark(",") else { return false }
         advance()
         return true
     }
 
-    /// Goes behind this mark, if it stands there.
+    /// Moves after the given mark. Returns false if the current token is another one.
     mutating func take(_ mark: Unicode.Scalar) -> Bool {
         guard isMark(mark) else { return false }
         advance()
@@ -125,7 +126,7 @@ struct ScriptValueParser {
                 let inside = value()
                 return take(")") ? inside : .unknown
             }
-            // `!0` is true where a minifier was.
+            // Minifiers write `!0` for true.
             if take("!") {
                 guard token.kind == .number else { return .unknown }
                 let isZero = bytes.part(token.range).equals("0")
@@ -140,7 +141,7 @@ struct ScriptValueParser {
         }
     }
 
-    /// `a`, `a.b`, `window.a`: not what is called or indexed.
+    /// Parses `a`, `a.b` or `window.a`, if it is neither called nor indexed.
     private mutating func named() -> ScriptValue {
         let isTrue = isName("true")
         let isGlobal = isName("window") || isName("self") || isName("globalThis")
@@ -160,7 +161,7 @@ struct ScriptValueParser {
         return name.isEmpty || name.utf8.count > 256 ? .unknown : .text("${\(name)}")
     }
 
-    /// `${a}…`
+    /// Parses a template with substitutions: `${a}…`.
     private mutating func substitutions() -> ScriptValue {
         var text = ""
         while text.utf8.count <= LoaderNote.maximalLength, let part = unescaped(token.range) {
@@ -203,7 +204,7 @@ struct ScriptValueParser {
                 if take(":") {
                     members.append(ScriptValue.Member(key: key, value: value()))
                 } else {
-                    // A method, or a name that stands for its own value.
+                    // A method, or a shorthand property.
                     skip()
                 }
             } else {
@@ -221,12 +222,12 @@ struct ScriptValueParser {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Whether a value cannot go on here.
+    /// Whether the current token ends a value.
     private var isEnd: Bool {
         isMark(",") || isMark("]") || isMark("}") || isMark(")") || isMark(";") || token.kind == .end
     }
 
-    /// Goes to where the value ends.
+    /// Skips to the end of the value.
     private mutating func skip() {
         var open = 0
         while token.kind != .end {

@@ -1,7 +1,7 @@
-/// Text as it comes in pieces, written a line for each block, with one space where there is any.
+/// A text that is built from pieces, with one line for each block and with white space collapsed.
 struct BlockLines {
     private(set) var bytes: [UInt8] = []
-    /// What was said last was a space, or nothing yet.
+    /// Whether the text is empty or ends with a space.
     private var isSpaced = true
     private var isNewLine = true
     private let most: Int
@@ -10,7 +10,7 @@ struct BlockLines {
 
     var isFull: Bool { bytes.count >= most }
 
-    /// Appends a piece of a line. In text that keeps its lines, those end blocks.
+    /// Appends a piece of text. With `keepsLines`, line ends in it end the block.
     mutating func append(_ piece: UnsafeBufferPointer<UInt8>, keepsLines: Bool = false) {
         guard !isFull else { return }
         for byte in piece {
@@ -41,13 +41,13 @@ struct BlockLines {
         (isSpaced, isNewLine) = (true, true)
     }
 
-    /// Where the next block begins.
+    /// Ends the current block, and returns the offset of the next one.
     mutating func begin() -> Int {
         breakLine()
         return bytes.count
     }
 
-    /// All of it as one line.
+    /// The whole text as one line.
     var line: String {
         var line = String(decoding: bytes, as: UTF8.self)
         while let last = line.utf8.last, last <= 0x20 { line.unicodeScalars.removeLast() }

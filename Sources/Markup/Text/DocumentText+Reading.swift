@@ -1,13 +1,13 @@
 package import Web
 
 extension DocumentText {
-    /// All that is taken of a document: nobody reads more, and an index of more serves nobody.
+    /// The maximum text of a document in bytes. The rest is ignored, since indexing more has no use.
     static let mostText = 4 << 20
     static let mostSections = 10_000
     static let longestTitle = 300
     static let longestAnchor = 400
 
-    /// Whether text of bodies of this format is looked for.
+    /// Whether bodies of this format have text to read.
     package static func isRead(_ format: BodyFormat) -> Bool {
         switch format {
         case .html, .xhtml, .plainText, .feed: true
@@ -18,7 +18,7 @@ extension DocumentText {
         }
     }
 
-    /// Reads a body that a store keeps under a form: format and character set.
+    /// Reads a stored body by its form, which is its format and character set.
     package init(_ body: Span<UInt8>, form: String) {
         self.init()
         let format = BodyFormat(form: form) ?? .opaque
@@ -32,9 +32,9 @@ extension DocumentText {
         }
     }
 
-    /// Reads HTML as it came.
+    /// Reads HTML as delivered.
     ///
-    /// - Parameter charset: what the HTTP header says.
+    /// - Parameter charset: The character set in the HTTP header.
     package init(html body: Span<UInt8>, charset: String?) {
         self.init()
         guard body.count <= BodyReading.byteLimit else { return }
@@ -42,14 +42,14 @@ extension DocumentText {
         self = HTMLTextReader.read(encoding.decode(body))
     }
 
-    /// Reads what is Markdown, in UTF-8.
+    /// Reads Markdown in UTF-8.
     package init(markdown body: Span<UInt8>) {
         self.init()
         guard body.count <= BodyReading.byteLimit else { return }
         self = PlainText.readMarkdown(TextEncoding.utf8.decode(body))
     }
 
-    /// Reads what another program made of a document, in UTF-8.
+    /// Reads the plain text that another program extracted from a document, in UTF-8.
     package init(plain body: Span<UInt8>) {
         self.init()
         guard body.count <= BodyReading.byteLimit else { return }
@@ -61,7 +61,7 @@ extension DocumentText {
         sections.append(Section(start: start, anchor: anchor, title: Self.cut(title)))
     }
 
-    /// A title is a line, and no longer than anybody reads.
+    /// Returns a title cut to the maximum length.
     static func cut(_ title: String) -> String {
         title.utf8.count <= longestTitle ? title : String(title.unicodeScalars.prefix(longestTitle / 2))
     }

@@ -1,14 +1,16 @@
 internal import Web
 
-/// The text of RSS and Atom: the feed's title, and each entry with what it says.
+/// The text of RSS and Atom: the feed's title, and each entry with its text.
 struct FeedText {
     private var document = DocumentText()
     private var body = BlockLines(atMost: DocumentText.mostText)
     private var entries = 0
-    /// What the element says that was begun last.
+    /// The text of the element that was opened last.
     private var words: [UInt8] = []
 
-    /// - Parameter text: UTF-8.
+    /// Reads the text of a feed.
+    ///
+    /// - Parameter text: The feed in UTF-8.
     static func read(_ text: [UInt8]) -> DocumentText {
         var feed = FeedText()
         text.withUnsafeBufferPointer { feed.read($0) }
@@ -56,7 +58,7 @@ struct FeedText {
         }
     }
 
-    /// What stands in a feed is HTML, more often than not.
+    /// The text of a feed's element is usually HTML.
     private static func text(of words: [UInt8]) -> DocumentText {
         words.contains(UInt8(ascii: "<")) ? HTMLTextReader.read(words) : PlainText.read(words)
     }

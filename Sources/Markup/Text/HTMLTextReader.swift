@@ -2,15 +2,15 @@ internal import CXML2
 internal import Glibc
 internal import Web
 
-/// Reads the text of an HTML document by libxml2's parser: what its blocks say, under which heading, and
-/// where a link leads to that. Scripts, styles and what is hidden say nothing.
+/// A reader that extracts the text of an HTML document with libxml2's parser: the text of its blocks, the
+/// headings above them, and the anchors of the headings. It ignores scripts, styles and hidden elements.
 final class HTMLTextReader {
-    /// An element that has begun and not ended.
+    /// An element whose end tag is still to come.
     private struct Open {
         let element: HTMLTextElement
         var isHidden = false
         var isAside = false
-        /// That of the element, until a section has it.
+        /// The element's own anchor, until a section uses it.
         var anchor: String?
     }
 
@@ -18,7 +18,7 @@ final class HTMLTextReader {
     private var body = BlockLines(atMost: DocumentText.mostText)
     private var aside = BlockLines(atMost: DocumentText.mostText / 4)
     private var open: [Open] = []
-    /// Those that are nested deeper than anybody would.
+    /// The number of open elements beyond the maximum depth, which are ignored.
     private var deeper = 0
     private var hidden = 0
     private var asides = 0
@@ -26,11 +26,11 @@ final class HTMLTextReader {
     private var preformatted = 0
     private var title: BlockLines?
     private var heading: (words: BlockLines, start: Int, anchor: String)?
-    /// That of an element since which nothing was said.
+    /// The anchor of an element that no text has followed yet.
     private var lastAnchor: String?
 
     private static let deepest = 4096
-    /// So many elements around a heading may have the anchor that leads there.
+    /// The number of elements around a heading whose anchor can become the heading's.
     private static let nearest = 3
 
     private static let setUp: Void = larder_xml_set_up()
@@ -39,7 +39,9 @@ final class HTMLTextReader {
         Self.setUp
     }
 
-    /// - Parameter text: UTF-8.
+    /// Reads the text of a document.
+    ///
+    /// - Parameter text: The document in UTF-8.
     static func read(_ text: [UInt8]) -> DocumentText {
         let reader = HTMLTextReader()
         reader.parse(withBoundedTags(text))
@@ -48,7 +50,8 @@ final class HTMLTextReader {
 
     private static let mostAttributes = 256
 
-    /// Without attributes beyond what anybody writes: libxml2 compares each with all before it.
+    /// Returns the text without the attributes beyond 256 in a tag, because libxml2 compares each attribute
+    /// with all others before it.
     private static func withBoundedTags(_ text: [UInt8]) -> [UInt8] {
         var surplus: [Range<Int>] = []
         text.withUnsafeBytes { bytes in
@@ -69,7 +72,8 @@ final class HTMLTextReader {
         return bounded
     }
 
-    /// Where a tag ends, and what of it is too much. A quote is one behind an equals sign alone.
+    /// Returns the end of a tag and the range of its surplus attributes. A quote counts only after an equals
+    /// sign.
     private static func tag(
         at start: Int, in bytes: UnsafeRawBufferPointer
     ) -> (surplus: Range<Int>?, end: Int) {
@@ -91,7 +95,7 @@ final class HTMLTextReader {
             }
             index += 1
         }
-        // All that follows is of it.
+        // The tag has no end, so it extends to the end of the text.
         return (nil, bytes.count)
     }
 
@@ -112,12 +116,12 @@ final class HTMLTextReader {
             }
             handler.pointee = Self.makeHandler()
             parser.pointee.userData = Unmanaged.passUnretained(self).toOpaque()
-            // What it thinks of the document is no matter here.
+            // The result only says whether the document is well-formed.
             _ = htmlParseDocument(parser)
         }
     }
 
-    /// What libxml2 lends is its own, and gone afterwards.
+    /// Returns the handler of libxml2's events. The pointers that it receives are valid only during a call.
     private static func makeHandler() -> xmlSAXHandler {
         var handler = xmlSAXHandler()
         handler.startElement = { context, name, attributes in
@@ -132,7 +136,7 @@ final class HTMLTextReader {
             guard let context, let bytes, count > 0 else { return }
             HTMLTextReader.reader(context).said(UnsafeBufferPointer(start: bytes, count: Int(count)))
         }
-        // The raw text of scripts and styles comes as `cdataBlock`, which nobody hears.
+        // The raw text of scripts and styles arrives as `cdataBlock`, which has no handler.
         handler.ignorableWhitespace = handler.characters
         return handler
     }
@@ -168,7 +172,7 @@ final class HTMLTextReader {
         default: break
         }
         guard hidden == 0 else { return }
-        // A heading that nobody ended has no paragraphs.
+        // A heading without an end tag ends before the next block.
         if element.isBlock || element == .cell, heading != nil { endHeading() }
         if element.isBlock {
             breakLine()
@@ -229,7 +233,7 @@ final class HTMLTextReader {
             deeper -= 1
             return
         }
-        // libxml2 ends what it began, in order.
+        // libxml2 reports the ends of elements in order.
         guard let last = open.popLast() else { return }
         if last.isHidden { hidden -= 1 }
         if last.isAside {
@@ -292,13 +296,13 @@ final class HTMLTextReader {
     }
 }
 
-/// What an element means to a text.
+/// The role of an element in the text of a document.
 enum HTMLTextElement: UInt8 {
     case inline, block, unseen, heading
     case html, meta, title, nav, aside, header, footer, main, article, a, br, cell, dt, img, pre
 
     init(_ name: UnsafePointer<UInt8>) {
-        // The first eight letters tell them apart.
+        // The first eight letters are enough to tell the names apart.
         var key: UInt64 = 0
         var index = 0
         while index < 8, name[index] != 0 {
@@ -311,7 +315,7 @@ enum HTMLTextElement: UInt8 {
     var isUnseen: Bool { self == .unseen }
     var isHeading: Bool { self == .heading }
 
-    /// It stands on lines of its own.
+    /// Whether the element has lines of its own.
     var isBlock: Bool {
         switch self {
         case .block, .heading, .nav, .aside, .header, .footer, .main, .article, .dt, .pre: true
@@ -347,7 +351,7 @@ enum HTMLTextElement: UInt8 {
     }()
 }
 
-/// The attributes of an element, as libxml2 lends them.
+/// The attributes of an element. They refer to memory of libxml2 that is valid only during the event.
 struct HTMLTextAttributes {
     private let pairs: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
 
@@ -362,12 +366,12 @@ struct HTMLTextAttributes {
         return nil
     }
 
-    /// Nil where there is no such attribute, or it has no value.
+    /// Returns the value of an attribute; nil if there is none.
     func text(_ name: String) -> String? {
         value(name).map { String(cString: $0) }
     }
 
-    /// Whether the element is hidden, or stands beside the document's own text.
+    /// Whether the element is hidden, or is not part of the document's main text.
     var facts: (isHidden: Bool, isAside: Bool) {
         guard var pair = pairs else { return (false, false) }
         var (isHidden, isAside) = (false, false)
@@ -402,12 +406,12 @@ struct HTMLTextAttributes {
     private static let roles: [StaticString] = [
         "navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar",
     ]
-    /// Classes by which generators and templates name what stands around a text.
+    /// Classes that generators and templates use for elements around the main text.
     private static let asides: [StaticString] = [
         "sidebar", "sphinxsidebar", "navbar", "toc", "breadcrumb", "breadcrumbs", "footer", "related", "nav",
         "navigation", "menu",
     ]
-    /// Signs that lead to a heading and say nothing.
+    /// Classes of the symbols that link to a heading and are not part of its text.
     private static let unsaid: [StaticString] = ["headerlink", "anchor", "anchorjs-link", "src", "srclink"]
 
     private static func isIn(_ token: Bytes, _ names: [StaticString]) -> Bool {

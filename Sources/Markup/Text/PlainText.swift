@@ -1,6 +1,6 @@
 internal import Web
 
-/// Text without markup, or with as little as Markdown has.
+/// A reader of text without markup, or with the markup of Markdown.
 enum PlainText {
     static func read(_ text: [UInt8]) -> DocumentText {
         var document = DocumentText()
@@ -12,7 +12,8 @@ enum PlainText {
         return document
     }
 
-    /// Headings become sections, as the usual programs name them; what marks words and links is left out.
+    /// Reads Markdown. Headings become sections with the anchors that common generators use; the markup of
+    /// words and links is removed.
     static func readMarkdown(_ text: [UInt8]) -> DocumentText {
         var document = DocumentText()
         var lines = BlockLines(atMost: DocumentText.mostText)
@@ -39,7 +40,7 @@ enum PlainText {
         return document
     }
 
-    /// `[words](address)` becomes its words; asterisks and backquotes go.
+    /// Removes inline markup: `[words](address)` becomes its words, asterisks and backquotes are dropped.
     private static func unmarked(_ line: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         var index = line.startIndex
