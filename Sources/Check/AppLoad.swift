@@ -12,8 +12,8 @@ public import Web
 public struct LoadOptions: Sendable {
     /// The options of the network.
     public var network = NetworkOptions()
-    /// Cache rules that override response headers. They precede the rules of the URL's sites; see `larder help
-    /// rules`.
+    /// Cache rules that override response headers. They precede the rules of the URL's sites; see `larder
+    /// help rules`.
     public var rules: [String] = []
     /// Called before a response is stored; can change it, or prevent that it is stored.
     public var willStore: WillStore?
@@ -26,13 +26,14 @@ public struct LoadOptions: Sendable {
 public struct LoadReport: Sendable, Equatable {
     /// How a response was obtained.
     public enum Source: String, Sendable, CaseIterable {
-        /// It was stored. No request was made.
+        /// A stored response. No request was made.
         case held
-        /// It was stored and is stale. Its server was not asked, did not answer, or is being asked in the background.
+        /// A stale stored response. Its server was not contacted, did not answer, or is being contacted in
+        /// the background.
         case stale
-        /// It was stored, and its server confirmed it.
+        /// A stored response that its server confirmed.
         case confirmed
-        /// Its server sent it.
+        /// A new response from the server.
         case loaded
     }
 
@@ -136,7 +137,7 @@ package final class AppLoad {
 
     // MARK: - Deciding
 
-    /// A head and a body for the caller.
+    /// A response for the caller: the head and the body.
     private struct Step {
         var status: Int
         var fields: HTTPFields
@@ -196,7 +197,7 @@ package final class AppLoad {
         )
     }
 
-    /// The rules for a URL: the app's own, then those of the sites that start on its host.
+    /// Returns the rules for a URL: the app's own, then those of the sites that start on its host.
     private func rules(for url: WebURL) throws(LarderError) -> CacheRules {
         var rules = ownRules
         rules.inspection = .refusingStandIns
@@ -219,12 +220,14 @@ package final class AppLoad {
 
     // MARK: - Stored responses
 
+    /// A stored response with its body.
     private struct Held {
         let response: StoredResponse
         let bytes: [UInt8]
     }
 
-    /// The stored body with the required digest, which is computed again; nil if there is none.
+    /// Returns the stored body with the required digest, after computing its digest again; nil if there is
+    /// none.
     private func held(_ url: WebURL, as bundle: Bundle, _ rules: CacheRules) throws(LarderError) -> Step? {
         guard let reader else { return nil }
         return try storing { () throws(StoreError) in
@@ -238,7 +241,7 @@ package final class AppLoad {
         }
     }
 
-    /// The live response with its body. A damaged body is marked, and counts as missing.
+    /// Returns the live response with its body. A damaged body is marked, and counts as missing.
     private func held(_ url: WebURL, _ policy: CachePolicy, _ rules: CacheRules) throws(LarderError) -> Held?
     {
         guard let reader else { return nil }
@@ -260,6 +263,7 @@ package final class AppLoad {
 
     // MARK: - Requests
 
+    /// A response from a server, with its decoded body.
     fileprivate struct Answer {
         let head: CacheAnswer
         let body: [UInt8]
@@ -332,7 +336,8 @@ package final class AppLoad {
         return Step(answer)
     }
 
-    /// Why rules or the inspection forbid storing a response that its server allows to be stored; nil if they do not.
+    /// Returns why rules or the inspection forbid storing a response that its server allows to be stored; nil
+    /// if they do not.
     private func refusal(of answer: Answer, _ url: WebURL, _ rules: CacheRules) -> String? {
         let subject = ResponseInspection.Subject(
             url: url, status: answer.head.status, fields: answer.head.fields,
@@ -344,7 +349,8 @@ package final class AppLoad {
         return rules.inspection.accepts(subject) ? nil : Failure.standIn.description
     }
 
-    /// Why the response does not replace the stored one, though its server and the rules would have it stored.
+    /// Returns why the response does not replace the stored one, although its server and the rules allow
+    /// storing it; nil if it does.
     private func rejected(
         _ answer: Answer, _ url: WebURL, over held: Held?
     ) throws(LarderError) -> String? {
@@ -415,8 +421,8 @@ package final class AppLoad {
         var refusal: String?
     }
 
-    /// Stores the received responses. The reason why the last one was not stored; nil if it was, or none was
-    /// received.
+    /// Stores the received responses. Returns why the last one was not stored; nil if it was, or if there is
+    /// none.
     private func keepWhatCame() -> String? {
         guard !came.isEmpty else { return nil }
         do throws(StoreError) {
@@ -433,8 +439,8 @@ package final class AppLoad {
         }
     }
 
-    /// Calls `willStore`, and compares the result with required digests. The reason why the response is not stored,
-    /// if any.
+    /// Calls `willStore`, and compares the result with required digests. Returns why the response is not
+    /// stored; nil if it is.
     private func edit(_ arrival: inout Arrival) -> String? {
         if let willStore = options.willStore, !arrival.isConfirmed {
             guard let edited = willStore(arrival.response) else { return Failure.unwanted.description }
@@ -490,7 +496,7 @@ extension AppLoad.Answer {
         responded: HTTPDate
     ) {
         var fields = response.fields
-        // The length was that of the coded body.
+        // Content-Length was the length of the encoded body.
         if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
         fields.remove("Content-Encoding")
         head = CacheAnswer(
@@ -548,7 +554,7 @@ extension NewBody {
 }
 
 extension Bundle {
-    /// The difference of a body from the required digest; nil if it matches.
+    /// Returns how the body differs from the required digest; nil if it matches.
     fileprivate func mismatch(of body: [UInt8]) -> Mismatch? {
         if case .mismatch(let mismatch) = BundleMeter.verdict(on: self, bytes: body) { mismatch } else { nil }
     }

@@ -1,7 +1,8 @@
 internal import Web
 
 extension CheckReport {
-    /// What is not verified, as SARIF 2.1.0 (OASIS): a rule for each verdict, a result for each finding.
+    /// The findings that are not verified, as SARIF 2.1.0 (OASIS): a rule for each verdict, a result for each
+    /// finding.
     var sarif: String {
         let run: JSONMembers = [
             "tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results,
@@ -40,12 +41,12 @@ extension CheckReport {
             "level": fails(finding, of: item) ? "error" : finding.verdict.lowerLevel,
             "message": ["text": message] as JSONMembers,
             "locations": [["physicalLocation": location(of: item, finding)] as JSONMembers],
-            // By which a later run knows the same result again (section 3.27.17).
+            // Identifies the same result in later runs (section 3.27.17).
             "partialFingerprints": ["larderCheck/v1": fingerprint] as JSONMembers,
         ]
     }
 
-    /// In the manifest, where that is a file; else the resource itself.
+    /// The location in the manifest if that is a file, else the resource itself.
     private func location(of item: Item, _ finding: Finding) -> JSONMembers {
         let uri = item.line == nil ? finding.url : Self.reference(name)
         return [
@@ -54,7 +55,7 @@ extension CheckReport {
         ]
     }
 
-    /// A path as a URI reference has it (RFC 3986).
+    /// Returns the path as a URI reference (RFC 3986).
     private static func reference(_ path: String) -> String {
         if WebURL(path)?.isHTTP == true { return path }
         var bytes: [UInt8] = []
@@ -83,7 +84,7 @@ extension CheckReport.Verdict {
         }
     }
 
-    /// Of what does not fail the check.
+    /// The SARIF or GitHub level of a finding that does not fail the check.
     fileprivate var lowerLevel: String {
         switch self {
         case .verified, .gone, .leftOut: "note"
@@ -92,9 +93,9 @@ extension CheckReport.Verdict {
     }
 }
 
-/// A check in the XML that CI servers collect: a suite for each place, a case for each item. It has no
-/// attribute that Jenkins' schema (junit-10.xsd) does not know; where the manifest has an item stands in the
-/// text of what failed.
+/// A check as JUnit XML, which CI servers collect: a suite for each place, a case for each item. It uses only
+/// attributes in Jenkins' schema (junit-10.xsd), so the item's line in the manifest is in the text of the
+/// failure.
 struct JUnitReport {
     private let report: CheckReport
 
@@ -162,7 +163,7 @@ struct JUnitReport {
     }
 }
 
-/// A check by the Test Anything Protocol, version 14: a test point for each item at each place.
+/// A check in the Test Anything Protocol, version 14: a test point for each item in each place.
 struct TAPReport {
     private let report: CheckReport
 
@@ -190,12 +191,12 @@ struct TAPReport {
         guard report.failsOn.contains(finding.verdict) else {
             return ["ok \(number) - \(name) # SKIP \(Self.description(finding.sentence))"]
         }
-        // What is marked so may fail.
+        // In TAP, a test point with TODO may fail.
         let mark = item.isRequired ? "" : " # TODO optional"
         return ["not ok \(number) - \(name)\(mark)"] + diagnostics(item, finding)
     }
 
-    /// A YAML block, whose strings are written as JSON writes them.
+    /// Returns a YAML block. Its strings are written as JSON strings.
     private func diagnostics(_ item: CheckReport.Item, _ finding: CheckReport.Finding) -> [String] {
         var members = [("verdict", finding.verdict.rawValue), ("url", finding.url)]
         if let detail = finding.explanation { members.append(("message", detail)) }
@@ -212,15 +213,15 @@ struct TAPReport {
         return writer.text
     }
 
-    /// A number sign would begin a directive, and a line feed another line.
+    /// Escapes number signs, which would start a directive, and line feeds.
     private static func description(_ text: String) -> String {
         text.escaping { $0 == "\n" || $0 == "\r" ? " " : nil }.visible
             .escaping { $0 == "\\" || $0 == "#" ? "\\\($0)" : nil }
     }
 }
 
-/// A check as annotations in a log of GitHub Actions: what fails is an error at the manifest's line, what is
-/// only worth knowing a warning or a notice.
+/// A check as annotations in a log of GitHub Actions: failures are errors at the manifest's line, other
+/// findings are warnings or notices.
 struct GitHubReport {
     private let report: CheckReport
 
@@ -256,14 +257,15 @@ struct GitHubReport {
         return finding.verdict == .gone || finding.verdict == .leftOut ? "notice" : "warning"
     }
 
-    /// The runner reads a command up to the end of its line, and undoes these.
+    /// Escapes text for a workflow command. The runner reads a command up to the end of its line and reverses
+    /// this.
     private static func data(_ text: String) -> String {
         text.escaping { scalar in
             switch scalar {
             case "%": "%25"
             case "\r": "%0D"
             case "\n": "%0A"
-            // What a terminal would take for an order.
+            // Terminal control characters are made visible.
             default: String(scalar).visible == String(scalar) ? nil : String(scalar).visible
             }
         }
@@ -274,14 +276,14 @@ struct GitHubReport {
     }
 }
 
-/// Text as XML 1.0 has it.
+/// Escapes text for XML 1.0.
 enum XMLText {
-    /// With a space before it.
+    /// Returns an attribute with a space before it.
     static func attribute(_ name: String, _ value: String) -> String { " \(name)=\"\(escaped(value))\"" }
 
-    /// For content and for attributes in double quotes. What no XML may contain becomes U+FFFD (XML 1.0,
-    /// section 2.2); line breaks are written as references, since a parser makes spaces of them in
-    /// attributes.
+    /// Escapes text for content and for attributes in double quotes. Characters that XML forbids become
+    /// U+FFFD (XML 1.0, section 2.2). Line breaks become character references, because parsers turn them into
+    /// spaces in attributes.
     static func escaped(_ text: String) -> String {
         text.escaping { scalar in
             switch scalar {

@@ -7,8 +7,8 @@ package import System
 package import Web
 
 extension CheckReport {
-    /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not
-    /// clean.
+    /// Creates the report for a manifest that its server does not provide. It is never clean, because no
+    /// bundle was checked.
     init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
         let finding = Finding(
             url: manifest, verdict: .missing, detail: "\(error); none of its bundles was checked")
@@ -19,7 +19,7 @@ extension CheckReport {
     }
 }
 
-/// One run over all bundles of a manifest and all places. Blocks.
+/// One check of all bundles of a manifest in all places. Blocks.
 package struct BundleCheck {
     private let source: ManifestSource
     private let targets: [CheckTarget]
@@ -30,12 +30,11 @@ package struct BundleCheck {
     private let progress: (@Sendable (WorkProgress) -> Void)?
     private let access: LiveAccess
 
-    /// Compares every bundle of the manifest with the digests that it gives, at every place that is asked
-    /// for.
+    /// Compares every bundle of the manifest with its digests, in every place that the options name.
     ///
-    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not,
-    ///   `.machine` when the store or this machine fails, `.interrupted`. A manifest that its server does not
-    ///   give is in the report.
+    /// - Throws: `LarderError` of kind `.input` for a manifest that does not exist, is invalid or lists no
+    ///   bundles, `.machine` if the store or this machine fails, `.interrupted`. A manifest that its server
+    ///   does not provide is reported as missing.
     package static func report(
         on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption,
         by principal: Principal
@@ -48,14 +47,14 @@ package struct BundleCheck {
         } catch  where error.isOfServer {
             return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
         }
-        // A check of nothing would be clean, and prove nothing.
+        // An empty check would be clean, but proves nothing.
         guard !source.manifest.bundles.isEmpty else {
             throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
         }
         let loader = try ManifestLoader(options, principal.nearestZone, folder, interruption)
         var releases = KnownReleases()
         for name in options.releases {
-            // The user names each of them.
+            // The user names each of these manifests.
             var zone = principal.nearestZone
             let other = try loader.parse(loader.load(ManifestLoader.Place(name), &zone).bytes, name)
             releases.add(other, name: other.version.map { "version \($0)" } ?? name)
@@ -73,7 +72,7 @@ package struct BundleCheck {
         self.source = source
         access = LiveAccess(principal, options.network)
         self.releases = releases
-        // A required digest that is missing is a failure.
+        // With this option, a missing digest is a failure.
         failsOn = options.failsOn.union(options.requiresStrongDigests ? [.unverifiable] : [])
         progress = options.progress
         let evidence = Evidence(options.evidence)
@@ -88,7 +87,7 @@ package struct BundleCheck {
     private func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
         var found = [[Examination?]](repeating: [], count: columns.count)
         let tally = WorkTally(.bundles, of: targets.count * columns.count, progress)
-        // What is at hand comes first: what comes over the network is compared with it.
+        // Local places first: fetched bodies are compared with theirs.
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             do throws(StoreError) {
@@ -124,7 +123,7 @@ package struct BundleCheck {
             notes: source.manifest.notes)
     }
 
-    /// A body of the bundle that was found to match, where it can be looked at.
+    /// Returns a local body of the bundle that matches, if it can be read.
     private func good(_ number: Int, _ found: [[Examination?]]) -> Examination.GoodBody? {
         for (place, column) in columns.enumerated() {
             guard let local = column.local, found[place][number]?.finding.verdict == .verified,
@@ -135,6 +134,7 @@ package struct BundleCheck {
         return nil
     }
 
+    /// Adds to each local mismatch its first difference from a matching local body.
     private func compareLocally(_ found: inout [[Examination?]]) {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
@@ -147,7 +147,7 @@ package struct BundleCheck {
         }
     }
 
-    /// What is held is held of one base's addresses or another's.
+    /// Stores the verdicts on bundles in the store.
     private func note(_ items: [CheckReport.Item]) {
         for (place, column) in columns.enumerated() {
             guard case .held(let folder, _) = column.local else { continue }
@@ -155,12 +155,13 @@ package struct BundleCheck {
                 try VerdictNotes.keep(
                     zip(targets, items).map { ($0.urls[column.base], $1.findings[place]) }, in: folder)
             } catch {
-                // The report says what was found; whoever may not write to the larder checks it all the same.
+                // The report is complete without this. The user may lack permission to write to the store.
             }
         }
     }
 
-    /// What is at hand and wrong is compared with what came and is right.
+    /// Adds to local mismatches without a difference their first difference from the matching bodies of the
+    /// server.
     private func compare(
         _ found: inout [[Examination?]], with live: LiveBundles, at livePlace: Int
     ) throws(LarderError) {
@@ -182,7 +183,7 @@ package struct BundleCheck {
         }
     }
 
-    /// What does not match may be of another release that is known.
+    /// Finds out whether mismatches belong to another known release.
     private func explain(_ found: inout [[Examination?]]) {
         let expected = source.manifest.version.map { "version \($0)" } ?? "that of the manifest"
         for place in found.indices {
@@ -211,7 +212,7 @@ package struct BundleCheck {
     }
 }
 
-/// Limits the requests of a check that fetches bundles.
+/// The network zones that a check may connect to.
 struct LiveAccess {
     private let principal: Principal
     private let allowedZone: NetworkZone
@@ -228,17 +229,17 @@ struct LiveAccess {
     }
 }
 
-/// Finds pages that ask for chunks of another release than the manifest's: the site's start pages, and pages
-/// that the manifest lists.
+/// Finds pages that need chunks of another release than the manifest's, among the site's start pages and the
+/// pages that the manifest lists.
 struct PageSkews {
     private let pages: [[WebURL]]
-    /// For each base.
+    /// The names of the release, for each base.
     private let names: [ReleaseNames]
     private let columns: [CheckColumn]
     /// For each base, the nearest network zone that requests may connect to.
     private let nearestZones: [NetworkZone]
 
-    /// Pages that are larger are not looked into.
+    /// The maximum size of a page in bytes. A larger live page is skipped, a local one is scanned up to here.
     private static let mostBytes = 16 * 1024 * 1024
     private static let mostPages = 100
 
@@ -247,7 +248,7 @@ struct PageSkews {
     ) {
         self.columns = columns
         nearestZones = source.bases.indices.map { access.nearestZone(of: source, at: $0) }
-        // A manifest without hashed names says nothing of releases, and costs no request.
+        // Without hashed names, pages do not reveal their release, and none is fetched.
         let isHashed = targets.contains { HashedName($0.bundle.reference) != nil }
         names = source.bases.indices.map { base in ReleaseNames(isHashed ? targets.map { $0.urls[base] } : [])
         }
@@ -264,10 +265,10 @@ struct PageSkews {
         }
     }
 
-    /// An item for each page that is of another release at some place.
+    /// Returns an item for each page that is of another release in some place.
     ///
-    /// - Parameter isVerified: whether the page at this place is, by its own digest, the manifest's: then it
-    ///   is of its release, and is not looked into.
+    /// - Parameter isVerified: whether the page in this place matches its own digest. It is then of the
+    ///   manifest's release and is not scanned.
     func items(
         _ interruption: Interruption, isVerified: (_ place: Int, _ page: WebURL) -> Bool
     ) throws(LarderError) -> [CheckReport.Item] {
@@ -292,7 +293,7 @@ struct PageSkews {
         return items
     }
 
-    /// Nil for what cannot be had, which says nothing about releases.
+    /// Returns the body of a page; nil if it cannot be loaded, which says nothing about releases.
     private func body(
         of page: WebURL, _ column: CheckColumn, _ interruption: Interruption
     ) throws(LarderError) -> [UInt8]? {

@@ -7,15 +7,14 @@ internal import Synchronization
 package import System
 package import Web
 
-/// Stands between a snapshot and its readers: it may be published when the bundles that a manifest requires
-/// verify in it.
+/// Decides whether a snapshot may be published: the bundles that its manifest requires must verify in it.
 package struct BundleGate: Sendable {
     private let manifest: ManifestSource
     private let folder: StoreFolder
     private let failsOn: Set<CheckReport.Verdict>
     private let targets: [CheckTarget]
 
-    /// - Throws: `LarderError` of kind `.input` when the manifest is not there, or says what it must not.
+    /// - Throws: `LarderError` of kind `.input` if the manifest does not resolve to valid check targets.
     package init(_ manifest: ManifestSource, options: CheckOptions, folder: StoreFolder) throws(LarderError) {
         self.manifest = manifest
         self.folder = folder
@@ -23,9 +22,10 @@ package struct BundleGate: Sendable {
         targets = try CheckTarget.all(of: manifest)
     }
 
-    /// Where the manifest says that its site starts; empty where it says no such thing.
+    /// Returns the start URLs that the manifest declares; empty if it declares none.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no address to start at.
+    /// - Throws: `LarderError` of kind `.input` for a URL that is relative without a base, or neither http
+    ///   nor https.
     package func start() throws(LarderError) -> [WebURL] {
         var start: [WebURL] = []
         for text in manifest.manifest.start {
@@ -45,8 +45,10 @@ package struct BundleGate: Sendable {
         return start
     }
 
-    /// What the bundles are called by where nothing else names them: where the manifest is said to be, or is,
-    /// else the origin of the first.
+    /// Returns the site name for a manifest that declares none: the root of its first base, else the origin
+    /// of its first bundle.
+    ///
+    /// - Throws: `LarderError` of kind `.input` if there is neither.
     package func home() throws(LarderError) -> WebURL {
         if let root = manifest.bases[0].root { return root.key }
         guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
@@ -58,20 +60,20 @@ package struct BundleGate: Sendable {
         return origin
     }
 
-    /// Where it was, after whatever led to it.
+    /// The path or URL of the manifest, after following a manifest that only names another one.
     var place: String { manifest.name }
 
-    /// What the bundles have to be.
+    /// The requirements of all bundles, by URL.
     package var requirements: Requirements {
         var requirements = Requirements()
         for target in targets { requirements.require(target.bundle, at: target.urls[0]) }
         return requirements
     }
 
-    /// The bundles with where they are.
+    /// The bundles with their URLs.
     package var expected: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
 
-    /// Required bundles that no digest of SHA-256 or better verifies.
+    /// Required bundles that have no digest of at least SHA-256.
     var weakBundles: [PreloadReport.Problem] {
         targets.filter(\.bundle.isRequired).compactMap { target in
             let bundle = target.bundle.requiringStrongDigest
@@ -83,30 +85,33 @@ package struct BundleGate: Sendable {
         }
     }
 
-    /// How many bundles have which algorithm as the strongest of their digests.
+    /// The number of bundles for each digest algorithm, counting the strongest digest of each bundle.
     var proofCounts: [DigestAlgorithm: Int] {
         targets.compactMap(\.bundle.proof).reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
-    /// Those without which the set is not complete.
+    /// The URLs of the required bundles.
     package var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
 
-    /// How often it was asked for.
+    /// The number of responses that were fetched to get the manifest.
     package var requestCount: Int { manifest.answers.count }
 
-    /// Whether it is the very same that is kept.
+    /// Whether the manifest equals the stored one.
     package func isSame(as kept: KeptManifest) -> Bool { KeptManifest(manifest) == kept }
 
-    /// Whether the user said the same of where its references lead, as far as is known.
+    /// Whether the user gave the same base as for the stored manifest. True if the stored manifest does not
+    /// record it.
     package func hasBase(of kept: KeptManifest) -> Bool {
         kept.reading.map { $0.base == manifest.reading.base } ?? true
     }
 
-    /// How near to this machine what it names may be; what the user names as its base is where the user says.
+    /// The network zone that the manifest came from, which limits the URLs that it names. The origins in
+    /// `givenOrigins` come from the user and not from the manifest.
     var zone: NetworkZone { manifest.zone }
     var givenOrigins: Set<String> { Set(manifest.bases.filter(\.isGiven).compactMap { $0.root?.origin }) }
 
-    /// What a snapshot of the site keeps of the manifest: itself, and what was fetched on the way to it.
+    /// Returns the documents that a snapshot of the site stores: the manifest, and the responses that were
+    /// fetched to get it.
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
         let kept = KeptManifest(manifest)
         return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
@@ -115,11 +120,13 @@ package struct BundleGate: Sendable {
             }
     }
 
-    /// The site's name, where the manifest gives one.
+    /// The site's name, if the manifest gives one.
     package var site: String? { manifest.manifest.site }
 
-    /// How the manifest wants its site to be prefetched, where it says so. One that came from a server has fields sent to
-    /// that alone, and none in the place of the user's.
+    /// Returns the prefetch settings that the manifest gives. Headers of a manifest that was fetched are sent
+    /// to the manifest's own origin only, and never replace a header from the user.
+    ///
+    /// - Parameter headers: the headers that the user gave.
     package func wishes(beside headers: [String]) -> Manifest.Wishes {
         var wishes = manifest.manifest.wishes
         guard let place = WebURL(place), place.isHTTP else { return wishes }
@@ -129,7 +136,7 @@ package struct BundleGate: Sendable {
             let isForAll = words[0].contains(":") && words[0].last == ":" || words.count == 1
             guard !taken.contains(Self.name(of: header).lowercased()) else { return nil }
             if isForAll { return "\(place.origin) \(header)" }
-            // A host's other ports are other servers.
+            // Another port of the same host is another origin.
             return words[0] == place.host || words[0] == place.origin ? "\(place.origin) \(words[1])" : nil
         }
         return wishes
@@ -144,10 +151,11 @@ package struct BundleGate: Sendable {
     /// The URLs of the bundles, which are fetched even if no page links to them.
     package var bundles: [WebURL] { targets.map { $0.urls[0] } }
 
-    /// Checks the bundles as they would be served if the snapshot, whose responses are all stored, were live. It may be published if the
-    /// report is clean. Blocks.
+    /// Checks the bundles as they would be served if the snapshot were live. All responses of the snapshot
+    /// must be stored. The snapshot may be published if the report is clean; only then the verdicts are
+    /// stored. Blocks.
     ///
-    /// - Parameter refused: what came and did not match, by URL.
+    /// - Parameter refused: the reasons why fetched responses did not match, by URL.
     package func report(
         onSnapshot snapshot: Int64, refused: [String: String] = [:],
         _ interruption: Interruption = Interruption()
@@ -181,7 +189,7 @@ package struct BundleGate: Sendable {
         }
         let report = CheckReport(
             subject: .manifest(manifest.name), places: ["new snapshot"], items: items, failsOn: failsOn)
-        // What did not pass is not what is shown, of which the manifest before tells.
+        // A rejected snapshot is not served: the stored verdicts stay those of the previous manifest.
         if report.isClean {
             try VerdictNotes.keep(
                 zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, snapshot: snapshot, in: folder)
@@ -190,19 +198,19 @@ package struct BundleGate: Sendable {
     }
 }
 
-/// A manifest as a snapshot keeps it.
+/// A manifest as it is stored with a snapshot.
 package struct KeptManifest: Sendable, Equatable {
-    /// Where it was, after whatever led to it.
+    /// The path or URL of the manifest, after following a manifest that only names another one.
     var place: String
     var declaredBase: String?
-    /// Nil where it was kept by a larder that did not say.
+    /// The options that the manifest was read with; nil if they were not recorded.
     var reading: Reading?
-    /// From where it came.
+    /// The network zone that the manifest came from.
     var zone: NetworkZone
     var bytes: [UInt8]
 
-    /// What the user said of it, then: by the next run it may be something else, which this one's snapshot is not held
-    /// against.
+    /// The user's options for reading a manifest. They are stored with it because the user may change them
+    /// before the next run, and the stored manifest must still be read as it was.
     struct Reading: Sendable, Equatable {
         var base: String?
         var format: String?
@@ -249,8 +257,7 @@ package struct KeptManifest: Sendable, Equatable {
 }
 
 extension KeptManifest {
-    /// The manifest that is in force for what a site shows: the one that its published snapshot was held
-    /// against. Nil for none.
+    /// Returns the manifest that the site's live snapshot was checked against; nil if there is none.
     package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
         try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
             try KeptManifest(row, reader)
@@ -258,14 +265,14 @@ extension KeptManifest {
     }
 }
 
-/// The manifest by which a site's bundles are held against their digests, and where it is kept.
+/// The manifest that a site's bundles are verified against, and the stored response that contains it.
 private struct ManifestInForce {
     let site: String
     let settings: String
     let plan: ManifestPlan
     let row: StoredResponse
 
-    /// The younger snapshot is the one that readers see: it comes first.
+    /// Returns the manifests of all sites, newest snapshot first.
     static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
         var all: [ManifestInForce] = []
         for site in try reader.settingsWithManifest() {
@@ -278,13 +285,16 @@ private struct ManifestInForce {
     }
 }
 
-/// What several manifests require, one after the other. Of two that require different things at one address, that one
-/// counts which is of that origin, or on this machine; else the first. What leads on has to lead to the right body.
+/// Joins the requirements of several manifests.
+///
+/// If two manifests require different bundles at one URL, a manifest of the URL's origin or on this machine
+/// wins, else the first that was added. A requirement at a URL that redirects also applies to the redirect
+/// targets.
 private struct JoinedRequirements {
     private var atHome = Requirements()
     private var elsewhere = Requirements()
-    /// Where sites begin, each with the one that does: for what is there no manifest of another one speaks that came from
-    /// elsewhere.
+    /// The origins where sites start, with the names of these sites. A fetched manifest of one site has no
+    /// say over another site's origin, unless it is the manifest's own.
     private var homes: [(begin: String, site: String)] = []
 
     mutating func add(_ requirements: Requirements, ofManifestAt place: String, of site: String) {
@@ -300,7 +310,9 @@ private struct JoinedRequirements {
         for url in start.compactMap({ WebURL($0) }) { homes.append((url.origin + "/", site)) }
     }
 
-    /// - Parameter reader: nil where nothing is held.
+    /// Returns the requirements, extended to the targets of stored redirects.
+    ///
+    /// - Parameter reader: nil if there is no store.
     func joined(_ reader: StoreReader?) throws(StoreError) -> Requirements {
         var all = atHome
         all.add(elsewhere)
@@ -317,8 +329,8 @@ private struct JoinedRequirements {
         return all
     }
 
-    /// Where it leads to what is held and is another thing, as a home page in the place of what is gone, nothing is required
-    /// of that.
+    /// Requires the bundle at the redirect targets too. If the redirects end at a stored body that does not
+    /// match, for example a home page in place of a removed file, the targets are not required to match.
     private func follow(_ href: String, _ reader: StoreReader, _ all: inout Requirements) throws(StoreError) {
         guard var url = WebURL(href), let bundle = all[url] else { return }
         var targets: [WebURL] = []
@@ -343,7 +355,7 @@ private struct JoinedRequirements {
 }
 
 extension StoredBody {
-    /// By the digests that are known of it, else by its bytes.
+    /// Whether the body does not match the bundle. Uses known digests if they suffice, else reads the body.
     fileprivate func isOther(than bundle: Bundle, _ reader: StoreReader) throws(StoreError) -> Bool {
         let known = [(DigestAlgorithm.sha256, sha256), (.md5, md5 ?? [])].compactMap { Digest($0, bytes: $1) }
         var finding = bundle.finding(knowing: known, byteCount: byteCount)
@@ -355,18 +367,19 @@ extension StoredBody {
     }
 }
 
-/// What the manifests in force require, read again when they have changed. Any thread may ask.
+/// The requirements of all manifests in force, read again only after they changed. Thread-safe.
 package final class RequirementsInForce: Sendable {
     private let known = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
 
     package init() {}
 
-    /// What they require of bodies, whoever brings them in; nothing where there is no larder.
+    /// Returns the requirements that new bodies must meet; only those of `gate` if there is no store.
     ///
     /// - Parameters:
-    ///   - own: a site that is being fetched.
-    ///   - gate: what its manifest requires by now; nil for none.
-    /// - Throws: for a manifest that cannot be read any more.
+    ///   - own: the site that is being fetched; its stored manifest is ignored.
+    ///   - start: the start URLs of that site.
+    ///   - gate: the current manifest of that site; nil if it has none.
+    /// - Throws: `StoreError` if a stored manifest can no longer be read.
     package static func all(
         in folder: StoreFolder, besides own: String? = nil, at start: [String] = [],
         with gate: BundleGate? = nil
@@ -390,6 +403,7 @@ package final class RequirementsInForce: Sendable {
         }
     }
 
+    /// Returns the requirements that apply to the stored bodies that are served.
     package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
         let manifests = try ManifestInForce.all(reader)
         guard !manifests.isEmpty else { return Requirements() }
@@ -404,7 +418,7 @@ package final class RequirementsInForce: Sendable {
         for site in sites { joined.add(home: site.start, of: site.name) }
         for manifest in manifests {
             guard let kept = try KeptManifest(manifest.row, reader) else { continue }
-            // One that cannot be read any more requires nothing of what is shown; whoever fetches says so.
+            // An unreadable manifest does not block serving. The next fetch reports it.
             guard let required = try? manifest.plan.requirements(of: kept) else { continue }
             joined.add(required, ofManifestAt: kept.place, of: manifest.site)
         }
@@ -415,7 +429,9 @@ package final class RequirementsInForce: Sendable {
 }
 
 extension ManifestPlan {
-    /// What a manifest that was kept says of bodies.
+    /// Returns the requirements of a stored manifest.
+    ///
+    /// - Throws: `StoreError` if the manifest can no longer be read.
     package func requirements(of kept: KeptManifest) throws(StoreError) -> Requirements {
         do throws(LarderError) {
             let source = try ManifestSource(kept, of: self)
@@ -432,11 +448,11 @@ extension ManifestPlan {
     }
 }
 
-/// Keeps what was found of held bundles, for the portal to show without hashing anything.
+/// Stores the verdicts on stored bundles, so that the portal can show them without hashing.
 enum VerdictNotes {
     /// - Parameters:
-    ///   - findings: one for each bundle, by the address that was looked at.
-    ///   - snapshot: which was looked at; nil for what is shown.
+    ///   - findings: one for each bundle, with the URL that was checked.
+    ///   - snapshot: the snapshot that was checked; nil for the live snapshots.
     static func keep(
         _ findings: [(url: WebURL, finding: CheckReport.Finding)], snapshot: Int64? = nil,
         in folder: StoreFolder

@@ -17,8 +17,8 @@ public struct CheckOptions: Sendable {
         case folder(String)
     }
 
-    /// Weak evidence: a hash that may have another meaning, or match by chance. It is reported, and neither fails a
-    /// check nor verifies a bundle.
+    /// Weak evidence: a hash that may have another meaning, or match by chance. It is reported, and neither
+    /// fails a check nor verifies a bundle.
     public enum Evidence: Sendable, Hashable {
         /// ETags that look like an MD5. S3 uses the MD5 for objects that were uploaded in one piece.
         case entityTags
@@ -31,12 +31,12 @@ public struct CheckOptions: Sendable {
         }
     }
 
-    /// The places to check, which the report shows side by side. Each base is checked live and in the store. If
-    /// empty, the live server; for a checksum list, the folder that contains the list.
+    /// The places to check, which the report shows side by side. Each base is checked live and in the store.
+    /// If empty, the live server; for a checksum list, the folder that contains the list.
     public var places: [Place] = []
-    /// The URLs that relative URLs of the manifest are resolved against, such as production and staging. They are not
-    /// needed for a manifest that was fetched, or that names its start URL. URLs on the manifest's own origin move to
-    /// the base; URLs on other origins stay.
+    /// The URLs that relative URLs of the manifest are resolved against, such as production and staging. They
+    /// are not needed for a manifest that was fetched, or that names its start URL. URLs on the manifest's
+    /// own origin move to the base; URLs on other origins stay.
     public var bases: [String] = []
     /// Manifests of other releases. A body that matches one of them belongs to that release.
     public var releases: [String] = []
@@ -50,8 +50,8 @@ public struct CheckOptions: Sendable {
     public var failsOn = CheckReport.usualFailures
 
     /// Only SHA-256 or stronger digests verify a bundle. One that has only MD5 or SHA-1, or no digest, is
-    /// unverifiable, and fails the check if it is required: attackers can make another file with the same MD5 or
-    /// SHA-1.
+    /// unverifiable, and fails the check if it is required: attackers can make another file with the same MD5
+    /// or SHA-1.
     public var requiresStrongDigests = false
 
     /// The network options for loading the manifest; nil for the defaults.

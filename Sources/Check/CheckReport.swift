@@ -31,7 +31,8 @@ public struct CheckReport: Sendable, Equatable {
         public let line: Int?
         /// Whether the item can make the check fail.
         public let isRequired: Bool
-        /// The URLs from the start page to the page that needs the item; empty for bundles and for verified items.
+        /// The URLs from the start page to the page that needs the item; empty for bundles and for verified
+        /// items.
         public let chain: [String]
         /// The findings, one for each place.
         public let findings: [Finding]
@@ -66,12 +67,13 @@ public struct CheckReport: Sendable, Equatable {
     public struct Finding: Sendable, Equatable {
         public let url: String
         public let verdict: Verdict
-        /// The difference, or the reason of the verdict. For a verified item, how it was found, if that is unusual.
+        /// The difference, or the reason of the verdict. For a verified item, how it was found, if that is
+        /// unusual.
         public let detail: String?
         /// Observations that do not affect the verdict.
         public var remarks: [String] = []
-        /// The strongest digest that verified a bundle: `md5`, `sha1`, `sha256`, `sha384` or `sha512`. Nil if it is
-        /// not verified, or the manifest has no digest of it.
+        /// The strongest digest that verified a bundle: `md5`, `sha1`, `sha256`, `sha384` or `sha512`. Nil if
+        /// it is not verified, or the manifest has no digest of it.
         public package(set) var algorithm: String?
         /// A shorter detail for a printed report; nil if there is none.
         package var briefDetail: String?
@@ -189,8 +191,8 @@ struct ManifestLines {
         self.source = source
     }
 
-    /// The line of each reference, counted from 1; nil if the text does not contain it. If the references are in the
-    /// order of the manifest, this takes linear time.
+    /// The line of each reference, counted from 1; nil if the text does not contain it. If the references are
+    /// in the order of the manifest, this takes linear time.
     func lines(of references: [String]) -> [Int?] {
         var lines: [Int?] = []
         lines.reserveCapacity(references.count)

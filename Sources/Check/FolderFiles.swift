@@ -5,7 +5,8 @@ internal import Web
 /// The files of a folder and its subfolders, sorted by their paths relative to it.
 struct FolderFiles {
     private(set) var paths: [String] = []
-    /// Symbolic links, and everything that is not a regular file: a build contains none, and a link may lead elsewhere.
+    /// Symbolic links, and everything that is not a regular file: a build contains none, and a link may lead
+    /// elsewhere.
     private(set) var skipped: [ManifestReport.Skipped] = []
 
     private let output: stat?

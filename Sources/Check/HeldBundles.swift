@@ -4,12 +4,12 @@ package import Fetch
 package import Store
 package import Web
 
-/// Compares held bodies with bundles. Unless bytes are to be proved, what was hashed before is not hashed again:
-/// the SHA-256 of a body is its key, and its MD5 is computed once and kept.
+/// Compares stored bodies with bundles. Unless `provesBytes` is set, no body is hashed twice: its SHA-256 is
+/// its key in the store, and its MD5 is computed once and stored.
 struct HeldBundles {
     private let reader: StoreReader
     private var md5s: KnownMD5s
-    /// The snapshot that is looked at, published or not; nil for what the larder shows.
+    /// The snapshot to examine, published or not; nil for the live snapshots.
     private let snapshot: Int64?
     private let evidence: Evidence
     private let provesBytes: Bool
@@ -29,11 +29,11 @@ struct HeldBundles {
         guard let (response, body) = try reader.answer(at: url, snapshot: snapshot) else {
             return .missing("it is not stored")
         }
-        // What is gone or cut short is not there, whatever is known of it.
+        // Known digests do not count if the bytes are gone or cut short.
         guard let content = try reader.content(of: body) else { return Self.isGone }
         let fields = HTTPFields(block: response.fields.utf8.span)
         let bundle = bundle.adding(fields, evidence)
-        // Of an imported body nothing counts but its bytes as they are now.
+        // An imported body is always hashed: its stored digest is not trusted.
         if provesBytes || response.isImported {
             return try proven(bundle, content, body, isCoded: fields.isCoded)
         }
@@ -55,7 +55,7 @@ struct HeldBundles {
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 
-    /// Says what the bytes are that are there, whatever is known of them.
+    /// Examines the body by hashing its bytes, whatever digests are known.
     private mutating func proven(
         _ bundle: Bundle, _ content: BodyContent, _ body: StoredBody, isCoded: Bool
     ) throws(StoreError) -> Examination {
@@ -74,7 +74,7 @@ struct HeldBundles {
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 
-    /// Keeps the MD5s that were computed, and marks what was found damaged.
+    /// Stores the MD5 digests that were computed, and marks damaged bodies.
     func keep(in folder: StoreFolder) throws(StoreError) {
         try md5s.keep(in: folder)
         try NoteBook.mark(damaged: damaged, in: folder)
@@ -87,8 +87,8 @@ struct HeldBundles {
 }
 
 extension StoreReader {
-    /// The answer with a body that a URL leads to, by way of stored redirects; of a snapshot, as it is shown
-    /// once that is published.
+    /// Returns the response with a body for a URL, after following up to 20 stored redirects. With a
+    /// snapshot, the response that would be served if that snapshot were live.
     func answer(at url: WebURL, snapshot: Int64? = nil) throws(StoreError) -> (StoredResponse, StoredBody)? {
         var url = url
         for _ in 0...20 {
@@ -110,10 +110,10 @@ extension StoreReader {
     package func body(at url: WebURL) throws(StoreError) -> StoredBody? { try answer(at: url)?.1 }
 }
 
-/// What looking at a body says of it, before it is known at which URL.
+/// The result of comparing a body with a bundle.
 struct Examination: Sendable {
     var finding: Finding
-    /// Of a body that does not match: what other releases are held against.
+    /// The measured digests of a body that does not match. They are compared with other releases.
     private(set) var measured: Measurement?
 
     static func missing(_ reason: String) -> Examination { Examination(Finding(.missing(reason))) }
@@ -123,9 +123,9 @@ struct Examination: Sendable {
         if case .mismatch = finding.verdict { self.measured = measured }
     }
 
-    /// Reads the body and compares it with what the bundle says. One that cannot be read could not be had.
+    /// Reads the body and compares it with the bundle. A body that cannot be read counts as missing.
     ///
-    /// - Parameter isCoded: it had a content coding when it was sent.
+    /// - Parameter isCoded: whether the body had a content coding when it was sent.
     init(of content: BodyContent, as bundle: Bundle, isCoded: Bool = false) {
         let meter = BundleMeter(bundle, isCoded: isCoded)
         do throws(StoreError) {
@@ -137,7 +137,7 @@ struct Examination: Sendable {
         }
     }
 
-    /// Adds where a body that does not match first differs from one that does.
+    /// Adds the first difference between a body that does not match and one that does.
     mutating func compare(_ content: BodyContent, with good: GoodBody) {
         guard case .mismatch = finding.verdict, let found = BodyPieces(content),
             let expected = BodyPieces(good.content),
@@ -157,12 +157,12 @@ struct Examination: Sendable {
         finding.remarks.append("compared with the copy in \(place)")
     }
 
-    /// Nobody has said yet where it differs.
+    /// Whether the body does not match, and its first difference is not known yet.
     var lacksDifference: Bool {
         if case .mismatch(let mismatch) = finding.verdict { mismatch.difference == nil } else { false }
     }
 
-    /// A body that was found to match, and where.
+    /// A body that matches, and the place where it was found.
     struct GoodBody: Sendable {
         let place: String
         let content: BodyContent
@@ -170,7 +170,7 @@ struct Examination: Sendable {
 }
 
 extension CheckReport.Finding {
-    /// - Parameter bundle: what was examined; nil for what was not found out.
+    /// - Parameter bundle: the bundle that was examined; nil if there was no examination.
     init(url: String, _ examination: Examination, of bundle: Bundle? = nil) {
         let finding = examination.finding
         self.init(
@@ -182,7 +182,7 @@ extension CheckReport.Finding {
 }
 
 extension Verdict {
-    /// With the sizes of a mismatch, where those are not what differs.
+    /// The detail of the verdict. A mismatch that is not about sizes also gives both sizes.
     fileprivate var fullDetail: String? {
         guard case .mismatch(let mismatch) = self, let found = mismatch.foundByteCount else { return detail }
         guard !mismatch.isOfSizes else { return detail }

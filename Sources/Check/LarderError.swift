@@ -97,7 +97,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension FetchFailure {
-    /// What to do about the failure.
+    /// The advice for the failure.
     var advice: String {
         switch kind {
         case .unknownHost: "check the host name and the network"

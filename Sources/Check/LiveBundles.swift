@@ -7,21 +7,23 @@ internal import Store
 internal import System
 internal import Web
 
-/// Fetches bundles on a few threads, each of which hashes what comes to it: no body is ever held.
+/// Fetches bundles on a few threads and hashes the bodies while they arrive, without storing them.
 struct LiveBundles {
     private let targets: [CheckTarget]
-    /// Its place in the targets' URLs.
+    /// The index of the base among the URLs of a target.
     private let base: Int
-    /// The nearest network zone that requests for them may connect to.
+    /// The nearest network zone that requests for the bundles may connect to.
     private let nearestZone: NetworkZone
     private let evidence: Evidence
     private let interruption: Interruption
     private let tally: WorkTally
 
-    /// A core can hash what two fetch; more connections than these in all would be no manners.
+    /// One core hashes what two transfers deliver. `mostRunning` limits the connections of all threads, to be
+    /// polite.
     private static let mostThreads = 4
     private static let mostRunning = 16
-    /// When everything is wrong, to ask for all of it again would say nothing new.
+    /// The maximum number of bundles that are fetched a second time. If more of them fail, a second look
+    /// tells nothing new.
     private static let mostAskedAgain = 100
 
     init(
@@ -37,9 +39,10 @@ struct LiveBundles {
         self.tally = tally
     }
 
-    /// Nil for what an interruption left undone. Blocks.
+    /// Fetches and examines all bundles; the result is nil for those that an interruption left out. Blocks.
     ///
-    /// - Parameter good: a body of the bundle with this number that was found to match elsewhere.
+    /// - Parameter good: returns a matching body of the bundle at this index from another place, if there is
+    ///   one.
     func examine(_ good: (Int) -> Examination.GoodBody?) throws(LarderError) -> [Examination?] {
         var looks = try look(targets.indices.map { LiveBodies.Task(number: $0) }, tally)
         let coded = looks.indices.filter { looks[$0]?.wantsEncoded == true }
@@ -56,8 +59,8 @@ struct LiveBundles {
         return looks.map { $0?.examination }
     }
 
-    /// Where bodies that are at hand and do not match first differ from what comes; nil where that says
-    /// nothing.
+    /// Fetches the bundles of local bodies that do not match, and returns where each local body first differs
+    /// from the fetched one; nil if they cannot be compared.
     func differences(of bodies: [(number: Int, content: BodyContent)]) throws(LarderError) -> [Difference?] {
         let tasks = bodies.prefix(Self.mostAskedAgain).map {
             LiveBodies.Task(number: $0.number, good: Examination.GoodBody(place: "", content: $0.content))
@@ -65,8 +68,9 @@ struct LiveBundles {
         return try look(tasks).map { $0?.difference?.reversed }
     }
 
-    /// What came of each task, in their order. What fails in this machine says nothing about a bundle, and
-    /// would go on for all the others.
+    /// Returns the result of each task, in their order.
+    ///
+    /// - Throws: `LarderError` if this machine fails, because that would affect all other bundles too.
     private func look(_ tasks: [LiveBodies.Task], _ tally: WorkTally? = nil) throws(LarderError)
         -> [LiveLook?]
     {
@@ -102,18 +106,19 @@ struct LiveBundles {
     }
 }
 
-/// Measures the bodies of a batch while they come. It belongs to the thread of the batch's loop.
+/// Hashes the bodies of a batch while they arrive. Use it on the thread of the batch's loop.
 final class LiveBodies: BodyReceiver {
-    /// A look at a target.
+    /// One request for the bundle of a target.
     struct Task: Sendable {
-        /// Of the target.
+        /// The index of the target.
         let number: Int
-        /// The body is measured as it is sent.
+        /// Whether the body is hashed without decoding its content coding.
         var keepsCoding = false
-        /// What the body is compared with.
+        /// The body that the response is compared with.
         var good: Examination.GoodBody?
     }
 
+    /// A response that is being received.
     private struct Run {
         let bundle: Bundle
         let meter: BundleMeter
@@ -121,12 +126,13 @@ final class LiveBodies: BodyReceiver {
         var comparison: Comparison?
         var byteCount = 0
 
-        /// So far beyond its size that nothing but its size need be said of it: it may never end.
+        /// Whether the body exceeds its size so far that the transfer is aborted: it may be endless.
         var isOver: Bool { bundle.byteCount.map { byteCount - $0 > LiveBodies.mostSurplus } ?? false }
     }
 
     private static let mostSurplus = 4 * 1024 * 1024
 
+    /// The comparison of an arriving body with a body that matches.
     private struct Comparison {
         let good: BodyPieces
         var meter = DifferenceMeter()
@@ -135,10 +141,10 @@ final class LiveBodies: BodyReceiver {
     private let tasks: [Task]
     private let targets: [CheckTarget]
     private let evidence: Evidence
-    /// The answers that are under way, by the places of their tasks.
+    /// The responses that are being received, by the index of their task.
     private var runs: [UInt32: Run] = [:]
     private var statuses: [UInt32: Int] = [:]
-    /// What failed here, and not at a server.
+    /// A failure of this machine, as opposed to a server.
     private(set) var failure: FetchFailure?
 
     init(_ tasks: [Task], _ targets: [CheckTarget], _ evidence: Evidence) {
@@ -171,7 +177,7 @@ final class LiveBodies: BodyReceiver {
         return runs[number]?.isOver == false
     }
 
-    /// What the answer said. To be called once for each, when it is whole.
+    /// Returns the result of a request. Call it once for each, after the response has ended.
     func look(_ place: Int, _ outcome: Result<FetchedResponse, FetchFailure>) -> LiveLook {
         let number = UInt32(place)
         let status = statuses.removeValue(forKey: number)
@@ -205,20 +211,20 @@ final class LiveBodies: BodyReceiver {
     }
 }
 
-/// What one answer for a bundle told.
+/// The result of one request for a bundle.
 struct LiveLook: Sendable {
-    /// Nil when no answer came.
+    /// Nil if there was no response.
     let status: Int?
     var examination: Examination
-    /// With what the answer says of its body.
+    /// The bundle with the digests that the response itself gives.
     var answered: Bundle?
     var measured: Measurement?
-    /// The answer speaks of its bytes as they were sent, and they were decoded on the way.
+    /// Whether the bundle has a digest of the encoded body, but the body was decoded on arrival.
     var wantsEncoded = false
-    /// From the body that it was compared with.
+    /// The first difference from the body that it was compared with.
     var difference: Difference?
 
-    /// Worth asking again: while servers are brought up to date, one has what another has not.
+    /// Whether a second request makes sense: during a deployment, servers of one site may differ.
     var isDoubtful: Bool {
         switch examination.finding.verdict {
         case .mismatch: true
@@ -227,7 +233,7 @@ struct LiveLook: Sendable {
         }
     }
 
-    /// With the bytes as they were sent, which another look has measured.
+    /// Returns the finding that also uses the digests of the encoded body, which another request measured.
     func examination(withEncoded other: LiveLook) -> Examination {
         guard let measured, let sent = other.measured?.decoded, let bundle = other.answered else {
             return examination
@@ -236,7 +242,7 @@ struct LiveLook: Sendable {
         return Examination(bundle.finding(on: both), measured: both)
     }
 
-    /// After the same was asked for once more: a server that says two things has two releases.
+    /// Returns the finding after a second request: if both responses differ, the server has two releases.
     func examination(askedAgain other: LiveLook, comparedWith good: Examination.GoodBody?) -> Examination {
         if let skew = skew(with: other) {
             return Examination(Finding(.skew(skew), remarks: examination.finding.remarks))
@@ -261,14 +267,14 @@ struct LiveLook: Sendable {
     }
 }
 
-/// The bytes of a body, a piece each time that somebody asks.
+/// Reads the bytes of a body piece by piece.
 final class BodyPieces {
     private var rest: [UInt8]?
     private let file: File?
 
     private static let pieceSize = 64 * 1024
 
-    /// Nil when it cannot be opened.
+    /// Returns nil if the file cannot be opened.
     init?(_ content: BodyContent) {
         switch content {
         case .bytes(let bytes):
@@ -280,7 +286,7 @@ final class BodyPieces {
         }
     }
 
-    /// Nil at the end, and where it cannot be read any further.
+    /// Returns the next piece; nil at the end, and after a read error.
     func next() -> [UInt8]? {
         if let rest = rest.take() { return rest }
         let piece = try? file?.read(atMost: Self.pieceSize)

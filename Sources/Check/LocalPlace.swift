@@ -6,20 +6,21 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// A place on this machine: bodies can be looked at again.
+/// A place on this machine whose bodies can be read again.
 enum LocalPlace: Sendable {
-    /// What is held; with its bytes read, unless what was computed before is believed.
+    /// The store. If `provesBytes` is false, digests that were computed before are used without reading
+    /// bodies.
     case held(StoreFolder, provesBytes: Bool)
     case folder(SiteFolder)
 
-    /// Hashes on all cores; nil for what an interruption left undone.
+    /// Examines the targets on all cores. The result is nil for those that an interruption left out.
     func examine(
         _ targets: [CheckTarget], _ column: CheckColumn, _ evidence: Evidence, _ interruption: Interruption
     ) throws(StoreError) -> [Examination?] {
         switch self {
         case .held(let folder, let provesBytes):
             let keeping = Mutex(())
-            // Fails at once where there is no larder.
+            // Fails early if there is no store.
             _ = try StoreReader(folder)
             return try WorkTeam.share(targets.count, named: "larder-held", interruption) {
                 (next, give) throws(StoreError) in
@@ -28,7 +29,7 @@ enum LocalPlace: Sendable {
                     let target = targets[number]
                     give(number, try bundles.examination(of: target.bundle, at: target.urls[column.base]))
                 }
-                // One after the other: each is a writer of the store.
+                // One thread at a time, because each of them writes to the store.
                 let kept = keeping.withLock { _ in
                     Result { () throws(StoreError) in try bundles.keep(in: folder) }
                 }
@@ -50,7 +51,7 @@ enum LocalPlace: Sendable {
         }
     }
 
-    /// What the place has for an URL; nil when that is nothing.
+    /// Returns the body of a URL at this place; nil if there is none, or it cannot be read.
     func content(of url: WebURL, _ column: CheckColumn) -> BodyContent? {
         switch self {
         case .held(let folder, _):
@@ -68,14 +69,14 @@ enum LocalPlace: Sendable {
     }
 }
 
-/// A folder that a server would show: which file answers for an URL. It leads nowhere else, by dots or by
-/// links.
+/// A build's output folder, read as a web server would serve it. Neither `..` nor symbolic links lead
+/// outside.
 struct SiteFolder: Sendable {
-    /// As it was named.
+    /// The path as the user gave it.
     let path: String
     private let root: String
 
-    /// What a server answers with where the URL names a folder.
+    /// The file that is used for a URL of a folder.
     static let index = "index.html"
 
     init(_ path: String) throws(LarderError) {
@@ -92,16 +93,17 @@ struct SiteFolder: Sendable {
         self.root = root
     }
 
+    /// The result of looking up a path.
     enum Answer: Sendable, Equatable {
         /// The file with its real path.
         case file(String)
         case nothing
-        /// There is something, and it may not be read; why.
+        /// The path exists but may not be read, or is not allowed, for this reason.
         case refused(String)
     }
 
-    /// The file's path below the folder, as the URL has it: without what both have with the base in common,
-    /// and without its query.
+    /// Returns the path of a URL's file below the folder: the decoded URL path, without the folder of the
+    /// base and without the query.
     func relativePath(of url: WebURL, base: WebURL?) -> String {
         var path = url.path[...]
         if let base, base.origin == url.origin, let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) {
@@ -112,6 +114,7 @@ struct SiteFolder: Sendable {
         return decoded.isEmpty || decoded.utf8.last == UInt8(ascii: "/") ? decoded + Self.index : decoded
     }
 
+    /// Looks up a relative path. A folder stands for its index file.
     func answer(for relative: String) -> Answer {
         let parts = relative.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard !relative.utf8.contains(0) else { return .refused("its name contains a NUL") }

@@ -6,46 +6,51 @@ package import Store
 package import System
 package import Web
 
-/// A manifest, wherever it is, and what its relative URLs are relative to.
+/// A manifest that was read from a file, a URL or the store, with the bases of its relative URLs.
 package struct ManifestSource: Sendable {
-    /// As it was asked for, or where that one led.
+    /// The path or URL of the manifest, after following a manifest that only names another one.
     package let name: String
     let bytes: [UInt8]
     let manifest: Manifest
-    /// Where the manifest's own site is: what is on this origin is the site's, and moves to a base that is
-    /// given.
+    /// The root of the manifest's own site; nil if unknown. Bundles on its origin move to a base that the
+    /// user gives.
     let home: WebURL?
-    /// Never empty.
+    /// At least one base.
     let bases: [Base]
-    /// Never empty.
+    /// At least one place.
     let places: [CheckOptions.Place]
-    /// What the manifest says that its references are relative to, or the one that led to it.
+    /// The base that the manifest declares for its relative URLs, or that of the manifest that named it.
     let declaredBase: String?
-    /// How the user said that it is to be read.
+    /// The options that the manifest was read with.
     let reading: KeptManifest.Reading
-    /// What was fetched on the way to it.
+    /// The responses that were fetched to get the manifest.
     let answers: [Answer]
 
-    /// The network zone that the manifest came from, which limits what it names.
+    /// The network zone that the manifest came from, which limits the URLs that it names.
     let zone: NetworkZone
 
+    /// A response that was fetched to get the manifest.
     struct Answer: Sendable {
         let url: WebURL
         let fields: HTTPFields
         let bytes: [UInt8]
     }
 
+    /// A base of the manifest's relative URLs.
     struct Base: Sendable {
-        /// What a folder stands for, and what reports call the place; nil where nothing says it.
+        /// The site's root, which a folder is compared with and which names the place in reports; nil if
+        /// unknown.
         let root: WebURL?
-        /// What references are relative to: the manifest may name a folder below the root.
+        /// The base of relative URLs, which may be a folder below the root; nil if unknown.
         let url: WebURL?
-        /// The user names it, and the site is looked for there.
+        /// Whether the user gave it as an option.
         let isGiven: Bool
     }
 
+    /// Loads a manifest from a file or URL.
+    ///
     /// - Parameter nearestZone: the nearest network zone that the request for it may connect to.
-    /// - Throws: `LarderError` of kind `.input` when it is not there, or says what it must not.
+    /// - Throws: `LarderError` of kind `.input` if it does not exist or is invalid.
     package init(
         _ name: String, nearestZone: NetworkZone, options: CheckOptions, folder: StoreFolder,
         interruption: Interruption
@@ -73,9 +78,9 @@ package struct ManifestSource: Sendable {
         try self.init(manifest, bytes, place, declaredBase: base, answers, zone, options)
     }
 
-    /// The manifest that is stored with a snapshot.
+    /// Creates the source from the manifest that is stored with a snapshot.
     ///
-    /// - Throws: `LarderError` of kind `.input` when it cannot be read any more.
+    /// - Throws: `LarderError` of kind `.input` if it can no longer be read.
     package init(_ kept: KeptManifest, options: CheckOptions) throws(LarderError) {
         let manifest: Manifest
         do throws(ManifestError) {
@@ -89,7 +94,7 @@ package struct ManifestSource: Sendable {
             kept.zone, options)
     }
 
-    /// One that is kept, as it was read then.
+    /// Creates the source from a stored manifest, read with the options of that time.
     init(_ kept: KeptManifest, of plan: ManifestPlan) throws(LarderError) {
         var plan = plan
         if let reading = kept.reading { (plan.base, plan.format) = (reading.base, reading.format) }
@@ -121,13 +126,13 @@ package struct ManifestSource: Sendable {
         places =
             options.places.isEmpty
             ? [isAtHome ? .folder(Self.folder(of: place.name)) : .live] : options.places
-        // Where only folders are looked at, a path is enough.
+        // If only folders are checked, relative paths need no base.
         let isPath = places.allSatisfy(\.isFolder)
         let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
         self.bases = bases.isEmpty ? [Base(root: address ?? start, url: usual, isGiven: false)] : bases
     }
 
-    /// Where a list of checksums is, and what it lists with it, as `md5sum -c` has it.
+    /// Returns the folder of a list of checksums. Its files are relative to it, as with `md5sum -c`.
     private static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
@@ -144,11 +149,11 @@ extension CheckOptions.Place {
 }
 
 extension WebURL {
-    /// Stands for a base where only paths count.
+    /// A placeholder base if only paths matter.
     fileprivate static let nowhere = WebURL("http://folder.invalid/") ?? .blank
 }
 
-/// Gets the bytes of manifests, and reads them in the form that was asked for.
+/// Loads manifests from files, URLs or the store, and parses them in the requested format.
 struct ManifestLoader {
     private let format: ManifestFormat?
     private let isHeld: Bool
@@ -158,13 +163,13 @@ struct ManifestLoader {
     /// The zone that every request may connect to.
     private let allowedZone: NetworkZone
 
-    /// One byte more is still read, so that the parser sees that it is too much, and says so.
+    /// The size limit. One byte more is read, so that the parser notices and reports a larger manifest.
     private static let mostBytes = ManifestLimits.byteCount
 
-    /// A manifest is small, and somebody waits for it.
+    /// The default total timeout. A manifest is small, and a user may be waiting.
     private static let longestWait: Duration = .seconds(60)
 
-    /// A file, or an http or https URL.
+    /// The location of a manifest: a file, or an http or https URL.
     struct Place {
         let name: String
         let url: WebURL?
@@ -174,7 +179,8 @@ struct ManifestLoader {
             url = WebURL(name).flatMap { $0.isHTTP ? $0 : nil }
         }
 
-        /// Where a manifest leads that only names the real one: beside a file, or below the base.
+        /// Returns the location of the manifest that this one names: a file beside it, else a URL below the
+        /// base.
         func leading(to next: String, base: String?) -> Place {
             let target = WebURL(next, base: base.flatMap { WebURL($0, base: url) } ?? url)
             let sibling = (name.lastIndex(of: "/").map { String(name[...$0]) } ?? "") + next
@@ -183,7 +189,7 @@ struct ManifestLoader {
         }
     }
 
-    /// - Throws: `LarderError` of kind `.input` for a format that nobody knows.
+    /// - Throws: `LarderError` of kind `.input` for an unknown format.
     init(
         _ options: CheckOptions, _ nearestZone: NetworkZone, _ folder: StoreFolder,
         _ interruption: Interruption
@@ -215,7 +221,7 @@ struct ManifestLoader {
         }
     }
 
-    /// What is at the place; with header fields where it was fetched.
+    /// Loads the bytes of a manifest, with header fields if it was fetched.
     ///
     /// - Parameter zone: the nearest network zone that the request may connect to; afterwards that of the
     ///   response, if it is more public.
@@ -276,8 +282,9 @@ struct ManifestLoader {
     }
 }
 
-/// A single body, fetched and read at once. Blocks.
+/// Fetches a single body into memory. Blocks.
 package enum OneFetch {
+    /// A response with its body.
     package struct Answer {
         package let fields: HTTPFields
         package let bytes: [UInt8]
@@ -285,9 +292,11 @@ package enum OneFetch {
         package let zone: NetworkZone
     }
 
+    /// Fetches a body with the default options.
+    ///
     /// - Parameters:
     ///   - nearestZone: the nearest network zone that the request may connect to.
-    ///   - limit: the most bytes that the body may have.
+    ///   - limit: the maximum size of the body in bytes.
     package static func load(
         _ url: WebURL, nearestZone: NetworkZone, limit: Int = .max, interruption: Interruption
     ) throws(LarderError) -> [UInt8] {
@@ -296,6 +305,7 @@ package enum OneFetch {
         ).bytes
     }
 
+    /// Fetches a response. The body may have `limit` bytes, or fewer if the options say so.
     package static func answer(
         _ url: WebURL, nearestZone: NetworkZone, options: FetchOptions, limit: Int,
         interruption: Interruption
@@ -329,11 +339,11 @@ package enum OneFetch {
 }
 
 extension FetchOptions {
-    /// For bodies that are read once and not kept.
+    /// Options for bodies that are read once and not stored.
     package static var forReading: FetchOptions {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var options = FetchOptions(userAgent: Product.userAgent, spoolFolder: folder)
-        // Nearly every bundle: what is read at once does not have to go by way of a file.
+        // Large enough for nearly every bundle, so that few bodies are written to a file first.
         options.spoolThreshold = 2 * 1024 * 1024
         return options
     }

@@ -117,7 +117,8 @@ struct HeldSite {
         return ManifestReport(manifest, skipped: skipped)
     }
 
-    /// The path of a URL on the site's own origin, so that the manifest also applies to staging; else the URL.
+    /// The path of a URL on the site's own origin, so that the manifest also applies to staging; else the
+    /// URL.
     private static func reference(to href: String, _ base: WebURL?) -> String {
         guard let url = WebURL(href), url.origin == base?.origin else { return href }
         // A path that begins with two slashes would be read as a host name.

@@ -5,8 +5,8 @@ package import Store
 package import System
 internal import Web
 
-/// Proves that a site is complete offline: follows the links to everything that its pages need, and compares stored
-/// bodies with their digests.
+/// Proves that a site is complete offline: follows the links to everything that its pages need, and compares
+/// stored bodies with their digests.
 package enum OfflineCheck {
     /// Checks a site. Damaged bodies are marked, so that the next prefetch loads them again. Blocks.
     ///
@@ -49,8 +49,8 @@ package enum OfflineCheck {
         return report
     }
 
-    /// The URLs that `report` would find missing, without comparing digests. Nil if the site has more than `limit`
-    /// URLs, or its settings cannot be read.
+    /// The URLs that `report` would find missing, without comparing digests. Nil if the site has more than
+    /// `limit` URLs, or its settings cannot be read.
     package static func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError)
         -> SiteNeeds?
     {

@@ -7,13 +7,14 @@ internal import Store
 internal import System
 internal import Web
 
-/// Everything that a site's pages need, by the links that the store keeps. It belongs to the thread of its
-/// reader.
+/// A walk over everything that a site's pages need, by stored links. Use it on the thread of its reader.
 ///
-/// It goes by the decisions of a crawl: `Scope`, `LeftOut`, `RobotsRules`, `CacheRules`, `SessionEnd`. Its
-/// order is its own. A `Frontier` with the store as its source finds the same, and takes longer for it; and
-/// since hosts and kinds of pages take turns in it, the way that it finds to a page is not always a shortest
-/// one.
+/// It applies the same rules as a crawl (`Scope`, `LeftOut`, `RobotsRules`, `CacheRules`, `SessionEnd`), but
+/// walks in its own order. A `Frontier` over the store would find the same URLs, but takes longer, and
+/// because it alternates between hosts and kinds of pages, its path to a page is not always a shortest one.
+///
+/// A node is enqueued in `waiting` and gets another state when it is visited. It returns to `waiting` if a
+/// later link makes it more important: as an asset, not a guess, or fewer links from the start.
 struct OfflineWalk {
     private let reader: StoreReader
     private var scope: Scope
@@ -23,21 +24,21 @@ struct OfflineWalk {
     private let rules: CacheRules
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
-    /// By the store's numbers of URLs; -1 where none is known.
+    /// Node indices by the store's URL number; -1 if there is no node.
     private var nodeOfNumber: [Int32] = []
     private var nodeOfHref: [String: Int] = [:]
-    /// What is needed comes before the next page: then every page is found by a shortest way.
+    /// Assets, visited before the next page: then the first path to every page is a shortest one.
     private var needed: [Int] = []
     private var pages: [Int] = []
     private var nextPage = 0
-    /// Each once, however many URLs have it.
+    /// Each body once, even if several URLs have it.
     private(set) var bodies: [StoredBody] = []
-    /// The bodies of imported responses, by number. Their bytes are always compared with the digest.
+    /// The IDs of the bodies of imported responses. Their bytes are always compared with the digest.
     private(set) var importedBodies: Set<Int64> = []
     private var ownSnapshots: Set<Int64> = []
     private var placeOfBody: [Int64: Int] = [:]
 
-    /// The walk ends when it came to more addresses.
+    /// The maximum number of nodes. The walk stops above it.
     private let limit: Int
     var isCut: Bool { nodes.count > limit }
 
@@ -50,14 +51,15 @@ struct OfflineWalk {
         obeysRobots = settings.obeysRobots
         manners = settings.manners
         leftOut = settings.leftOut
-        // They were read when they were stored; one that cannot be read now says nothing to a prefetch
-        // either.
+        // Rules were parsed when they were stored. A prefetch also ignores one that cannot be parsed now.
         rules = CacheRules(settings.rules.compactMap { try? CacheRules.Rule($0) })
     }
 
+    /// Walks from the start URLs and bundles, then from the remaining pages of the live snapshot.
+    ///
     /// - Parameters:
-    ///   - start: where the site starts; nowhere for one that is its bundles.
-    ///   - bundles: what its manifest lists.
+    ///   - start: the start URLs; empty for a site that consists of its bundles.
+    ///   - bundles: the bundles of the site's manifest.
     mutating func run(
         _ site: Site, start: [String], bundles: [(href: String, isRequired: Bool)],
         _ interruption: Interruption
@@ -69,7 +71,7 @@ struct OfflineWalk {
         }
         try goOn(interruption)
         guard let published = site.published, !isCut else { return }
-        // Pages that a sitemap named, and no other page. More of them than the limit cut the walk.
+        // Pages that only a sitemap lists. One more than the limit is read, so that it ends the walk.
         let others = try reader.pages(ofSnapshot: published, atMost: limit == .max ? .max : limit + 1)
         for other in others.sorted() where nodeOfHref[other] == nil { discover(other, from: -1, depth: 0) }
         try goOn(interruption)
@@ -107,8 +109,8 @@ struct OfflineWalk {
         return number
     }
 
-    /// What was left out may be wanted after all: a page needs it, it is no guess, or it is nearer than it
-    /// was.
+    /// Enqueues a node again if a new link changes its importance: it is needed as an asset, is no longer a
+    /// guess, is fewer links away from the start, or is not only linked from a web app manifest.
     private mutating func discoverAgain(
         _ number: Int, from parent: Int, depth: Int, isAsset: Bool, isGuess: Bool
     ) {
@@ -127,15 +129,15 @@ struct OfflineWalk {
         case .redirects(let target):
             discoverAgain(target, from: parent, depth: depth, isAsset: isAsset, isGuess: isGuess)
         case .held where isFound:
-            // So is what it leads to.
+            // Its links are then also found outside the manifest.
             nodes[number].state = .waiting
             enqueue(number)
         case .waiting, .held, .gone, .missing, .unlisted: break
         }
     }
 
-    /// Whether what the node leads to is there for those alone who install the app: its manifest says where it
-    /// starts, and no page leads there.
+    /// Whether a link from the node can only be reached through a web app manifest: by its start URL, which
+    /// only applies to users who install the app.
     private func isOfManifest(from parent: Int, isAsset: Bool) -> Bool {
         parent >= 0 && (nodes[parent].isOfManifest || nodes[parent].isManifest && !isAsset)
     }
@@ -155,7 +157,7 @@ struct OfflineWalk {
             nodes[number].state = node.isGuess ? .ignored : try absence(of: url, node)
             return
         }
-        // An archive says what another site has, and not what this one needs.
+        // A response imported for another site does not prove that this site is complete.
         guard !response.isImported || ownSnapshots.contains(response.snapshot) else {
             nodes[number].state =
                 node.isGuess
@@ -173,8 +175,8 @@ struct OfflineWalk {
         }
     }
 
-    /// What a page needs is missed whatever kept it out; of pages the user may have wanted to do without
-    /// some.
+    /// Returns the state of a URL that is not stored. A missing asset is always an error; a page may have
+    /// been skipped on purpose.
     private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
     {
         if node.isOfManifest { return .leftOut("only the manifest of a web app links to it") }
@@ -223,14 +225,14 @@ struct OfflineWalk {
             return
         }
         nodes[number].state = .held(place)
-        // It may be called JSON, of which nothing else leads to pages.
+        // Web app manifests may be served as JSON. No other JSON links to pages.
         nodes[number].isManifest = ["webManifest;", "json;"].contains(where: body.form.hasPrefix)
         let depth = nodes[number].depth
         for link in links.assets { try discover(link, from: number, depth: depth, isAsset: true) }
         for link in links.guesses {
             try discover(link, from: number, depth: depth, isAsset: true, isGuess: true)
         }
-        // Those were not followed from here.
+        // The crawl did not follow these links either.
         guard manners.nofollow == .ignore || !response.flags.contains(.saysNofollow) else { return }
         for link in links.pages { try discover(link, from: number, depth: depth + 1) }
     }
@@ -268,7 +270,7 @@ struct OfflineWalk {
             return
         }
         nodes[number].state = .redirects(to: next)
-        // What a start leads to is as good as a start, and brings along what was out of reach.
+        // A redirect target of a start URL counts as a start, and may bring other URLs into scope.
         guard node.isStart, !nodes[next].isStart else { return }
         nodes[next].isStart = true
         if nodes[next].state == .ignored { wake(next) }
@@ -291,14 +293,14 @@ struct OfflineWalk {
         return true
     }
 
-    /// Whether everybody who links to the page asks for it not to be followed.
+    /// Whether all links to the page are marked as nofollow.
     private func isNofollowed(_ page: WebURL) throws(StoreError) -> Bool {
         guard manners.nofollow == .links else { return false }
         var marks = LinkMarks(reader, manners: manners)
         return try marks.keepsFromFollowing(page, linkedFrom: try reader.referrers(of: page.href))
     }
 
-    /// The rule of robots.txt, as it is held, that keeps the page from being asked for; nil when none does.
+    /// Returns the rule of the stored robots.txt that disallows the page; nil if none does.
     private mutating func robotsRule(against page: WebURL) throws(StoreError) -> String? {
         guard obeysRobots else { return nil }
         if let known = robots[page.origin] { return known.refusal(of: page.target) }
@@ -315,16 +317,16 @@ struct OfflineWalk {
 }
 
 extension RobotsRules {
-    /// The text of the rule that refuses the target; nil when it may be asked for.
+    /// Returns the text of the rule that disallows the target; nil if it is allowed.
     fileprivate func refusal(of target: String) -> String? {
         allows(target) ? nil : "Disallow: \(decidingRule(for: target)?.text ?? "/")"
     }
 }
 
 extension OfflineWalk {
-    /// What the walk found, in the order of the URLs.
+    /// Returns the results of the walk, sorted by URL.
     ///
-    /// - Parameter faults: of the walk's bodies, in their order.
+    /// - Parameter faults: the faults of `bodies`, in the same order.
     func items(_ faults: [OfflineFault?]) -> [CheckReport.Item] {
         var items: [CheckReport.Item] = []
         for (number, node) in nodes.enumerated() {
@@ -338,7 +340,7 @@ extension OfflineWalk {
         return items.sorted { $0.name < $1.name }
     }
 
-    /// Nil for what is not of the site.
+    /// Returns the finding for a node; nil if it is not part of the site.
     private func finding(on node: OfflineNode, _ faults: [OfflineFault?]) -> CheckReport.Finding? {
         func found(_ verdict: CheckReport.Verdict, _ detail: String? = nil) -> CheckReport.Finding {
             CheckReport.Finding(url: node.href, verdict: verdict, detail: detail)
@@ -360,10 +362,11 @@ extension OfflineWalk {
         }
     }
 
-    /// A report shows no longer way than this.
+    /// The maximum number of URLs in the chain of a report item.
     private static let longestChain = 32
 
-    /// From a start to the page that led there first; of a very long way its beginning and its end.
+    /// Returns the path from a start URL to the page that first linked to the node. A very long path is cut
+    /// before its last URL.
     private func chain(to number: Int) -> [String] {
         var chain: [String] = []
         var next = nodes[number].parent
@@ -376,52 +379,58 @@ extension OfflineWalk {
     }
 }
 
-/// An URL that a walk came to.
+/// A URL that the walk has found.
 struct OfflineNode {
+    /// The result for a node; see `OfflineWalk`.
     enum State: Equatable {
-        /// Nobody has looked yet.
+        /// Not visited yet.
         case waiting
-        /// By the place of its body among those of the walk.
+        /// Stored; the index of its body in `OfflineWalk.bodies`.
         case held(Int)
-        /// To the node with this number.
+        /// Redirects to the node with this index.
         case redirects(to: Int)
-        /// The site itself says that there is no such thing.
+        /// The server answered 404 or 410.
         case gone(status: Int)
         case missing(SiteNeeds.Lack.Reason)
-        /// It was not asked for; why.
+        /// Not requested by the crawl, for this reason.
         case leftOut(String)
-        /// Held, and what it needs was never written down.
+        /// Stored, but its links are unknown. The value is the index of its body.
         case unlisted(Int)
-        /// Not of the site, not wanted, or no link after all.
+        /// Out of scope, or a guess that is not stored.
         case ignored
     }
 
     let href: String
-    /// The node that led to it first; -1 for a start.
+    /// The index of the node that first linked to this one; -1 for a start, a bundle or a page without a
+    /// link.
     let parent: Int
-    /// How many links away from the start.
+    /// The number of links from the start.
     var depth: Int
     var isAsset: Bool
     var isGuess: Bool
     var isStart = false
-    /// Nothing but a web app's manifest leads there.
+    /// Whether only a web app manifest links to it.
     var isOfManifest = false
     var isManifest = false
-    /// It was fetched by somebody whom its server knows.
+    /// Whether the response was fetched with credentials.
     var isOfSession = false
     var state = State.waiting
 }
 
-/// Whether held bodies are what they were when they came.
+/// Verifies that stored bodies still have the bytes that were received.
 enum BodyProof {
-    /// What is wrong with each body, in their order; nil for what is as it should be. Reads all of them, on
-    /// all cores; quick, only their sizes, but for those of imported responses. Blocks.
+    /// Returns the fault of each body, in order; nil for a body without one. Hashes all bodies on all cores.
+    /// Blocks.
+    ///
+    /// - Parameters:
+    ///   - imported: the IDs of bodies of imported responses, which are hashed even if `isQuick` is true.
+    ///   - isQuick: whether only the sizes of other bodies are checked.
     static func faults(
         of bodies: [StoredBody], imported: Set<Int64>, in folder: StoreFolder, isQuick: Bool,
         _ interruption: Interruption,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) throws(StoreError) -> [OfflineFault?] {
-        // The largest come first, so that no thread is left alone with one in the end.
+        // The largest first, so that the threads finish at about the same time.
         let order = bodies.indices.sorted { bodies[$0].byteCount > bodies[$1].byteCount }
         let tally = WorkTally(.bodies, of: order.count, progress)
         let found: [OfflineFault??] = try WorkTeam.share(order.count, named: "larder-proof", interruption) {
@@ -459,7 +468,7 @@ enum BodyProof {
     }
 }
 
-/// What is wrong with a held body.
+/// A fault of a stored body.
 struct OfflineFault: Sendable {
     let verdict: CheckReport.Verdict
     let detail: String

@@ -16,10 +16,11 @@ public struct PrefetchOptions: Sendable {
     public var network = NetworkOptions()
     /// The time to wait, when everything else is done, for hosts that have never answered.
     public var patience = Duration.seconds(10)
-    /// Publishes a snapshot even if it has less than half of the pages of the previous one, or a login page in place
-    /// of the site.
+    /// Publishes a snapshot even if it has less than half of the pages of the previous one, or a login page
+    /// in place of the site.
     public var allowsShrinking = false
-    /// The path of the Chromium or Chrome that renders pages; nil for the first one that is found, empty for none.
+    /// The path of the Chromium or Chrome that renders pages; nil for the first one that is found, empty for
+    /// none.
     public var browser: String?
     /// The number of pages to render at once; nil for what the cores and the memory of the machine allow.
     public var renderTabs: Int?
@@ -27,8 +28,8 @@ public struct PrefetchOptions: Sendable {
     package var rendering: RenderMaker?
     /// Adds the pages to the search index, within a small share of the run's time.
     public var indexes = true
-    /// Called before a response with a body is stored; can change it, or prevent that it is stored. Not called for
-    /// redirects, robots.txt, sitemaps and confirmed responses.
+    /// Called before a response with a body is stored; can change it, or prevent that it is stored. Not
+    /// called for redirects, robots.txt, sitemaps and confirmed responses.
     public var willStore: WillStore?
     /// Origins whose robots.txt another site's run could not load a moment ago.
     package var doubted: Set<String> = []
@@ -36,12 +37,13 @@ public struct PrefetchOptions: Sendable {
     package var isShared = false
     /// The number of threads that scan responses for links; by default one per core.
     public var scanThreads = Machine.coreCount
-    /// Receives the progress about ten times a second, on a thread of the crawl, which waits for the call to return.
+    /// Receives the progress about ten times a second, on a thread of the crawl, which waits for the call to
+    /// return.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Called for every request that ended, on the same thread.
     public var fetched: (@Sendable (PrefetchedURL) -> Void)?
-    /// Receives messages for the user about temporary problems, such as that PostgreSQL does not answer, and that it
-    /// answers again. Called on any thread.
+    /// Receives messages for the user about temporary problems, such as that PostgreSQL does not answer, and
+    /// that it answers again. Called on any thread.
     public var notice: (@Sendable (String) -> Void)?
 
     /// Creates options for the hosts of the start URLs.

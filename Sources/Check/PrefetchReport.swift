@@ -3,8 +3,8 @@ public import Search
 public import Store
 package import Web
 
-/// The result of a prefetch or update. The members of `CrawlReport`, such as `pages`, `missing` and `wireByteCount`,
-/// are members of this report too.
+/// The result of a prefetch or update. The members of `CrawlReport`, such as `pages`, `missing` and
+/// `wireByteCount`, are members of this report too.
 @dynamicMemberLookup
 public struct PrefetchReport: Sendable, Equatable {
     private var crawl: CrawlReport
@@ -12,11 +12,11 @@ public struct PrefetchReport: Sendable, Equatable {
     public let plan: SitePlan
     /// The check of the manifest's bundles in the snapshot; nil if there is no manifest.
     public package(set) var check: CheckReport?
-    /// Why the site's manifest could not be loaded, so that its last version applied; nil if it was loaded, or there
-    /// is none.
+    /// Why the site's manifest could not be loaded, so that its last version applied; nil if it was loaded,
+    /// or there is none.
     public package(set) var manifestFailure: String?
-    /// The last good snapshot of a site with a manifest, if it stays live because too little could be loaded; else
-    /// nil.
+    /// The last good snapshot of a site with a manifest, if it stays live because too little could be loaded;
+    /// else nil.
     public package(set) var lastGood: LastGood?
     /// The number of recorded misses that no server answered. They stay recorded for the next run.
     public package(set) var unansweredMisses = 0
@@ -27,8 +27,8 @@ public struct PrefetchReport: Sendable, Equatable {
     /// This worker's part in a shared snapshot; nil if no other workers took part.
     public package(set) var work: Work?
 
-    /// A worker's part in a shared snapshot. The last worker's report covers the whole snapshot; the other reports
-    /// cover only the worker's own requests.
+    /// A worker's part in a shared snapshot. The last worker's report covers the whole snapshot; the other
+    /// reports cover only the worker's own requests.
     public struct Work: Sendable, Equatable {
         /// The unique number of the worker.
         public let worker: Int
@@ -49,8 +49,8 @@ public struct PrefetchReport: Sendable, Equatable {
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
     }
 
-    /// Whether no page lacks anything that it needs, and nothing failed. Pages that the site itself reports as gone
-    /// do not count, nor do recorded misses that no page links to.
+    /// Whether no page lacks anything that it needs, and nothing failed. Pages that the site itself reports
+    /// as gone do not count, nor do recorded misses that no page links to.
     public var isComplete: Bool {
         !crawl.isInterrupted && crawl.isPublished
             && crawl.missing.allSatisfy { $0.isGone && !$0.isAsset || $0.isNoted }
@@ -79,10 +79,11 @@ public struct PrefetchReport: Sendable, Equatable {
     public var remedy: Remedy? { crawl.limit?.remedy }
     /// The limit, if it is one of the number of pages.
     public var maxPages: Int? { if case .pages(let count)? = crawl.limit { count } else { nil } }
-    /// URL patterns of pages that were no longer followed, because they link only to ever more pages of the same
-    /// kind.
+    /// URL patterns of pages that were no longer followed, because they link only to ever more pages of the
+    /// same kind.
     public var traps: [String] { crawl.traps.map(\.description) }
-    /// The login page or captive portal that answered in place of the site, so that the snapshot was rejected.
+    /// The login page or captive portal that answered in place of the site, so that the snapshot was
+    /// rejected.
     public var wall: String? { crawl.wall?.description }
 
     /// The report as JSON.

@@ -7,16 +7,16 @@ public import Web
 
 /// Options of a preload.
 public struct PreloadOptions: Sendable {
-    /// The URL that the manifest's references are relative to; nil takes it from the manifest, or uses the manifest's
-    /// own URL.
+    /// The URL that the manifest's references are relative to; nil takes it from the manifest, or uses the
+    /// manifest's own URL.
     public var base: String?
     /// The format of the manifest, one of `CheckOptions.formats`; nil detects it.
     public var format: String?
-    /// Reads and hashes stored bundles: those that changed on the disk are fetched again. Else their recorded digests
-    /// count, unless a body was found damaged.
+    /// Reads and hashes stored bundles: those that changed on the disk are fetched again. Else their recorded
+    /// digests count, unless a body was found damaged.
     public var provesHeld = false
-    /// Only SHA-256 or stronger digests verify a bundle. A manifest with a required bundle that has only MD5 or
-    /// SHA-1, or no digest, is rejected before anything is fetched.
+    /// Only SHA-256 or stronger digests verify a bundle. A manifest with a required bundle that has only MD5
+    /// or SHA-1, or no digest, is rejected before anything is fetched.
     public var requiresStrongDigests = false
     /// Also fetches the assets that the bundles need: images, styles, and requests that they contain.
     public var hasAssets = true
@@ -24,11 +24,11 @@ public struct PreloadOptions: Sendable {
     public var network = NetworkOptions()
     /// The maximum number of connections to one host; nil for 16.
     public var connectionsPerHost: Int?
-    /// Called before a response with a body is stored; can change it, or prevent that it is stored. A bundle whose
-    /// body is changed does not verify, and is rejected.
+    /// Called before a response with a body is stored; can change it, or prevent that it is stored. A bundle
+    /// whose body is changed does not verify, and is rejected.
     public var willStore: WillStore?
-    /// Receives the progress about ten times a second, on a thread of the preload, which waits for the call to
-    /// return.
+    /// Receives the progress about ten times a second, on a thread of the preload, which waits for the call
+    /// to return.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Called for every request that ended, on the same thread.
     public var fetched: (@Sendable (PrefetchedURL) -> Void)?
@@ -90,7 +90,8 @@ public struct PreloadReport: Sendable, Equatable {
     public struct Problem: Sendable, Equatable {
         public let url: String
         public let reason: String
-        /// Whether the set is incomplete without it. Missing assets are reported, but do not prevent publishing.
+        /// Whether the set is incomplete without it. Missing assets are reported, but do not prevent
+        /// publishing.
         public let isRequired: Bool
     }
 
@@ -174,7 +175,8 @@ extension SiteRun {
         return report
     }
 
-    /// Whether nothing has to be done: all bundles are stored, the site has this manifest, and no asset is missing.
+    /// Whether nothing has to be done: all bundles are stored, the site has this manifest, and no asset is
+    /// missing.
     private func isCurrent(
         _ steps: PreloadPlan, _ gate: BundleGate, _ place: Place, _ site: Site?
     ) throws(LarderError) -> Bool {
@@ -258,7 +260,8 @@ extension SiteRun {
         try report.show(held.first { $0.name == place.site.href }, of: found.gate, in: folder)
     }
 
-    /// Records whether assets are still missing, so that the next preload looks for them even if it has all bundles.
+    /// Records whether assets are still missing, so that the next preload looks for them even if it has all
+    /// bundles.
     private func keepWholeness(_ run: PrefetchReport, _ place: Place) throws(StoreError) {
         guard run.isPublished else { return }
         let isWhole = run.missing.allSatisfy { $0.isGone || $0.isKeptFromBefore }

@@ -4,50 +4,55 @@ internal import Digest
 package import Store
 internal import Web
 
-/// What there is to do about each bundle of a manifest, by what is held of it: a decision without any I/O.
+/// The step to take for each bundle of a manifest, decided from its stored copies without any I/O.
 package struct PreloadPlan: Sendable, Equatable {
+    /// The step to take for a bundle.
     package enum Step: Sendable, Equatable {
-        /// Readers see it as it has to be, by the site's own snapshot: nothing is asked, and nothing is written.
+        /// The site's own snapshot already serves the required body. Makes no request and writes nothing.
         case reuse
-        /// It is held as it has to be, and the site itself does not show it: it does from the next snapshot on,
-        /// and nothing is asked.
+        /// The required body is stored, but the site does not serve it from its own snapshot. The next
+        /// snapshot does. Makes no request.
         case adopt
-        /// The origin is asked.
+        /// The bundle is requested from the origin.
         case fetch(Reason)
     }
 
+    /// The reason why a bundle is fetched.
     package enum Reason: Sendable, Equatable {
-        /// Nothing of it is held.
+        /// No response is stored.
         case new
-        /// What is held is another one.
+        /// The stored body is a different one.
         case differs
-        /// It is held, and its bytes are not what they were.
+        /// The required body was stored, but its bytes have changed or are gone.
         case damaged
-        /// No digest says what it has to be: the origin is asked whether it still holds.
+        /// The manifest gives no usable digest, so the stored response is revalidated with the origin.
         case unproven
     }
 
-    /// What is held of a bundle.
+    /// The stored copies of a bundle.
     struct Holding: Sendable, Equatable {
-        /// What readers see.
+        /// The body that is served at the bundle's URL; nil if there is none.
         var shown: Version?
-        /// The site itself shows it.
+        /// Whether a snapshot of the bundle's own site serves it.
         var isOwn = false
-        /// A snapshot that is not served has another one, which would come to light with the next that is.
+        /// Whether a newer snapshot of the site that is not live has another response at the URL, which would
+        /// be served once a later snapshot is published.
         var isCovered = false
-        /// Other snapshots have it as it has to be. Only looked for where what is shown does not do.
+        /// Whether the required body is stored elsewhere. Only determined if the served body does not
+        /// suffice.
         var isElsewhere = false
 
+        /// The body that is served, with its known digests.
         struct Version: Sendable, Equatable {
             var digests: [Digest]
             var byteCount: Int
-            /// Its bytes are there and, as far as anybody knows, as they came.
+            /// Whether the bytes are stored and, as far as is known, unchanged.
             var isSound = true
         }
     }
 
     package let steps: [Step]
-    /// Nobody has to be asked, and nothing has to be written.
+    /// Whether there is nothing to request and nothing to write.
     package let isCurrent: Bool
 
     init(_ bundles: [(bundle: Bundle, holding: Holding)]) {
@@ -71,11 +76,11 @@ package struct PreloadPlan: Sendable, Equatable {
 extension PreloadPlan {
     private static let together = 1000
 
-    /// Looks up what is held of a manifest's bundles.
+    /// Creates the plan for the bundles of a manifest from the store.
     ///
     /// - Parameters:
-    ///   - site: which they are of; nil for one that is not held yet.
-    ///   - provesBytes: what is held is read, whatever is known of it.
+    ///   - site: the site of the manifest; nil if it is not stored yet.
+    ///   - provesBytes: whether stored bodies are read and hashed, whatever was computed before.
     package static func plan(
         for gate: BundleGate, of site: Site?, in folder: StoreFolder, provesBytes: Bool
     ) throws(LarderError) -> PreloadPlan {
@@ -86,10 +91,10 @@ extension PreloadPlan {
             let shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
             var md5s = KnownMD5s(reader)
             let own = Set(site?.snapshots.map(\.id) ?? [])
-            // What a snapshot has that was not published comes to light with the next that is.
+            // Responses of an unpublished snapshot are served once a later snapshot is published.
             let hidden = site.flatMap { site in site.snapshots.last { $0.id > site.published ?? 0 }?.id }
             var held = [PreloadPlan.Holding](repeating: .init(), count: bundles.count)
-            // In the store's own order, which reads neighbours together.
+            // Sorted as in the store, so that neighbouring rows are read together.
             let hrefs = bundles.map(\.url.href)
             var rest = hrefs.indices.sorted { hrefs[$0] < hrefs[$1] }[...]
             while !rest.isEmpty {
@@ -139,7 +144,7 @@ extension PreloadPlan {
     ) throws(StoreError) -> PreloadPlan.Holding.Version? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
         var version = PreloadPlan.Holding.Version(digests: [sha256], byteCount: body.byteCount)
-        // Of an imported body nothing counts but its bytes as they are now.
+        // An imported body is always hashed: its stored digest is not trusted.
         version.isSound = try isThere ? shelf.isSound(body, provesBytes: isImported) : false
         if isImported, version.isSound, let content = try reader.content(of: body) {
             version.digests = try content.measurement(for: bundle).decoded.digests
@@ -148,7 +153,7 @@ extension PreloadPlan {
         guard version.isSound else { return version }
         let wanted = bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
         if wanted.contains(.md5), let md5 = try md5s.md5(of: body) { version.digests.append(md5) }
-        // Others are nowhere kept.
+        // The store keeps no other digests.
         if !wanted.allSatisfy({ $0 == .md5 || $0 == .sha256 }), let content = try reader.content(of: body) {
             version.digests = try content.measurement(for: bundle).decoded.digests
         }

@@ -94,7 +94,8 @@ extension CheckReport.Finding {
 }
 
 extension CheckReport {
-    /// One line per bundle, or a table if there are several places. For a site, only URLs that are not verified.
+    /// One line per bundle, or a table if there are several places. For a site, only URLs that are not
+    /// verified.
     private func plainText(isBrief: Bool) -> String {
         let lines =
             switch subject {
@@ -118,8 +119,8 @@ extension CheckReport {
         return "\(word) \(item.url)" + (explanation.map { ": \($0)" } ?? "")
     }
 
-    /// The lines of a site. Left-out URLs are no failure, and may be a hundred thousand, so only the first are
-    /// listed.
+    /// The lines of a site. Left-out URLs do not fail the check, and there may be a hundred thousand, so only
+    /// the first are listed.
     private var siteLines: [String] {
         var leftOut = 0
         var lines: [String] = []
@@ -138,7 +139,7 @@ extension CheckReport {
         return [line(of: item)] + way
     }
 
-    /// A row for each bundle and a column for each place; below a row what there is to say of it.
+    /// A row for each bundle and a column for each place, with details below a row.
     private func table(isBrief: Bool) -> [String] {
         let names = items.map { $0.isRequired ? $0.name : "\($0.name) (optional)" }
         var widths = [(["bundle"] + names).map(\.unicodeScalars.count).max() ?? 0]
@@ -183,7 +184,7 @@ extension CheckReport {
 }
 
 extension String {
-    /// Without the spaces at its end.
+    /// The text without trailing spaces.
     fileprivate var trimmingEnd: Substring {
         var rest = self[...]
         while rest.utf8.last == UInt8(ascii: " ") { rest = rest.dropLast() }

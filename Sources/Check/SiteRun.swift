@@ -7,12 +7,12 @@ internal import Synchronization
 package import System
 package import Web
 
-/// One run of whatever fetches for a site: what the site's plan says, and the manifest by which what comes is
-/// held. Blocks.
+/// One run that fetches for a site: builds the crawl plan from the options and the stored settings, and
+/// verifies responses against the site's manifest, if it has one. Blocks.
 package struct SiteRun {
     let folder: StoreFolder
     private let interruption: Interruption
-    /// What is held when the run begins.
+    /// The sites that are stored when the run begins.
     let sites: [Site]
 
     package init(_ folder: StoreFolder, _ interruption: Interruption) throws(LarderError) {
@@ -27,7 +27,8 @@ package struct SiteRun {
         }
     }
 
-    /// A site that has a manifest is held against it, be it named again or not.
+    /// Prefetches a site. If a manifest is stored with it, the manifest is loaded again and applies, whether
+    /// or not the user named it this time.
     package func prefetch(
         _ first: WebURL, start: [WebURL], options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
@@ -42,6 +43,7 @@ package struct SiteRun {
         return try run(plan(site: first, start: start, zone, own, by: principal), manifest, found)
     }
 
+    /// Prefetches the site of a manifest that the user named.
     package func prefetch(
         _ manifest: ManifestPlan, options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
@@ -54,8 +56,9 @@ package struct SiteRun {
             plan(site: place.site, start: place.start, zone, own, by: principal), place.manifest, found)
     }
 
-    /// The nearest network zone that requests for start URLs may connect to: what the principal may name, or
-    /// what is stored with the site if all of them are its start URLs already.
+    /// Returns the nearest network zone that requests for start URLs may connect to: the zone of the
+    /// principal, or the stored zone of the site if that is nearer and the site already has all these start
+    /// URLs.
     func startZone(_ name: WebURL, _ start: [WebURL], for principal: Principal) -> NetworkZone {
         let own = principal.nearestZone
         guard let site = sites.first(where: { $0.name == name.href }),
@@ -65,8 +68,8 @@ package struct SiteRun {
         return max(own, stored)
     }
 
-    /// Updates a stored site. The zone that is stored with the site limits its start URLs, whoever asks for the
-    /// update: the user of this machine, too, need not have added it.
+    /// Updates a stored site. The zone that is stored with the site limits its start URLs, whichever
+    /// principal requests the update: the local user may not have added the site.
     ///
     /// - Parameter principal: limits the start URLs of a site that was stored without a zone.
     package func update(
@@ -92,18 +95,20 @@ package struct SiteRun {
 
     // MARK: - Manifests
 
-    /// A manifest that could be had, or the last known one and why.
+    /// A manifest that was loaded, or the stored one and the reason why loading failed.
     struct FoundManifest {
         let gate: BundleGate
         let failure: LarderError?
     }
 
-    /// Where it cannot be had, the last known one holds, if there is one.
+    /// Loads a manifest. If that fails, returns the manifest that is stored for the same place, if there is
+    /// one.
     ///
     /// - Parameters:
     ///   - nearestZone: the nearest network zone that the request for it may connect to.
-    ///   - isNew: the user names it: what is wrong with it is told before anything is fetched.
-    /// - Throws: Why it cannot be had, where none is known.
+    ///   - isNew: whether the user named the manifest. An invalid one is then an error, and the stored one is
+    ///     not used in its place.
+    /// - Throws: the reason why loading failed, if no manifest is stored.
     func find(
         _ manifest: ManifestPlan, _ nearestZone: NetworkZone, _ network: NetworkOptions, isNew: Bool = false
     ) throws(LarderError) -> FoundManifest {
@@ -131,14 +136,15 @@ package struct SiteRun {
         try storing { () throws(StoreError) in try KeptManifest.inForce(of: site, StoreReader(folder)) }
     }
 
+    /// The site of a manifest, with its start URLs.
     struct Place {
         let site: WebURL
         let start: [WebURL]
         var manifest: ManifestPlan
     }
 
-    /// Which site the manifest is of, and where that starts: where it says, or where the site starts already,
-    /// else with the bundles themselves.
+    /// Finds the site of a manifest and its start URLs: those in the manifest, else those of the stored site.
+    /// If there are neither, the run starts with the bundles alone.
     func place(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> Place {
         var manifest = manifest
         let named = try gate.start()
@@ -164,7 +170,8 @@ package struct SiteRun {
         return Place(site: site, start: [site], manifest: manifest)
     }
 
-    /// A server elsewhere does not speak for what is held already.
+    /// Rejects a manifest from another origin that claims a stored site, unless it is already the site's
+    /// manifest.
     private func refuseTakeover(of site: WebURL, by manifest: ManifestPlan) throws(LarderError) {
         guard let own = WebURL(manifest.place), own.isHTTP, own.origin != site.origin,
             sites.contains(where: { $0.name == site.href })
@@ -179,9 +186,9 @@ package struct SiteRun {
         )
     }
 
-    /// The site of a manifest that names none: the one that it had before, else where it is said to be.
-    /// Another manifest may be there already; then it is its own address, or a file's name where it is said
-    /// to be.
+    /// Returns the site of a manifest that names none: the site that already has this manifest, else the
+    /// manifest's home. If another manifest has that site, it is the manifest's own URL, or for a file its
+    /// path below the home.
     private func home(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
         if let own = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
             let url = WebURL(own.name)
@@ -190,7 +197,7 @@ package struct SiteRun {
         }
         let home = try gate.home()
         let path = manifest.place.utf8.split(separator: UInt8(ascii: "/")).map { String($0) ?? "" }
-        // A folder of the path more, until nobody is there.
+        // Adds folders of the path until the name is free.
         let beside = (1...max(1, path.count)).lazy.compactMap { count in
             WebURL("./" + path.suffix(count).joined(separator: "/"), base: home)
         }
@@ -198,14 +205,14 @@ package struct SiteRun {
         return ([home] + own).first { !isTaken($0.key, by: manifest) }?.key ?? home
     }
 
-    /// Whether another manifest that is still there stands with the site.
+    /// Whether the site has another manifest that still exists. A manifest at a URL counts as existing.
     private func isTaken(_ site: WebURL, by manifest: ManifestPlan) -> Bool {
         guard let held = plan(ofSite: site.href)?.manifest, !held.isSamePlace(manifest) else { return false }
         return WebURL(held.place)?.isHTTP ?? false || access(held.place, F_OK) == 0
     }
 
-    /// As the options say; a site that the same rules lead through is not to lose more than half of its pages
-    /// unnoticed.
+    /// Creates a crawl plan from the options and the stored settings. Unless the options allow shrinking, an
+    /// update with the same scope and start URLs must find at least half of the stored pages.
     private func plan(
         site: WebURL, start: [WebURL], _ startZone: NetworkZone, _ options: PrefetchOptions,
         by principal: Principal
@@ -233,7 +240,7 @@ package struct SiteRun {
         return plan
     }
 
-    /// Whether what is held of where the site starts was asked for with credentials.
+    /// Whether the stored response of a start URL was fetched with credentials.
     private func wasOfSession(_ start: [WebURL]) throws(LarderError) -> Bool {
         guard folder.exists else { return false }
         return try storing { () throws(StoreError) in
@@ -246,7 +253,8 @@ package struct SiteRun {
         }
     }
 
-    /// Of fewer pages, half of them is nothing.
+    /// The minimum number of stored pages for this check. Of fewer pages, a loss of half of them means
+    /// nothing.
     private static let fewestToShrink = 3
 
     func plan(ofSite name: String) -> SitePlan? {
@@ -255,10 +263,10 @@ package struct SiteRun {
 
     // MARK: - Running
 
-    /// Holds what comes against the manifest, keeps that with the snapshot, and publishes the snapshot when its
-    /// bundles verify.
+    /// Runs a crawl that verifies responses against the manifest, stores the manifest with the snapshot, and
+    /// publishes the snapshot if its bundles verify.
     ///
-    /// - Parameter bundles: those to go through, without any pages; nil for the site with all of them.
+    /// - Parameter bundles: the only URLs to fetch, without pages; nil for the whole site.
     func run(
         _ plan: CrawlPlan, _ manifest: ManifestPlan, _ found: FoundManifest, only bundles: [WebURL]? = nil
     ) throws(LarderError) -> PrefetchReport {
@@ -276,10 +284,10 @@ package struct SiteRun {
             plan.refusesWalls = false
             plan.followsLinks = manifest.hasAssets
             plan.rendering = nil
-            // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says
-            // nothing of it.
+            // Only bundles and their assets are fetched here. robots.txt applies to pages.
             plan.productToken = nil
-            // A snapshot says when its manifest held.
+            // Publishing an unchanged snapshot records that the current manifest verified. If it could not be
+            // loaded, there is nothing to record.
             plan.publishesNewsAlone = found.failure != nil
         }
         let verdict = GateVerdict()
@@ -293,7 +301,7 @@ package struct SiteRun {
         report.manifestFailure = found.failure?.description
         if bundles == nil { try forgiveOptional(of: gate, in: &report) }
         let isRefused = report.isRejected || report.missing.contains(where: \.failure.isAltered)
-        // It starts with its bundles, of which none is held then.
+        // A rejected run that starts at its bundles has stored none of them.
         if isRefused, plan.startsAtAssets, !report.isPublished, !report.isInterrupted {
             report.reject()
         }
@@ -305,7 +313,8 @@ package struct SiteRun {
         return report
     }
 
-    /// What the manifest alone asked for, and need not be there, is told by its check and is no loss.
+    /// Removes optional bundles that no stored page links to from the report's missing URLs. The check of the
+    /// manifest reports them.
     private func forgiveOptional(
         of gate: BundleGate, in report: inout PrefetchReport
     ) throws(LarderError) {
@@ -328,7 +337,7 @@ package struct SiteRun {
             plan.startsAtAssets
             ? [] : try misses(on: Set(plan.start.map(\.host))).filter { isOwn($0, plan) }
         var plan = plan
-        // Whoever brings a body in holds it against what others require of it.
+        // Responses must also meet the requirements of other sites' manifests.
         plan.required = try storing { () throws(StoreError) in
             try RequirementsInForce.all(
                 in: folder, besides: plan.site, at: plan.start.map(\.href), with: gate)
@@ -340,7 +349,7 @@ package struct SiteRun {
         do throws(CrawlError) {
             let (crawl, work) = try crawl(plan)
             unanswered = crawl.unansweredMisses
-            // What a run left out that ended otherwise says nothing of what is served.
+            // The skipped pages of an unpublished snapshot say nothing about the live one.
             let leftOut = crawl.isPublished ? LeftOut(crawl) : plan.sitePlan.leftOut ?? LeftOut(crawl)
             if work?.isLast ?? true { try keep(leftOut, crawl, plan) }
             report = PrefetchReport(crawl, plan.sitePlan)
@@ -349,7 +358,7 @@ package struct SiteRun {
         } catch {
             throw LarderError(error, kept: keptCount(of: plan.site))
         }
-        // What nobody answered is looked for again, unless nobody has wanted it for long.
+        // Misses that the crawl could not answer stay for the next run, until they are old.
         if report.isPublished, report.work?.isLast ?? true {
             let now = SystemClock.secondsSinceEpoch()
             try forget(
@@ -361,7 +370,7 @@ package struct SiteRun {
         return report
     }
 
-    /// Alone or, where the snapshot is shared, along with others.
+    /// Crawls alone, or as one of several workers if the snapshot is shared.
     private func crawl(_ plan: CrawlPlan) throws(CrawlError) -> (CrawlReport, PrefetchReport.Work?) {
         guard plan.isShared else { return (try Crawl(plan, interruption: interruption).run(), nil) }
         let ending = try SharedCrawl(plan, interruption: interruption).run()
@@ -370,7 +379,7 @@ package struct SiteRun {
         return (ending.report, work)
     }
 
-    /// The site whose snapshot workers share and that is to be worked on next; nil when there is none.
+    /// Returns the first site with a shared snapshot that workers can join; nil if there is none.
     package func nextShared() throws(LarderError) -> Site? {
         guard folder.exists else { return nil }
         return try storing { () throws(StoreError) in
@@ -381,26 +390,26 @@ package struct SiteRun {
         }
     }
 
-    /// How many addresses the snapshot of the site has that is not complete; nil where there is none, or nobody
-    /// can tell.
+    /// Returns the number of stored responses of the site's incomplete snapshot; nil if there is none, or the
+    /// store cannot be read.
     private func keptCount(of site: String) -> Int? {
         do throws(StoreError) {
             let snapshots = try StoreReader(folder).sites().first { $0.name == site }?.snapshots ?? []
             return snapshots.last { $0.finished == nil && $0.base == nil }?.responseCount
         } catch {
-            // What stopped the run is told, and stops this too.
+            // The error that stopped the run is reported. It also makes this read fail.
             return nil
         }
     }
 
-    /// The number of pages that was wanted of the site so far, where more are wanted now.
+    /// Returns the previous page limit of the site if the new limit is higher or there is none; else nil.
     private func beyond(_ plan: CrawlPlan) -> Int? {
         guard let wanted = self.plan(ofSite: plan.site)?.maxPages else { return nil }
         return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
     }
 
-    /// For whoever asks later why a page is not there, and for the next run, which patterns of pages are
-    /// worth being rendered.
+    /// Stores facts of this run with the site: the pages that were skipped and why, for later questions, and
+    /// the URL patterns that are worth rendering, for the next run.
     private func keep(_ leftOut: LeftOut?, _ report: CrawlReport, _ plan: CrawlPlan) throws(CrawlError) {
         let rendering = report.rendering
         var settings = plan.sitePlan
@@ -419,15 +428,16 @@ package struct SiteRun {
 
     private static let secondsOfMiss: Int64 = 14 * 24 * 60 * 60
 
-    /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
+    /// Returns the recorded misses on these hosts, and those that were requested by pages on them.
     private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
         try storing { () throws(StoreError) in
             folder.exists ? try NoteBook.ifAny(folder)?.misses(for: hosts) ?? [] : []
         }
     }
 
-    /// What is missed of another port where a site begins, or asked for by its pages, is for that site, unless a page of
-    /// this one asked.
+    /// Whether a miss belongs to this site. A miss on another origin belongs to another site if that site
+    /// starts at the origin of the miss or of its referrer. A miss whose referrer is on a start origin of
+    /// this site is its own.
     private func isOwn(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
         let asking = miss.referrer.flatMap { WebURL($0)?.origin }
         guard let origin = CrawlPlan.Missed(miss, start: plan.start)?.url.origin,
@@ -447,19 +457,19 @@ package struct SiteRun {
     }
 }
 
-/// What a gate said, handed from the store's thread to whoever waits for the crawl.
+/// Passes the report of the gate from the store's thread to the thread that waits for the crawl.
 final class GateVerdict: Sendable {
     let report = Mutex<CheckReport?>(nil)
 }
 
 extension BundleGate {
-    /// How the manifest wants its site to be prefetched, where it says so; what it does not say stays.
+    /// Applies the prefetch settings that the manifest gives; the others stay as they are.
     func apply(to options: inout PrefetchOptions) {
         let wishes = wishes(beside: options.network.headers)
         var plan = options.plan
         plan.scope.extent = wishes.extent ?? plan.scope.extent
         plan.scope.depth = wishes.depth ?? plan.scope.depth
-        // What an earlier run was told is said again.
+        // An update passes the stored patterns again.
         plan.scope.include += wishes.include.filter { !plan.scope.include.contains($0) }
         plan.scope.exclude += wishes.exclude.filter { !plan.scope.exclude.contains($0) }
         plan.nofollow = wishes.nofollow ?? plan.nofollow

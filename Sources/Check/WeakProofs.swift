@@ -1,8 +1,8 @@
 internal import Digest
 internal import Reports
 
-/// Says which bundles were verified only by MD5 or SHA-1: these digests find accidents, but an attacker can make a
-/// second file with the same digest.
+/// Says which bundles were verified only by MD5 or SHA-1: these digests find accidents, but an attacker can
+/// make a second file with the same digest.
 enum WeakProofs {
     private static let caution = "which does not stop an attacker"
 

@@ -3,15 +3,15 @@ internal import Store
 internal import Synchronization
 internal import System
 
-/// Threads of ours that share a list of tasks, a thread a core: each takes the next one.
+/// Shares a list of tasks among threads, one per core; each thread takes the next task when it is free.
 enum WorkTeam {
-    /// Gives what came of each task, in their order; nil for those that an interruption left undone. Blocks.
-    /// The first error ends it.
+    /// Returns the results of the tasks, in order; nil for tasks that an interruption left out. Blocks. The
+    /// first error stops all threads and is thrown.
     ///
     /// - Parameters:
-    ///   - threads: the most of them; more than there are cores never work.
-    ///   - work: runs once on each thread; `next` gives it the number of its next task, nil when there is
-    ///     none left.
+    ///   - threads: the maximum number of threads; never more than there are cores.
+    ///   - work: runs once on each thread. `next` returns the index of the next task, or nil if there is none
+    ///     left.
     static func share<Value: Sendable, Failure: Error>(
         _ count: Int, atMost threads: Int = .max, named name: String, _ interruption: Interruption,
         _ work: @escaping @Sendable (_ next: () -> Int?, _ give: (Int, Value) -> Void) throws(Failure) -> Void
@@ -27,7 +27,7 @@ enum WorkTeam {
         var helpers: [NamedThread] = []
         let wanted = min(Machine.coreCount, threads, count) - 1
         if wanted > 0 {
-            // Whoever calls works too; without helpers it only takes longer.
+            // The calling thread works too, so a helper that cannot start only makes it slower.
             for number in 1...wanted {
                 if let helper = try? NamedThread.start("\(name)-\(number)", body: run) {
                     helpers.append(helper)
@@ -39,6 +39,7 @@ enum WorkTeam {
         return try state.results()
     }
 
+    /// The state that the threads share: the next task, the results and the first error.
     private final class State<Value: Sendable, Failure: Error>: Sendable {
         private let count: Int
         private let begun = Atomic(0)
