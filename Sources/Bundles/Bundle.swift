@@ -1,15 +1,16 @@
 package import Digest
 package import Web
 
-/// A resource with what is expected of it.
+/// A resource with its expected digests and size.
 package struct Bundle: Sendable, Equatable {
-    /// As the manifest means it, as a URL: absolute, or relative to the manifest's base.
+    /// The URL as the manifest gives it: absolute, or relative to the manifest's base.
     package var reference: String
-    /// Every strong one must hold.
+    /// The claims about the body. Every strong claim must hold.
     package var claims: [Claim]
     package var version: String?
     package var isRequired: Bool
-    /// Only SHA-256 or better proves the body right. MD5 and SHA-1 find accidents and stop no attacker.
+    /// Whether only SHA-256 or stronger digests verify the body. MD5 and SHA-1 find accidents, but do not
+    /// stop attackers.
     package var requiresStrongDigest = false
 
     package init(
@@ -28,8 +29,8 @@ package struct Bundle: Sendable, Equatable {
             isRequired: isRequired)
     }
 
-    /// The single digests that the decoded body must have. An `integrity`, which may list several, is not
-    /// among them.
+    /// The digests that the decoded body must have, without those of an `integrity`, which may list
+    /// alternatives.
     package var digests: [Digest] {
         claims.compactMap { claim in
             guard case .digest(let digest) = claim.content, claim.isProof, claim.subject == .decoded
@@ -38,7 +39,7 @@ package struct Bundle: Sendable, Equatable {
         }
     }
 
-    /// How long the decoded body must be.
+    /// The required size of the decoded body; nil if no claim gives it.
     package var byteCount: Int? {
         for claim in claims where claim.strength == .strong && claim.subject == .decoded {
             if case .byteCount(let count) = claim.content { return count }
@@ -46,37 +47,37 @@ package struct Bundle: Sendable, Equatable {
         return nil
     }
 
-    /// Whether anything is said of it that can prove a body right. Without, all there is to find is whether
-    /// it is there.
+    /// Whether a claim can verify the body. If not, a check can only find out whether the body exists.
     package var isProvable: Bool { claims.contains(where: \.isProof) }
 
-    /// The strongest digest that the body must have; nil where there is none.
+    /// The strongest digest algorithm that the decoded body is verified by; nil if there is none.
     package var proof: DigestAlgorithm? {
         let algorithms = claims.filter { $0.isProof && $0.subject == .decoded }.compactMap(\.algorithm)
         return DigestAlgorithm.allCases.last { algorithms.contains($0) }
     }
 
-    /// The reason why the digests do not prove enough; nil if they do.
+    /// The reason why the digests are too weak; nil if they suffice.
     package var weakness: String? {
         guard requiresStrongDigest, let proof, !proof.isStrong else { return nil }
         return "not verified: only \(proof.label)"
     }
 
-    /// The same bundle, of which only SHA-256 or better proves the body right.
+    /// The same bundle, verified only by SHA-256 or stronger digests.
     package var requiringStrongDigest: Bundle {
         var bundle = self
         bundle.requiresStrongDigest = true
         return bundle
     }
 
-    /// What has to be computed to check it.
+    /// Returns the digest algorithms that are needed to check the bundle.
     package func algorithms(of subject: Claim.Subject) -> Set<DigestAlgorithm> {
         Set(claims.filter { $0.subject == subject }.compactMap(\.algorithm))
     }
 }
 
 extension Bundle {
-    /// Compares a measurement with the claims: every strong claim must hold, and one of them must be a digest.
+    /// Compares a measurement with the claims: every strong claim must hold, and one of them must be a
+    /// digest.
     package func finding(on measurement: Measurement) -> Finding {
         var failures: [Claim.Failure] = []
         var remarks: [String] = []
@@ -136,7 +137,7 @@ package enum Verdict: Sendable, Equatable {
     case mismatch(Mismatch)
     /// The body could not be obtained: the reason.
     case missing(String)
-    /// Nothing proves that the body is right or wrong: the reason.
+    /// The body can be neither verified nor refuted: the reason.
     case unverifiable(String)
     /// The body belongs to another release.
     case skew(Skew)
@@ -234,8 +235,7 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// What bodies have to be, by their URLs, whoever brings them in: the digests of the manifests that are in
-/// force.
+/// The bundles that stored bodies must match, by URL: the requirements of the manifests in force.
 package struct Requirements: Sendable, Equatable {
     private var bundles: [String: Bundle] = [:]
 
@@ -243,40 +243,41 @@ package struct Requirements: Sendable, Equatable {
 
     package var isEmpty: Bool { bundles.isEmpty }
 
-    /// Of what something is required, in no order.
+    /// The URLs with requirements, in no particular order.
     package var hrefs: [String] { Array(bundles.keys) }
 
-    /// Those at the addresses alone.
+    /// Returns the requirements of the URLs that satisfy the predicate.
     package func filter(_ isIncluded: (String) -> Bool) -> Requirements {
         var some = Requirements()
         some.bundles = bundles.filter { isIncluded($0.key) }
         return some
     }
 
-    /// Nil where nothing is said that could prove a body right.
+    /// The bundle that is required at a URL; nil if there is none.
     package subscript(_ url: WebURL) -> Bundle? { bundles.isEmpty ? nil : bundles[url.key.href] }
 
-    /// What has no digest proves nothing, and requires nothing.
+    /// Requires a bundle at a URL, in place of an earlier one. A bundle without a digest is ignored.
     package mutating func require(_ bundle: Bundle, at url: WebURL) {
         guard bundle.isProvable else { return }
         bundles[url.key.href] = bundle
     }
 
-    /// The same, of which only SHA-256 or better proves a body right.
+    /// The same requirements, met only by SHA-256 or stronger digests.
     package var requiringStrongDigests: Requirements {
         var strong = self
         strong.bundles = bundles.mapValues(\.requiringStrongDigest)
         return strong
     }
 
-    /// What is required here already counts more.
+    /// Adds requirements for URLs that have none yet.
     package mutating func add(_ others: Requirements) {
         bundles.merge(others.bundles) { own, _ in own }
     }
 }
 
 extension Bundle {
-    /// What the digests prove that are known of a body; nil where it takes others, which only the bytes give.
+    /// Returns the finding that known digests of a body give; nil if claims need digests that are not among
+    /// them.
     package func finding(knowing digests: [Digest], byteCount: Int) -> Finding? {
         for claim in claims {
             guard let algorithm = claim.algorithm else { continue }

@@ -1,39 +1,39 @@
 package import Digest
 
-/// Measures a bundle while its bytes come, and gives the verdict when all are there. It belongs to one
-/// thread.
+/// Hashes the body of a bundle while it arrives, and compares it with the bundle at the end. Not thread-safe.
 package final class BundleMeter {
     private let bundle: Bundle
     private var decoded: BodyMeter
     private let isCoded: Bool
 
     /// - Parameters:
-    ///   - isCoded: whether the response had a content coding. Then what it says of the bytes as they were
-    ///     sent stays open.
-    ///   - others: what is computed beside what the bundle names.
+    ///   - isCoded: whether the response had a content coding. Claims about the encoded body are then not
+    ///     checked.
+    ///   - others: algorithms to compute in addition to those of the bundle.
     package init(_ bundle: Bundle, isCoded: Bool = false, and others: Set<DigestAlgorithm> = []) {
         self.bundle = bundle
-        // Both of the decoded body: a digest that is the other's says what went wrong.
+        // The decoded body is hashed for claims about both forms: a match with the other form explains a
+        // mismatch.
         decoded = BodyMeter(
             others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded)))
         self.isCoded = isCoded
     }
 
-    /// Takes the next bytes of the decoded body.
+    /// Adds the next bytes of the decoded body.
     package func update(_ bytes: Span<UInt8>) {
         decoded.update(bytes)
     }
 
-    /// What was measured. To be called once, and instead of the others.
+    /// Returns the measurement. Call only one of `measurement()`, `finding()` and `verdict()`, and only once.
     package func measurement() -> Measurement {
         let body = decoded.finish()
         return isCoded ? Measurement(decoded: body, encoded: nil) : Measurement(uncoded: body)
     }
 
-    /// To be called once.
+    /// Returns the finding. Call at most once.
     package func finding() -> Finding { bundle.finding(on: measurement()) }
 
-    /// To be called once.
+    /// Returns the verdict. Call at most once.
     package func verdict() -> Verdict { finding().verdict }
 
     package static func finding(on bundle: Bundle, bytes: [UInt8]) -> Finding {
@@ -61,12 +61,12 @@ struct BodyMeter {
         for stream in streams { stream.update(bytes) }
     }
 
-    /// To be called once.
+    /// Returns the result. Call at most once.
     func finish() -> Measurement.Body {
         Measurement.Body(byteCount: byteCount, digests: streams.compactMap { $0.finish() })
     }
 
-    /// An array cannot hold what cannot be copied, so each stream gets a reference.
+    /// A reference to a digest stream, because an array cannot contain noncopyable values.
     private final class Stream {
         private var stream: DigestStream?
 
@@ -84,8 +84,9 @@ struct BodyMeter {
     }
 }
 
-/// What is known of a body: how long it is, and such digests as were computed, now or earlier.
+/// The size of a body and those of its digests that were computed, now or earlier.
 package struct Measurement: Sendable, Equatable {
+    /// The size and digests of one form of the body.
     package struct Body: Sendable, Equatable {
         package var byteCount: Int
         package var digests: [Digest]
@@ -101,7 +102,7 @@ package struct Measurement: Sendable, Equatable {
     }
 
     package var decoded: Body
-    /// Nil when the body had a content coding and its bytes with that coding are not at hand.
+    /// The body with its content coding; nil if it had one and the encoded bytes are not available.
     package var encoded: Body?
 
     package init(decoded: Body, encoded: Body?) {
@@ -109,7 +110,7 @@ package struct Measurement: Sendable, Equatable {
         self.encoded = encoded
     }
 
-    /// Of a body that had no content coding, so that both are the same.
+    /// Creates the measurement of a body without content coding, whose two forms are the same.
     package init(uncoded body: Body) {
         self.init(decoded: body, encoded: body)
     }

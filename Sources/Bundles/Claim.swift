@@ -1,36 +1,40 @@
 package import Digest
 package import Web
 
-/// One thing that somebody says of a body: a manifest, a header field, an ETag, a file's name.
+/// A statement about a body, from a manifest, a header field, an ETag or a file name.
 package struct Claim: Sendable, Hashable {
+    /// The property of the body that is stated.
     package enum Content: Sendable, Hashable {
         case digest(Digest)
-        /// Any of its strongest digests will do.
+        /// Any digest of the strongest algorithm may match.
         case integrity(Integrity)
         case byteCount(Int)
-        /// Lower-case hexadecimal digits with which the digest begins.
+        /// The first digits of the digest, as lower-case hexadecimal digits.
         case prefix(DigestAlgorithm, String)
     }
 
+    /// The form of the body that the claim is about.
     package enum Subject: String, Sendable, Hashable {
-        /// What is left when every content coding is undone: what a browser runs, and what a larder holds.
+        /// The body after all content codings are decoded, as browsers use it and the store contains it.
         case decoded
-        /// What a server sends: with its content coding, without transfer coding. Without a coding it is the
-        /// same.
+        /// The body as sent: with its content coding, without transfer coding. The same as `decoded` if there
+        /// is no content coding.
         case encoded
     }
 
+    /// The weight of a claim.
     package enum Strength: Sendable, Hashable {
-        /// When it does not hold, the body is not what it should be.
+        /// If the claim does not hold, the body is wrong.
         case strong
-        /// It may mean something else, or agree by chance. It is told, and neither fails nor proves anything.
+        /// The claim may have another meaning, or hold by chance. It is reported, but neither fails nor
+        /// verifies a body.
         case weak
     }
 
     package var content: Content
     package var subject: Subject
     package var strength: Strength
-    /// Who says so, as people know it: `md5`, `integrity`, `Repr-Digest`, `ETag`, `file name`.
+    /// The origin of the claim, as reports show it: `md5`, `integrity`, `Repr-Digest`, `ETag`, `file name`.
     package var source: String
 
     package init(
@@ -42,7 +46,7 @@ package struct Claim: Sendable, Hashable {
         self.source = source
     }
 
-    /// Under the name that manifests use for the algorithm.
+    /// Creates a claim whose source is the algorithm's name in manifests.
     package init(_ digest: Digest) {
         self.init(.digest(digest), source: digest.algorithm.rawValue)
     }
@@ -57,7 +61,7 @@ package struct Claim: Sendable, Hashable {
         self.init(.integrity(integrity), source: "integrity")
     }
 
-    /// What has to be computed to hold a body against it; nil when nothing has to.
+    /// The digest algorithm that is needed to check the claim; nil if none is.
     package var algorithm: DigestAlgorithm? {
         switch content {
         case .digest(let digest): digest.algorithm
@@ -67,7 +71,7 @@ package struct Claim: Sendable, Hashable {
         }
     }
 
-    /// Whether a body for which it holds is, as far as digests can tell, the one that is meant.
+    /// Whether the claim verifies a body for which it holds.
     package var isProof: Bool {
         guard strength == .strong else { return false }
         switch content {
@@ -79,6 +83,7 @@ package struct Claim: Sendable, Hashable {
 }
 
 extension Claim {
+    /// The result of checking a claim.
     enum Outcome: Equatable {
         case holds
         case fails(Failure)
@@ -91,7 +96,7 @@ extension Claim {
         /// The origin of the claim, as reports show it; see `Claim.source`.
         package let source: String
         package let subject: Subject
-        /// As reports show it: `MD5 …`, `7 bytes`, `any of SHA-256 …, SHA-256 …`.
+        /// The expected value, as reports show it: `MD5 …`, `7 bytes`, `any of SHA-256 …, SHA-256 …`.
         package let expected: String
         package let found: String
         /// A possible cause, if one is known.
@@ -153,17 +158,15 @@ extension Claim {
 }
 
 extension Claim {
-    /// What the fields of a response say of its body, all of it strong.
+    /// Returns the claims that the header fields of a response make about its body. All are strong.
     ///
-    /// | field | speaks of |
-    /// | --- | --- |
-    /// | `Repr-Digest`, `Digest` | the whole representation in its content coding, also in a partial response |
-    /// | `Content-Digest`, `Content-MD5` | what this response carries, in its content coding |
-    /// | `id-sha-256` and the like in `Digest` (RFC 5843) | the decoded body |
+    /// | field | is about | | --- | --- | | `Repr-Digest`, `Digest` | the whole representation in its content
+    /// coding, also in a partial response | | `Content-Digest`, `Content-MD5` | the content of this response,
+    /// in its content coding | | `id-sha-256` and the like in `Digest` (RFC 5843) | the decoded body |
     ///
-    /// Algorithms that are not known, and digests of a wrong length, say nothing.
+    /// Unknown algorithms and digests of a wrong length are ignored.
     ///
-    /// - Parameter isPartial: whether it is a 206; then what speaks of its part alone is left out.
+    /// - Parameter isPartial: whether the response is a 206. Fields about its content alone are then ignored.
     package static func list(from fields: HTTPFields, isPartial: Bool = false) -> [Claim] {
         var list: [Claim] = []
         func add(_ digests: [FieldDigest], _ source: String) {
@@ -175,7 +178,7 @@ extension Claim {
                 if !list.contains(claim) { list.append(claim) }
             }
         }
-        // Their names stand in `fieldNames`.
+        // `fieldNames` lists these names too.
         add(fields.combined("Repr-Digest").map(FieldDigest.structured) ?? [], "Repr-Digest")
         add(fields.combined("Digest").map(FieldDigest.legacy) ?? [], "Digest")
         guard !isPartial else { return list }
@@ -186,17 +189,19 @@ extension Claim {
 
     fileprivate static let fieldNames = ["Repr-Digest", "Digest", "Content-Digest", "Content-MD5"]
 
-    /// What an ETag may say: 32 hexadecimal digits are the MD5 of what S3 and its like store in one piece,
-    /// and also what some servers call by no digest at all, so it is weak. Nil for every other tag; `hex-N`,
-    /// of several parts, is none.
+    /// Creates a weak claim from an ETag with 32 hexadecimal digits; returns nil for every other tag. S3 and
+    /// similar servers use the MD5 of objects that were uploaded in one piece, but other servers use such
+    /// tags without any digest. A tag of the form `hex-N`, for objects uploaded in several parts, is not a
+    /// digest.
     package init?(_ tag: EntityTag) {
         let digits = String(tag.text.dropFirst(tag.isWeak ? 2 : 0).filter { $0 != "\"" })
         guard let md5 = Digest(.md5, hex: digits) else { return nil }
-        // A server that compresses on the way makes the tag weak, and means what it had before.
+        // A server that compresses responses makes the tag weak, but it still describes the uncompressed
+        // body.
         self.init(.digest(md5), of: tag.isWeak ? .decoded : .encoded, .weak, source: "ETag")
     }
 
-    /// By the names of RFC 9530's registry, of RFC 3230 and of RFC 5843.
+    /// Algorithms by their names in RFC 9530's registry, RFC 3230 and RFC 5843.
     private static let known: [String: (DigestAlgorithm, Subject)] = [
         "md5": (.md5, .encoded), "sha": (.sha1, .encoded), "sha-1": (.sha1, .encoded),
         "sha-256": (.sha256, .encoded), "sha-384": (.sha384, .encoded), "sha-512": (.sha512, .encoded),

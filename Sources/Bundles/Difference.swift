@@ -24,15 +24,16 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension Difference {
-    /// Compares two bodies that are both in memory; nil when they are the same.
+    /// Returns the first difference between two bodies in memory; nil if they are equal.
     package static func first(expected: [UInt8], found: [UInt8]) -> Difference? {
         first(expected: pieces(expected), found: pieces(found))
     }
 
-    /// Compares two bodies as their pieces come, in the memory of one piece each; nil when they are the same.
+    /// Returns the first difference between two bodies that arrive in pieces; nil if they are equal. Keeps
+    /// only one piece of each in memory.
     ///
-    /// Either closure gives the next piece each time, of any size, and nil at the end, after which it is not
-    /// called again.
+    /// Both closures return the next piece, of any size, or nil at the end. They are not called again after
+    /// that.
     package static func first<Failure: Error>(
         expected: () throws(Failure) -> [UInt8]?, found: () throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Difference? {
@@ -41,7 +42,7 @@ extension Difference {
         return try meter.finish(expected: expected)
     }
 
-    /// Seen from the other body.
+    /// The difference with the two bodies exchanged.
     package var reversed: Difference {
         Difference(offset: offset, line: line, column: column, expected: found, found: expected)
     }
@@ -54,22 +55,22 @@ extension Difference {
 
 // MARK: - DifferenceMeter
 
-/// Finds where a body first differs from the right one while its pieces come, in the memory of one piece of
-/// each.
+/// Finds the first difference between a body that arrives in pieces and the expected body. Keeps only one
+/// piece of each in memory.
 package struct DifferenceMeter {
-    /// Nil as long as everything is the same.
+    /// Nil as long as the bodies are equal.
     package private(set) var difference: Difference?
     private var place = TextPlace()
-    /// What is left of the right body's piece.
+    /// The rest of the current piece of the expected body.
     private var rest: ArraySlice<UInt8> = []
     private var hasEnded = false
 
     package init() {}
 
-    /// Takes the next piece of the body that was found.
+    /// Compares the next piece of the found body.
     ///
-    /// - Parameter expected: gives the next piece of the right one, of any size, and nil at its end, after
-    ///   which it is not called again.
+    /// - Parameter expected: returns the next piece of the expected body, of any size, or nil at its end. It
+    ///   is not called again after that.
     package mutating func update<Failure: Error>(
         _ piece: [UInt8], expected: () throws(Failure) -> [UInt8]?
     ) throws(Failure) {
@@ -85,7 +86,7 @@ package struct DifferenceMeter {
         }
     }
 
-    /// The body that was found has ended. To be called once.
+    /// Returns the difference after the end of the found body. Call it once.
     package mutating func finish<Failure: Error>(
         expected: () throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Difference? {
@@ -116,15 +117,14 @@ package struct DifferenceMeter {
 
 // MARK: - TextPlace
 
-/// Follows line and column through a body that comes in pieces.
+/// Counts lines and columns in a body that arrives in pieces.
 struct TextPlace {
     private var offset = 0
     private var line = 1
     private var column = 1
-    /// CR, LF and CRLF end one line each.
+    /// CR, LF and CRLF each end one line.
     private var isBehindCR = false
-    /// No text has a NUL; what is written in UTF-16 has them everywhere, and no columns that anyone could
-    /// find again.
+    /// False after a NUL. Text contains none, and the columns of UTF-16 text would not help a reader.
     private var isText = true
 
     mutating func pass(_ bytes: some Collection<UInt8>) {
@@ -143,11 +143,11 @@ struct TextPlace {
         offset += bytes.count
     }
 
-    /// The difference between what follows here on both sides.
+    /// Returns the difference at this place, given the bytes that follow on both sides.
     func difference(expected: ArraySlice<UInt8>, found: ArraySlice<UInt8>) -> Difference {
         let isText =
             isText && !expected.prefix(Self.nearby).contains(0) && !found.prefix(Self.nearby).contains(0)
-        // A byte that goes on with a scalar differs within the column of that scalar.
+        // A continuation byte of UTF-8 belongs to the column of its scalar, which was counted already.
         let isInside = [expected.first, found.first].contains { $0.map { $0 & 0xC0 == 0x80 } ?? false }
         return Difference(
             offset: offset, line: isText ? line : nil,
@@ -155,6 +155,6 @@ struct TextPlace {
             expected: expected.first, found: found.first)
     }
 
-    /// How far behind the difference a NUL still says that this is no text.
+    /// The number of bytes after the difference in which a NUL still means that the body is not text.
     private static let nearby = 512
 }

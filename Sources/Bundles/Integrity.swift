@@ -1,18 +1,18 @@
 package import Digest
 internal import Web
 
-/// The integrity metadata of Subresource Integrity, as an attribute, an import map or a manifest writes it.
+/// Subresource Integrity metadata from an attribute, an import map or a manifest.
 ///
-/// Of several algorithms the strongest counts, and any of its digests will do. What has no algorithm that is
-/// known says nothing; a digest that is malformed matches no body.
+/// Of several algorithms only the strongest counts, and any of its digests may match. Text without a known
+/// algorithm requires nothing. A malformed digest matches no body.
 package struct Integrity: Sendable, Hashable {
-    /// As it was written.
+    /// The metadata as it was written.
     package let text: String
-    /// The strongest that the text names; nil when it names none that is known.
+    /// The strongest algorithm in the text; nil if it has no known one.
     package let algorithm: DigestAlgorithm?
-    /// Those of the strongest algorithm, without the malformed ones.
+    /// The valid digests of the strongest algorithm.
     package let digests: [Digest]
-    /// What stands there that no browser can use: malformed digests, algorithms that nobody knows.
+    /// The words that browsers ignore: malformed digests and unknown algorithms.
     package let unusable: [String]
 
     package init(_ text: String) {
@@ -46,12 +46,12 @@ package struct Integrity: Sendable, Hashable {
         self.init("\(digest.algorithm.rawValue)-\(Base64.encode(digest.bytes))")
     }
 
-    /// Whether a browser takes a body for what is promised: any will do where no known algorithm is named.
+    /// Whether a browser accepts the body. It accepts any body if no known algorithm is named.
     package func isMet(by bytes: Span<UInt8>) -> Bool {
         algorithm.map { digests.contains(DigestStream.digest($0, of: bytes)) } ?? true
     }
 
-    /// What reports show of it.
+    /// The expected digests, as reports show them.
     var expected: String {
         switch digests.count {
         case 0: "a digest, which \"\(text)\" is not"
@@ -65,7 +65,7 @@ package struct Integrity: Sendable, Hashable {
         return known.first { $0.rawValue.utf8.elementsEqual(name.map(\.lowercasedASCII)) }
     }
 
-    /// The grammar takes the alphabet of base64url as well.
+    /// Decodes a digest. The SRI grammar also allows the base64url alphabet.
     private static func digest(_ algorithm: DigestAlgorithm, _ value: some Collection<UInt8>) -> Digest? {
         let plain = value.map { $0 == 0x2D ? 0x2B : $0 == 0x5F ? 0x2F : $0 }
         return Base64.decodeForgiving(String(decoding: plain, as: UTF8.self)).flatMap {

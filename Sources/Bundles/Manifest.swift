@@ -1,27 +1,26 @@
 internal import Digest
 package import Web
 
-/// A list of bundles and what its site is, in our own form or read from that of another tool.
+/// A list of bundles and facts about their site, in Larder's own format or in that of another tool.
 package struct Manifest: Sendable, Equatable {
     package var format: ManifestFormat
     package var bundles: [Bundle]
-    /// How people name the site; nil when the manifest does not say.
+    /// The name of the site; nil if the manifest gives none.
     package var site: String?
-    /// Of the release that it tells of.
+    /// The version of the release that it describes.
     package var version: String?
-    /// What it says that its references are relative to. Itself relative to where the manifest is; nil for
-    /// that place.
+    /// The base of its relative URLs, itself relative to the manifest's own location; nil for that location.
     package var base: String?
-    /// Where a prefetch begins, absolute or relative to the base.
+    /// The start URLs, absolute or relative to the base.
     package var start: [String] = []
     package var wishes = Wishes()
-    /// Where the list itself is, relative to the base: `chcp.json` and Cocos' `version.manifest` only lead to
-    /// it.
+    /// The location of the list itself, relative to the base: `chcp.json` and Cocos' `version.manifest` only
+    /// name it.
     package var continuation: String?
-    /// What it says that cannot be checked, a sentence each.
+    /// Notes about content that cannot be checked, one sentence each.
     package var notes: [String] = []
 
-    /// How the site is to be prefetched, as far as the manifest says.
+    /// The prefetch settings that the manifest gives; nil or empty for those that it does not.
     package struct Wishes: Sendable, Equatable {
         package var extent: SiteExtent?
         package var depth: Int?
@@ -32,7 +31,7 @@ package struct Manifest: Sendable, Equatable {
         package var nofollow: NofollowPolicy?
         package var noindex: RobotsPolicy?
         package var policy: CachePolicy?
-        /// As `CacheRules.Rule` reads them.
+        /// Cache rules in the syntax of `CacheRules.Rule`.
         package var rules: [String] = []
 
         package init() {}
@@ -43,8 +42,8 @@ package struct Manifest: Sendable, Equatable {
         self.bundles = bundles
     }
 
-    /// Reads a manifest, of the form that is named or else that its shape tells. `file` names it in errors;
-    /// it is not opened.
+    /// Parses a manifest, in the given format or in the one that is detected. `file` names it in errors and
+    /// is not opened.
     package init(_ source: [UInt8], file: String, format: ManifestFormat? = nil) throws(ManifestError) {
         self = try SourceText(bytes: source, file: file).manifest(format)
     }
@@ -56,24 +55,24 @@ package struct Manifest: Sendable, Equatable {
 
 // MARK: - ManifestFormat
 
-/// The forms of manifest that are read. The names are those of `--format`.
+/// The manifest formats that can be read. The names are the values of `--format`.
 package enum ManifestFormat: String, Sendable, CaseIterable {
-    /// Our own; see manifests/larder.schema.json.
+    /// Larder's own format; see manifests/larder.schema.json.
     case larder
     /// A Weex update configuration: `{"md5", "version", "pages": [{"page", "h5", "js", "md5"}]}`.
     case weex
-    /// The answer for a single Weex bundle: `{"url", "md5"}`, also inside of `data`.
+    /// The response for a single Weex bundle: `{"url", "md5"}`, also inside `data`.
     case weexBundle = "weex-bundle"
-    /// Workbox's precache list: as JSON, or as it stands in a built service worker.
+    /// Workbox's precache list, as JSON or inside a built service worker.
     case workbox
-    /// Cordova hot code push: `chcp.manifest`, or the `chcp.json` that leads to it.
+    /// Cordova hot code push: `chcp.manifest`, or the `chcp.json` that names it.
     case cordova
-    /// Cocos: `project.manifest`, or the `version.manifest` that leads to it.
+    /// Cocos: `project.manifest`, or the `version.manifest` that names it.
     case cocos
     /// Angular's `ngsw.json`.
     case angular
-    /// What webpack-assets-manifest and tools like it write: `{"app.js": "app.3f2a9c81.js"}`, or with `src`
-    /// and `integrity`.
+    /// The output of webpack-assets-manifest and similar tools: `{"app.js": "app.3f2a9c81.js"}`, or with
+    /// `src` and `integrity`.
     case webpackAssets = "webpack-assets"
     /// create-react-app's `asset-manifest.json`.
     case cra
@@ -84,21 +83,20 @@ package enum ManifestFormat: String, Sendable, CaseIterable {
     case sprockets
     /// An import map with `integrity`.
     case importMap = "import-map"
-    /// What `md5sum`, `sha256sum`, `cksum` and their BSD relatives write.
+    /// The output of `md5sum`, `sha256sum`, `cksum` and their BSD equivalents.
     case checksums
     /// The `integrity` attributes of a page.
     case html
 
     package static var names: [String] { allCases.map(\.rawValue) }
 
-    /// What a mistyped name probably meant; nil when nothing is close.
+    /// Returns the format that a mistyped name probably means; nil if none is close.
     package static func suggestion(for name: String) -> String? { Spelling.closest(to: name, among: names) }
 }
 
 // MARK: - BundleList
 
-/// Gathers a manifest's bundles in their order, and sees to it that none is listed twice with different
-/// things to say.
+/// Collects a manifest's bundles in order, and rejects contradictory entries for one reference.
 struct BundleList {
     private(set) var bundles: [Bundle] = []
     private var places: [String: Int] = [:]
@@ -120,7 +118,7 @@ struct BundleList {
 
     func contains(_ reference: String) -> Bool { places[reference] != nil }
 
-    /// Nil when it was added.
+    /// Adds a bundle. Returns the reason if it was not added.
     mutating func add(_ bundle: Bundle) -> Refusal? {
         if let problem = Self.problem(of: bundle.reference) { return .unusable(problem) }
         guard places[bundle.reference] == nil else { return .listed }
@@ -132,8 +130,8 @@ struct BundleList {
         return nil
     }
 
-    /// The same, and what is said of a reference in several places is put together. It is required if one
-    /// place says so.
+    /// Adds a bundle, or merges its claims into the listed bundle with the same reference. The bundle is
+    /// required if any of its entries is.
     mutating func merge(_ bundle: Bundle) -> Refusal? {
         guard let place = places[bundle.reference] else { return add(bundle) }
         bundles[place].isRequired = bundles[place].isRequired || bundle.isRequired
@@ -154,7 +152,7 @@ struct BundleList {
 }
 
 extension Claim {
-    /// Whether no body can meet both.
+    /// Whether no body can satisfy both claims.
     fileprivate func contradicts(_ other: Claim) -> Bool {
         guard subject == other.subject, strength == .strong, other.strength == .strong else { return false }
         switch (content, other.content) {
@@ -183,21 +181,21 @@ package struct ManifestError: Error, Sendable, Equatable, CustomStringConvertibl
     package var description: String { "\(file):\(position): \(key.map { "\($0): " } ?? "")\(detail)" }
 }
 
-/// How much a manifest may ask of us. What is beyond any of these is refused with its place, never cut short.
+/// The limits of a manifest. One that exceeds a limit is rejected, except where noted.
 package enum ManifestLimits {
-    /// The most bytes that are read; whoever loads a manifest may stop one byte later.
+    /// The maximum size of a manifest. A loader may stop one byte later.
     package static let byteCount = JSONLimits().byteCount
     package static let bundleCount = 500_000
-    /// How deep JSON and script literals may nest.
+    /// The maximum nesting depth of JSON and script literals.
     static let depth = 256
-    /// How many values the JSON or the literals of a script may have.
+    /// The maximum number of values in JSON or in the literals of a script.
     static let valueCount = 4_000_000
-    /// In bytes; the same as a crawl allows a URL.
+    /// The maximum size of a reference in bytes, the same as for URLs in a crawl.
     static let referenceByteCount = 16 * 1024
-    /// How many digests one `integrity` may list.
+    /// The maximum number of digests in one `integrity`. Further ones are ignored.
     static let integrityCount = 64
-    /// How many things that cannot be checked are told one by one.
+    /// The maximum number of notes. Further ones are dropped.
     static let noteCount = 100
-    /// How far behind a marker in a script its list may begin.
+    /// The maximum distance between a marker in a script and the start of its list.
     static let scriptLookahead = 256
 }

@@ -1,17 +1,18 @@
 internal import Web
 
-/// File names as the references that lead to them: a file may be called `a?b #1.js`, and in a URL that means
-/// something.
+/// Converts file names to URL references. A file may be called `a?b #1.js`, which has another meaning in a
+/// URL.
 package enum PathReference {
     package static func reference(to path: String) -> String { reference(to: Array(path.utf8)) }
 
-    /// Every byte that would mean something else, or is not ASCII, is percent-encoded; slashes stay, but for
-    /// those at the start, which are one to a file system and would name a host in a URL.
+    /// Percent-encodes all bytes that have a meaning in URLs or are not ASCII, except slashes. Several
+    /// slashes at the start become one: they are equal in a file system, but in a URL they would precede a
+    /// host name.
     static func reference(to path: [UInt8]) -> String {
         let path = path.starts(with: [0x2F, 0x2F]) ? [0x2F] + path.drop { $0 == 0x2F } : path
         if path.allSatisfy({ isPlain($0) && $0 != 0x3A }) { return String(decoding: path, as: UTF8.self) }
         var text: [UInt8] = []
-        // A colon before any slash would end a scheme, but not behind `./` (RFC 3986, section 4.2).
+        // A colon in the first segment would end a scheme, unless `./` precedes it (RFC 3986, section 4.2).
         if path.prefix(while: { $0 != 0x2F }).contains(0x3A) { text += [0x2E, 0x2F] }
         for byte in path {
             if isPlain(byte) {

@@ -4,11 +4,12 @@ package import Web
 /// A mix of releases: a complete body that belongs to another release than its page or manifest.
 ///
 /// There are three kinds, all based on observations and not on dates:
-/// - *name*: a page requests a hashed name that the manifest lists only with other hashes, none of which the page
-///   requests: the page belongs to one release, the manifest to another; see `ReleaseNames`;
-/// - *release*: the body of a URL does not match the manifest, but matches the manifest of another release; see
-///   `KnownReleases`;
-/// - *generation*: two responses for one URL within one check differ, as while servers are updated one by one.
+/// - *name*: a page requests a hashed name that the manifest lists only with other hashes, none of which the
+///   page requests: the page belongs to one release, the manifest to another; see `ReleaseNames`;
+/// - *release*: the body of a URL does not match the manifest, but matches the manifest of another release;
+///   see `KnownReleases`;
+/// - *generation*: two responses for one URL within one check differ, as while servers are updated one by
+///   one.
 package enum Skew: Sendable, Equatable, CustomStringConvertible {
     /// `known` are the names in the manifest that differ only in their hash, in order.
     case name(asked: String, page: String, known: [String])
@@ -34,9 +35,10 @@ package enum Skew: Sendable, Equatable, CustomStringConvertible {
 /// The digests of other releases, from the previous manifest, that of another server or that of a snapshot.
 package struct KnownReleases: Sendable {
     private var names: [String] = []
-    /// Which release has which digest under which reference.
+    /// The index in `names` of the release that has a digest under a reference.
     private var owners: [Key: Int] = [:]
 
+    /// A digest under a reference.
     private struct Key: Hashable, Sendable {
         let reference: String
         let digest: Digest
@@ -44,8 +46,9 @@ package struct KnownReleases: Sendable {
 
     package init() {}
 
-    /// - Parameter name: how reports call it, such as its version or its file. The first that knows a digest
-    ///   is named.
+    /// Adds a release. If several have the same digest under the same reference, the first one is reported.
+    ///
+    /// - Parameter name: the name of the release in reports, such as its version or its file.
     package mutating func add(_ manifest: Manifest, name: String) {
         let number = names.count
         names.append(name)
@@ -57,8 +60,8 @@ package struct KnownReleases: Sendable {
         }
     }
 
-    /// A mismatch whose body another release has under the same reference is a skew; every other finding
-    /// stays.
+    /// Turns a mismatch into a skew if another release has the body under the same reference. Returns every
+    /// other finding unchanged.
     package func explain(
         _ finding: Finding, of bundle: Bundle, measured: Measurement, expected: String
     ) -> Finding {
@@ -72,7 +75,7 @@ package struct KnownReleases: Sendable {
 }
 
 extension Bundle {
-    /// Every digest that is said to be the decoded body's, those of an `integrity` too.
+    /// All digests that the decoded body may have, including those of an `integrity`.
     fileprivate var statedDigests: [Digest] {
         claims.filter { $0.isProof && $0.subject == .decoded }.flatMap { claim in
             switch claim.content {
@@ -86,12 +89,13 @@ extension Bundle {
 
 // MARK: - ReleaseNames
 
-/// The hashed names of one release's scripts and style sheets, to hold pages against.
+/// The hashed names of one release's scripts and style sheets, which are compared with those that pages
+/// request.
 package struct ReleaseNames: Sendable {
     private var urls: Set<String> = []
     private var families: [String: [String]] = [:]
 
-    /// - Parameter urls: what the manifest's references stand for.
+    /// - Parameter urls: the URLs of the manifest's bundles.
     package init(_ urls: some Sequence<WebURL>) {
         for url in urls.map(\.withoutFragment) where self.urls.insert(url.href).inserted {
             guard let family = Self.family(of: url) else { continue }
@@ -99,12 +103,12 @@ package struct ReleaseNames: Sendable {
         }
     }
 
-    /// The names that a page asks for and that are of another release, in the page's order, each family once.
+    /// Returns the names that a page requests and that are of another release, in the page's order, one for
+    /// each family.
     ///
-    /// That is so when the manifest knows the family, does not have that name, and the page asks for none of
-    /// the names that the manifest has: several chunks may well be called `index`. What the manifest has no
-    /// family for is not its matter. Only scripts and style sheets are looked at: of images there are many
-    /// with one name.
+    /// A name is of another release if the manifest has its family but not this name, and the page requests
+    /// none of the family's names in the manifest: several chunks may be called `index`. Families that the
+    /// manifest does not have are ignored. So are images, because several different ones often share a name.
     package func skews(onPage page: WebURL, references: [WebURL]) -> [Skew] {
         var asked: [(family: String, href: String)] = []
         var agreeing: Set<String> = []
@@ -131,13 +135,13 @@ package struct ReleaseNames: Sendable {
 /// A file name with a hash in it, as bundlers write them: `app.3f2a9c81.js`, `index-BRBmoGS9.js`,
 /// `main.js?id=4d1c…`.
 package struct HashedName: Sendable, Equatable {
-    /// The hash as it stands there.
+    /// The hash, as it is written.
     package let hash: String
-    /// The name with a star for the hash: what it has in common with the same file of another release.
+    /// The name with a star for the hash. The same file of another release has the same family.
     package let family: String
 
-    /// Looks at the last segment of a path, and at its query for Laravel Mix's `id`. Nil when no hash is
-    /// found.
+    /// Finds a hash in the last path segment, or in the query parameter `id` of Laravel Mix; returns nil if
+    /// there is none.
     package init?(_ reference: String) {
         let bytes = Array(reference.utf8)
         let fragment = bytes.firstIndex(of: 0x23) ?? bytes.endIndex
@@ -148,14 +152,14 @@ package struct HashedName: Sendable, Equatable {
             ?? Self.mixRange(bytes, query..<fragment)
         guard let range else { return nil }
         hash = String(decoding: bytes[range], as: UTF8.self)
-        // A query says nothing of the family, but where it is the hash itself that stands there.
+        // The query is not part of the family, unless it contains the hash.
         let end = range.lowerBound > query ? fragment : query
         family = String(
             decoding: bytes[..<range.lowerBound] + [0x2A] + bytes[range.upperBound..<end], as: UTF8.self)
     }
 
-    /// What the name says of the body, where it is known that it begins with hexadecimal digits of such a
-    /// digest. Weak: many tools hash something else, and none says so in the name.
+    /// Returns the claim that the body's digest begins with the hash; nil if the hash cannot be such a
+    /// prefix. The claim is weak, because many tools hash something else.
     package func claim(_ algorithm: DigestAlgorithm) -> Claim? {
         let digits = hash.utf8.map(\.lowercasedASCII)
         guard digits.allSatisfy({ $0.hexDigitValue != nil }), digits.count <= algorithm.byteCount * 2 else {
@@ -165,8 +169,8 @@ package struct HashedName: Sendable, Equatable {
             .prefix(algorithm, String(decoding: digits, as: UTF8.self)), .weak, source: "file name")
     }
 
-    /// The last run of eight digits or more between dots, dashes and underscores. Digits alone may be a date,
-    /// letters alone a word.
+    /// Finds the last run of at least eight hexadecimal digits between dots, dashes and underscores. Digits
+    /// alone may be a date, letters alone a word.
     private static func hexRange(_ bytes: [UInt8], _ name: Range<Int>) -> Range<Int>? {
         var found: Range<Int>?
         var start = name.lowerBound
@@ -185,7 +189,7 @@ package struct HashedName: Sendable, Equatable {
         return found
     }
 
-    /// Rollup's and esbuild's eight characters before the extension.
+    /// Finds the eight characters that Rollup and esbuild put before the extension.
     private static func base64Range(_ bytes: [UInt8], _ name: Range<Int>) -> Range<Int>? {
         guard let dot = bytes[name].lastIndex(of: 0x2E), dot - name.lowerBound > 9 else { return nil }
         let range = dot - 8..<dot
@@ -193,8 +197,8 @@ package struct HashedName: Sendable, Equatable {
         guard bytes[dot - 9] == 0x2D || bytes[dot - 9] == 0x2E,
             part.allSatisfy({ $0.isASCIIAlphanumeric || $0 == 0x2D || $0 == 0x5F })
         else { return nil }
-        // "Settings" and "overview" are words, and "20240131" is a day; a capital or a digit among letters is
-        // in none.
+        // "Settings" and "overview" are words, "20240131" is a date. A digit, or a capital after the first
+        // letter, does not occur in words.
         guard part.contains(where: \.isASCIIAlpha) else { return nil }
         let hasDigit = part.contains(where: \.isASCIIDigit)
         let hasCapitalInside = part.dropFirst().contains(where: \.isASCIIUppercase)

@@ -1,11 +1,14 @@
 internal import Web
 
-/// The bytes of a manifest, and the name under which errors tell of them.
+/// The bytes of a manifest, and its name in error messages.
 struct SourceText {
     let bytes: [UInt8]
     let file: String
 
-    /// - Parameter key: the way to what is wrong, `bundles[3].md5`; nil for the text as a whole.
+    /// Returns an error at an offset.
+    ///
+    /// - Parameter key: the path of the wrong value, such as `bundles[3].md5`; nil if the whole text is
+    ///   wrong.
     func refuse(at offset: Int, key: String? = nil, _ detail: String) -> ManifestError {
         ManifestError(
             file: file, position: TextPosition(of: offset, in: bytes.span), key: key, detail: detail)
@@ -24,7 +27,7 @@ struct SourceText {
         }
     }
 
-    /// Without the file's own name; empty for a file that is named alone.
+    /// The folder in the file's path; empty if there is none.
     var folderOfFile: Substring { file.lastIndex(of: "/").map { file[..<$0] } ?? "" }
 }
 

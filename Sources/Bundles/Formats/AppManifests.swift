@@ -1,10 +1,10 @@
 internal import Digest
 internal import Web
 
-/// What a Weex app is told before it opens a page: which bundles there are and what their MD5 is.
+/// The configurations of Weex apps, which list bundles with their MD5.
 enum WeexManifest {
-    /// `{"md5", "version", "pages": [{"page", "h5", "js", "md5"}]}`: the outer digest names the configuration
-    /// and is no digest of a bundle.
+    /// `{"md5", "version", "pages": [{"page", "h5", "js", "md5"}]}`. The outer digest identifies the
+    /// configuration and is not the digest of a bundle.
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.weex)
         manifest.version = try root["version"]?.version()
@@ -12,8 +12,7 @@ enum WeexManifest {
         for page in try root.required("pages", "an array").elements() {
             let url = try page.required("js", "the URL of a bundle")
             let reference = try url.string()
-            // An empty address means that the copy in the app is to be used; there is nothing to fetch or to
-            // compare.
+            // With an empty URL, the app uses its built-in copy: there is nothing to fetch or compare.
             guard !reference.isEmpty else {
                 manifest.note("\(page.key) has no URL: the copy inside the app is used")
                 continue
@@ -25,7 +24,7 @@ enum WeexManifest {
         return manifest
     }
 
-    /// `{"url", "md5"}`, plain or inside of the envelope that servers like to put around an answer.
+    /// `{"url", "md5"}`, alone or in the envelope that servers often put around a response.
     static func readAnswer(_ root: Node) throws(ManifestError) -> Manifest {
         guard root.value.members != nil else { throw root.expected("an object") }
         let answer = envelopes.lazy.compactMap { root[$0] }.first { $0.value.members != nil } ?? root
@@ -63,7 +62,7 @@ enum WeexManifest {
 
 /// Cordova hot code push.
 enum CordovaManifest {
-    /// `chcp.manifest` lists files of the folder in which it lies; `chcp.json` says where that is.
+    /// `chcp.manifest` lists the files of its folder; `chcp.json` contains the URL of that folder.
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.cordova)
         guard root.value.array != nil else {
@@ -88,11 +87,11 @@ enum CordovaManifest {
 }
 
 extension String {
-    /// With a slash at its end, for tools that put one between an address and what follows it.
+    /// The text with a slash at its end, for tools that insert one between a base and a path.
     var asFolder: String { utf8.last == 0x2F ? self : self + "/" }
 }
 
-/// Cocos' hot update: `project.manifest`, and `version.manifest`, which is the same without its assets.
+/// Cocos' hot update: `project.manifest`, or `version.manifest`, which is the same without the assets.
 enum CocosManifest {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.cocos)
@@ -105,7 +104,7 @@ enum CocosManifest {
         var list = BundleList()
         for (path, asset) in try assets.members() {
             let digest = try asset.required("md5", "the MD5 of the file").digest(.md5)
-            // The digest of a compressed asset is that of the archive, which is what is loaded.
+            // The digest of a compressed asset is that of the archive, which is the file that is fetched.
             let reference = PathReference.reference(to: try asset["path"]?.text() ?? path)
             let byteCount = try asset["size"].map { (size) throws(ManifestError) in
                 try size.count(of: "bytes")
@@ -117,8 +116,8 @@ enum CocosManifest {
     }
 }
 
-/// `ngsw.json`, by which Angular's service worker knows its release: every file with its SHA-1, and rules for
-/// URLs that have none.
+/// Angular's `ngsw.json`, which describes a release for the service worker: every file with its SHA-1, and
+/// rules for URLs without a digest.
 enum AngularManifest {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.angular)
@@ -128,7 +127,7 @@ enum AngularManifest {
             try digest.add(Bundle(reference: url, digests: [try digest.digest(.sha1)]), to: &list)
         }
         for group in try root["assetGroups"]?.elements() ?? [] {
-            // Those without a digest are of other origins, or come from URL rules that are no patterns.
+            // URLs without a digest are on other origins, or come from URL rules without wildcards.
             for url in try group["urls"]?.elements() ?? [] {
                 try url.add(Bundle(reference: try url.text(), claims: []), to: &list)
             }

@@ -1,8 +1,8 @@
 internal import Digest
 internal import Web
 
-/// Maps of file names to URLs, as webpack-assets-manifest, webpack-manifest-plugin and create-react-app write
-/// them.
+/// Maps of file names to URLs, written by webpack-assets-manifest, webpack-manifest-plugin and
+/// create-react-app.
 enum AssetMap {
     /// `{"app.js": "app-3f2a9c81.js", "b.js": {"src", "integrity"}, "entrypoints": {…}}`
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
@@ -18,8 +18,8 @@ enum AssetMap {
     }
 
     /// `{"files": {"main.js": "/static/js/main.3f2a9c81.js"}, "entrypoints":
-    /// ["static/js/main.3f2a9c81.js"]}`: the entry points are among the files, without the public path, which
-    /// stands nowhere.
+    /// ["static/js/main.3f2a9c81.js"]}`. The entry points are among the files, but without the public path,
+    /// which the manifest does not contain.
     static func readCRA(_ root: Node) throws(ManifestError) -> Manifest {
         var list = BundleList()
         for (_, node) in try root.required("files", "an object").members() { try add(node, to: &list) }
@@ -50,7 +50,7 @@ enum AssetMap {
             Bundle(reference: reference, claims: claims, isRequired: !reference.isSourceMap), to: &list)
     }
 
-    /// `{"js": ["main.js"], "css": […]}`, and in older versions the list alone.
+    /// `{"js": ["main.js"], "css": […]}`; in older versions only a list.
     private static func addEntry(_ entry: Node, to list: inout BundleList) throws(ManifestError) {
         guard entry.value.array == nil else {
             for file in try entry.elements() { try add(file, to: &list) }
@@ -63,13 +63,15 @@ enum AssetMap {
 }
 
 extension String {
-    /// Nothing on a page needs one, and many are kept from the public.
+    /// Whether the URL is one of a source map. Pages do not need source maps, and servers often do not
+    /// publish them.
     var isSourceMap: Bool { utf8.prefix { $0 != 0x3F && $0 != 0x23 }.suffix(4).elementsEqual(".map".utf8) }
 }
 
 // MARK: - SprocketsManifest
 
-/// Sprockets' manifest. It lies beside its files; those of earlier releases stay listed and are optional.
+/// Sprockets' manifest. It is in the folder of its files. Files of earlier releases stay listed and are
+/// optional.
 enum SprocketsManifest {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var current: Set<String> = []
@@ -92,7 +94,8 @@ enum SprocketsManifest {
         return Manifest(.sprockets, bundles: list.bundles)
     }
 
-    /// Which algorithm it is stands nowhere but in its length: MD5 up to Sprockets 2, SHA-256 since.
+    /// Returns the digest, whose algorithm only follows from its length: MD5 up to Sprockets 2, SHA-256
+    /// since.
     private static func claim(_ node: Node) throws(ManifestError) -> Claim {
         let text = try node.string()
         let algorithm = DigestAlgorithm.allCases.first { $0.byteCount * 2 == text.utf8.count }
@@ -102,8 +105,8 @@ enum SprocketsManifest {
 
 // MARK: - WebpackStats
 
-/// webpack's `stats.json`: names and sizes. Its `contenthash` is not of the file alone, so it proves nothing;
-/// with webpack-subresource-integrity there is an `integrity`.
+/// webpack's `stats.json`: names and sizes. Its `contenthash` covers more than the file, so it proves
+/// nothing. With webpack-subresource-integrity, there is an `integrity`.
 enum WebpackStats {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.webpackStats)
@@ -113,7 +116,7 @@ enum WebpackStats {
         }
         manifest.version = try root["hash"]?.version()
         var list = BundleList()
-        // Of several configurations each is a child, and may have children of its own.
+        // With several configurations, each one is a child, which may have children of its own.
         var waiting = [root]
         while let compilation = waiting.popLast() {
             try addAssets(of: compilation, to: &list)
@@ -137,7 +140,7 @@ enum WebpackStats {
         }
     }
 
-    /// A name may have a query, which is none of the file's.
+    /// Returns the reference of a name, which may have a query that is not part of the file's name.
     private static func reference(to name: String) -> String {
         let query = name.firstIndex(of: "?") ?? name.endIndex
         return PathReference.reference(to: String(name[..<query])) + name[query...]
@@ -146,8 +149,8 @@ enum WebpackStats {
 
 // MARK: - ViteManifest
 
-/// Vite's `manifest.json`: chunks by name, each with what it imports. Those that an entry reaches are
-/// required; what is left over is listed, and optional.
+/// Vite's `manifest.json`: chunks by name, with their imports. Chunks that an entry reaches are required, all
+/// others optional.
 struct ViteManifest {
     private let source: SourceText
     private let chunks: [(name: String, node: Node)]
@@ -172,8 +175,7 @@ struct ViteManifest {
             }
         }
         var manifest = Manifest(.vite, bundles: list.bundles)
-        // Paths are relative to the folder that was built into, and the manifest lies in one of its own
-        // there.
+        // Paths are relative to the output folder; the manifest is in a subfolder `.vite`.
         let folder = source.folderOfFile
         if folder == ".vite" || folder.hasSuffix("/.vite") { manifest.base = "../" }
         return manifest
@@ -189,7 +191,7 @@ struct ViteManifest {
         try path.add(bundle, to: &list)
     }
 
-    /// Everything, where there is no entry to begin at.
+    /// Returns the indices of the chunks that the entries reach; all chunks if there is no entry.
     private func reached() throws(ManifestError) -> Set<Int> {
         let imports = try imports()
         var waiting: [Int] = []
@@ -203,7 +205,7 @@ struct ViteManifest {
         return reached
     }
 
-    /// By the places of the chunks.
+    /// Returns the indices of the chunks that each chunk imports.
     private func imports() throws(ManifestError) -> [[Int]] {
         var imports = [[Int]](repeating: [], count: chunks.count)
         for (place, chunk) in chunks.enumerated() {

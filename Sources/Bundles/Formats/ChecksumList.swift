@@ -1,7 +1,7 @@
 internal import Digest
 internal import Web
 
-/// What `md5sum` and its relatives write, a line for each file, and what `-c` reads.
+/// A checksum list as `md5sum` and similar tools write it, with a line for each file.
 struct ChecksumList {
     private let source: SourceText
 
@@ -34,7 +34,7 @@ struct ChecksumList {
         return manifest
     }
 
-    /// Whether the first line that is no comment is a known digest with a name.
+    /// Whether the first line that is not a comment has a known digest and a name.
     static func isRecognised(_ bytes: [UInt8]) -> Bool {
         let head = Array(bytes.prefix(64 * 1024))
         for range in lines(head) {
@@ -47,7 +47,7 @@ struct ChecksumList {
         return false
     }
 
-    /// Without what ends them.
+    /// Returns the ranges of the lines without their line breaks.
     private static func lines(_ bytes: [UInt8]) -> some Sequence<Range<Int>> {
         let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         return sequence(state: start) { at -> Range<Int>? in
@@ -69,18 +69,19 @@ struct ChecksumList {
 ///     SHA256 (name) = e3b0c442…                   BSD; base64 from cksum
 struct ChecksumLine {
     let reference: String
-    /// As the line or its length names it.
+    /// The name of the algorithm, from the line's tag or from the length of the digest.
     let algorithm: String
-    /// Nil when the algorithm is not known.
+    /// Nil if the algorithm is unknown.
     let claim: Claim?
 
+    /// An error in a line.
     struct Mistake: Error {
         let detail: String
-        /// Whether the line has all that such a line has, and only something in it is wrong.
+        /// Whether the line has the form of a checksum line, and only a part of it is wrong.
         var isNearlyOne = false
     }
 
-    /// Nil for a line without anything, or with a comment.
+    /// Parses a line; returns nil for a blank line or a comment.
     init?(_ line: ArraySlice<UInt8>) throws(Mistake) {
         guard let first = line.first(where: { $0 > 0x20 }), first != 0x23 else { return nil }
         let isEscaped = line.first == 0x5C
@@ -120,7 +121,8 @@ struct ChecksumLine {
 
     private typealias Parts = (tag: ArraySlice<UInt8>, name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)
 
-    /// `TAG (name) = value`, with or without the spaces. A name may have parentheses; the last one counts.
+    /// Splits `TAG (name) = value`; the spaces are optional. The name may contain parentheses; the last one
+    /// ends it.
     private static func tagged(_ line: ArraySlice<UInt8>) -> Parts? {
         guard let open = line.firstIndex(of: 0x28), let close = line.lastIndex(of: 0x29), open < close else {
             return nil
@@ -200,7 +202,7 @@ struct ChecksumLine {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without the spaces and tabs around it.
+    /// The slice without leading and trailing spaces and tabs.
     fileprivate var trimmed: ArraySlice<UInt8> {
         let start = drop { $0 == 0x20 || $0 == 0x09 }
         return start.dropLast(start.reversed().prefix { $0 == 0x20 || $0 == 0x09 }.count)

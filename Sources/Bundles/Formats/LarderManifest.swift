@@ -1,7 +1,7 @@
 internal import Digest
 package import Web
 
-/// Our own form, as manifests/larder.schema.json publishes it. Whatever does not belong is refused.
+/// Larder's own format, described by manifests/larder.schema.json. Unknown keys are errors.
 enum LarderManifest {
     static let keys = [
         "$schema", "site", "version", "base", "start", "scope", "depth", "include", "exclude", "nofollow",
@@ -99,7 +99,7 @@ enum LarderManifest {
         return texts
     }
 
-    /// `Name: value`, a host before it where it is for that one alone.
+    /// Checks a header: `Name: value`, preceded by a host if it is for that host only.
     private static func header(_ node: Node, _ text: String) throws(ManifestError) {
         let isOneLine = !text.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
         let behindHost = text.utf8.firstIndex(of: 0x20).map { String(text[$0...].dropFirst()) }
@@ -121,9 +121,9 @@ enum LarderManifest {
 }
 
 extension Manifest {
-    /// The manifest in our own form, ending with a line feed. The keys are in the order of the schema and the
-    /// bundles in that of their references, so that the same bundles are always the same text. What our form
-    /// cannot say is left out: notes, weak evidence, and what is said of the bytes as they were sent.
+    /// The manifest in Larder's own format, with a line feed at its end. Keys are in the order of the schema
+    /// and bundles in that of their references, so that equal bundles give equal text. Leaves out facts that
+    /// the format does not support: notes, weak evidence, and claims about the encoded body.
     package var json: String {
         let members: JSONMembers = [
             "site": IfAny(site), "version": IfAny(version), "base": IfAny(base), "start": IfAny(start),
@@ -137,7 +137,7 @@ extension Manifest {
     }
 
     private var sortedBundles: [Bundle] {
-        // By bytes: the order of a String depends on the Unicode version.
+        // Compares bytes, because the order of a String depends on the Unicode version.
         bundles.sorted { $0.reference.utf8.lexicographicallyPrecedes($1.reference.utf8) }
     }
 }

@@ -1,10 +1,10 @@
 internal import Digest
 internal import Web
 
-/// A value of a manifest's JSON that knows the way to itself, so that whoever finds it wrong can say where.
+/// A JSON value of a manifest with its path, so that an error can name its position.
 struct Node {
     let value: JSONValue
-    /// `bundles[3].md5`; empty for the root.
+    /// The path of the value, such as `bundles[3].md5`; empty for the root.
     let key: String
     let source: SourceText
 
@@ -32,7 +32,9 @@ struct Node {
         return node
     }
 
-    /// In the order of the source. A key that stands twice is refused.
+    /// Returns the members in source order.
+    ///
+    /// - Throws: `ManifestError` if a key is listed twice.
     func members() throws(ManifestError) -> [(name: String, node: Node)] {
         guard let members = value.members else { throw expected("an object") }
         if let twice = value.duplicateMembers.first {
@@ -41,7 +43,7 @@ struct Node {
         return members.map { ($0.key, Node($0.value, key: path($0.key), in: source)) }
     }
 
-    /// Refuses every member that is none of these.
+    /// Throws if the object has a member with another name.
     func allowOnly(_ names: [String]) throws(ManifestError) {
         guard let members = value.members else { throw expected("an object") }
         for member in members where !names.contains(member.key) {
@@ -109,7 +111,7 @@ struct Node {
 }
 
 extension Node {
-    /// The form of manifest that a JSON text is, by what it has and no other form has; nil when it is none.
+    /// The manifest format, detected by members that other formats do not have; nil if none is recognised.
     var shape: ManifestFormat? {
         if let items = value.array { return Self.shape(ofList: items) }
         guard let members = value.members, !members.isEmpty else { return nil }
@@ -142,14 +144,14 @@ extension Node {
         return first.string != nil || first["url"] != nil ? .workbox : nil
     }
 
-    /// Whether a key of it is, or is meant to be, one of ours: then what is wrong can be told.
+    /// Whether a key is one of Larder's format, or close to one. A useful error message is then possible.
     var isNearlyOurs: Bool {
         value.members?.contains { Spelling.closest(to: $0.key, among: LarderManifest.keys) != nil } ?? false
     }
 }
 
 extension Node {
-    /// One of an enumeration's names.
+    /// Returns the case of an enumeration that the string names.
     func choice<Choice: RawRepresentable<String> & CaseIterable>(_: Choice.Type) throws(ManifestError)
         -> Choice
     {
@@ -161,7 +163,7 @@ extension Node {
             "expected one of \(names.joined(separator: ", ")), found \"\(Node.short(text))\"\(close)")
     }
 
-    /// What every browser would use, for what people write by hand.
+    /// Returns integrity metadata written by hand. Throws if a browser would ignore a part of it.
     func integrity() throws(ManifestError) -> Integrity {
         let text = try text()
         let integrity = Integrity(text)
@@ -173,15 +175,15 @@ extension Node {
         return integrity
     }
 
-    /// What a tool wrote of another file's integrity. What is malformed is kept, and matches nothing, as in a
-    /// browser.
+    /// Returns the claim of integrity metadata that a tool wrote. A malformed digest is accepted here, but
+    /// matches no body, as in a browser.
     func foreignIntegrity() throws(ManifestError) -> [Claim] {
         guard !value.isNull else { return [] }
         let text = try string()
         return text.isEmpty ? [] : [Claim(Integrity(text))]
     }
 
-    /// A version, which some tools write as a number.
+    /// Returns a version, which some tools write as a number; nil for null and an empty string.
     func version() throws(ManifestError) -> String? {
         if value.isNull { return nil }
         if let number = value.number { return number.text }

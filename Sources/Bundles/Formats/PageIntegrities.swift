@@ -1,9 +1,9 @@
 internal import Markup
 internal import Web
 
-/// The `integrity` attributes of a page's scripts, style sheets and preloads. A body has to meet all that are
-/// said of its URL, each as a browser does: the strongest algorithm counts, and what is malformed matches
-/// nothing.
+/// The `integrity` attributes of a page's scripts, style sheets and preloads. If a URL has several, its body
+/// must satisfy all of them, each by a browser's rules: the strongest algorithm counts, and a malformed
+/// digest matches no body.
 enum PageIntegrities {
     static func read(_ source: SourceText) throws(ManifestError) -> Manifest {
         let (base, found) = IntegrityScanner().scan(source.bytes.span)
@@ -28,7 +28,7 @@ enum PageIntegrities {
                 manifest.bundles[place].claims.append(claim)
             }
         }
-        // A check of nothing would be clean.
+        // An empty check would be clean.
         guard !manifest.bundles.isEmpty else {
             throw source.refuse(at: 0, "expected scripts or links with an integrity attribute, found none")
         }
@@ -40,8 +40,8 @@ enum PageIntegrities {
         return bytes[start...].first { $0 > 0x20 } == 0x3C
     }
 
-    /// Whether a manifest of this name is none of these: a server that has no manifest there may answer with
-    /// its page.
+    /// Whether a manifest of this name is probably not a page. A server that lacks the manifest may answer
+    /// with a page.
     static func isUnlikely(_ file: String) -> Bool {
         let path = file.utf8.prefix { $0 != 0x3F && $0 != 0x23 }
         guard let name = path.split(separator: 0x2F).last, let dot = name.lastIndex(of: 0x2E) else {
@@ -56,7 +56,7 @@ enum PageIntegrities {
     }
 }
 
-/// An import map. What `integrity` lists has a digest; what is only mapped has to be there.
+/// An import map. URLs in `integrity` have a digest; URLs that are only mapped must exist.
 enum ImportMap {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         guard root.value.members != nil else { throw root.expected("an object") }
@@ -77,7 +77,8 @@ enum ImportMap {
         return Manifest(.importMap, bundles: list.bundles)
     }
 
-    /// Browsers ignore other targets; one that ends with a slash stands for many.
+    /// Whether a target is a URL. Browsers ignore other targets, and one that ends with a slash stands for
+    /// many URLs.
     private static func isURL(_ text: String) -> Bool {
         guard text.utf8.last != 0x2F else { return false }
         return ["/", "./", "../"].contains { text.hasPrefix($0) } || WebURL(text)?.isHTTP == true

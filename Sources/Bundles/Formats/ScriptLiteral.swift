@@ -1,19 +1,20 @@
 internal import Web
 
-/// A literal of JavaScript, as far as lists of files are made of them; JSON is a part of that.
+/// A JavaScript literal, limited to what lists of files contain. JSON is a subset.
 struct ScriptLiteral {
+    /// The value of a literal.
     enum Content {
         case text(String)
         case list([ScriptLiteral])
         case object([(key: String, value: ScriptLiteral)])
         /// `null`, `undefined`, `void 0`
         case nothing
-        /// Numbers, truth values and whatever else is no text.
+        /// Numbers, Booleans and other values that are not text.
         case other
     }
 
     let content: Content
-    /// Where it begins in the source.
+    /// The offset of the literal in the source, in bytes.
     let offset: Int
 
     var text: String? {
@@ -24,7 +25,7 @@ struct ScriptLiteral {
         if case .nothing = content { true } else { false }
     }
 
-    /// The value of a key; of a repeated one the last.
+    /// The value of a key, the last one if the key is repeated.
     subscript(key: String) -> ScriptLiteral? {
         guard case .object(let members) = content else { return nil }
         return members.last { $0.key == key }?.value
@@ -33,7 +34,7 @@ struct ScriptLiteral {
 
 // MARK: - ScriptLiteralParser
 
-/// Reads one literal of a script, of any quotes, with comments and commas where JavaScript takes them.
+/// Parses one literal of a script. Allows all quotes, comments, and trailing commas.
 struct ScriptLiteralParser {
     private let source: SourceText
     private let bytes: [UInt8]
@@ -196,7 +197,8 @@ extension ScriptLiteralParser {
         }
     }
 
-    /// Behind `\u`: four digits, and the other half of a pair with them, or any number in braces.
+    /// Parses the rest of a `\u` escape: four digits, with a second escape if they are a high surrogate, or
+    /// any number of digits in braces.
     private mutating func unicode() throws(ManifestError) -> UInt32 {
         if next == 0x7B {
             offset += 1

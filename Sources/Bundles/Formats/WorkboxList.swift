@@ -1,8 +1,8 @@
 internal import Digest
 internal import Web
 
-/// Workbox's list of what is to be cached before it is asked for: `["/app.3f2a9c81.js", {"url", "revision",
-/// "integrity"}]`, by itself or where a build has put it into a service worker.
+/// Workbox's precache list: `["/app.3f2a9c81.js", {"url", "revision", "integrity"}]`, alone or inside a built
+/// service worker.
 struct WorkboxList {
     private let source: SourceText
 
@@ -23,7 +23,7 @@ struct WorkboxList {
         return manifest
     }
 
-    /// Whether a script has a word that only service workers with such a list have.
+    /// Whether a script contains a name that only service workers with a precache list have.
     static func isRecognised(_ bytes: [UInt8]) -> Bool {
         markers.contains { marker in !places(of: marker, in: bytes, atMost: 1).isEmpty }
     }
@@ -53,14 +53,14 @@ struct WorkboxList {
                 var parser = ScriptLiteralParser(source, at: start)
                 lists.append(try parser.literal())
                 done = parser.offset
-                // Other lists of the same statement are options, such as parameters to leave out of account.
+                // Other lists in the same statement are options, such as URL parameters to ignore.
             } while isConcatenated(at: done)
         }
         return lists
     }
 
-    /// The next `[` of the same statement that begins a list of files: `precacheAndRoute([{…`,
-    /// `= (self.__precacheManifest || []).concat([{…`. Nil when there is none nearby.
+    /// Returns the next `[` in the same statement that starts a list of files, as in `precacheAndRoute([{…`
+    /// and `= (self.__precacheManifest || []).concat([{…`; nil if there is none nearby.
     private func listStart(behind place: Int) -> Int? {
         let bytes = source.bytes
         let end = min(bytes.count, place + ManifestLimits.scriptLookahead)
@@ -69,8 +69,8 @@ struct WorkboxList {
             guard bytes[at] == 0x5B else { continue }
             switch bytes[(at + 1)..<max(at + 1, end)].first(where: { $0 > 0x20 }) {
             case 0x7B, 0x22, 0x27, 0x60, 0x5D, nil: return at
-            // A comment could be as long as the script: whoever parses the list passes it once. Other slashes
-            // are regular expressions.
+            // A comment may be as long as the script, so the parser skips it, once. Other slashes start
+            // regular expressions.
             case 0x2F where at + 2 < end && (bytes[at + 2] == 0x2A || bytes[at + 2] == 0x2F): return at
             default: continue
             }
@@ -124,7 +124,7 @@ struct WorkboxList {
             guard let text = revision.text else {
                 throw source.refuse(at: revision.offset, key: "revision", "expected a string or null")
             }
-            // Other tools put a version or a chunk's hash there.
+            // Other tools use a version or the hash of a chunk as revision.
             if let md5 = Digest(.md5, hex: text) {
                 let strength: Claim.Strength = Self.isFile(url) ? .strong : .weak
                 claims.append(Claim(.digest(md5), strength, source: "revision"))
@@ -138,7 +138,8 @@ struct WorkboxList {
         }
     }
 
-    /// The revision of a URL that a template makes is the digest of its parts, not of what the server sends.
+    /// Whether the URL is one of a file. Else the revision is the digest of a page's sources, and not of the
+    /// response.
     private static func isFile(_ url: String) -> Bool {
         let path = url.utf8.prefix { $0 != 0x3F && $0 != 0x23 }
         return path.suffix(while: { $0 != 0x2F }).contains(0x2E)
@@ -146,7 +147,7 @@ struct WorkboxList {
 }
 
 extension Collection where Self: BidirectionalCollection, Element == UInt8 {
-    /// What stands behind the last element that does not fulfil the predicate.
+    /// Returns the longest suffix whose elements all satisfy the predicate.
     fileprivate func suffix(while predicate: (UInt8) -> Bool) -> SubSequence {
         var start = endIndex
         while start > startIndex, predicate(self[index(before: start)]) { start = index(before: start) }
