@@ -3,27 +3,29 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// One Chromium, which renders pages in tabs side by side.
+/// A Chromium process that renders pages in concurrent tabs.
 ///
 ///     let browser = try Browser(BrowserOptions(executable: path))
 ///     browser.open(PageVisit(url: "http://localhost:8080/")) { outcome in print(outcome.links) }
 ///     browser.close()
 ///
-/// A thread of its own, `larder-browser`, owns the process, its socket and all tabs; any thread may call. A
-/// browser that ends or hangs takes its open pages with it, and the next page starts another one.
+/// Thread-safe. The thread `larder-browser` owns the process, its socket and all tabs. If the browser ends or
+/// hangs, its open pages fail, and the next page starts a new process.
 package final class Browser: Sendable {
+    /// A message to the browser's thread.
     enum Order: Sendable {
         case open(PageVisit, @Sendable (PageOutcome) -> Void)
         case close
     }
 
-    /// What its thread tells others, under one lock.
+    /// State that the browser's thread shares with callers, protected by a ``Monitor``.
     struct Facts: Sendable {
         var version = ""
         var isSandboxed = true
         var processGroup: Int32?
-        /// Nil until the first start has worked, or not.
+        /// The result of the first start; nil before.
         var start: Result<Void, BrowserError>?
+        /// The browser's thread, as a `pthread_t`.
         var thread: UInt?
     }
 
@@ -31,7 +33,7 @@ package final class Browser: Sendable {
     private let facts: Monitor<Facts>
     private let thread: NamedThread
 
-    /// Starts it and waits for its first answer.
+    /// Starts the browser and waits until it answers. Throws if it does not start.
     package init(_ options: BrowserOptions) throws(BrowserError) {
         let doing = "starting the browser"
         let facts = Monitor(Facts())
@@ -56,17 +58,19 @@ package final class Browser: Sendable {
 
     deinit { close() }
 
-    /// As it says itself: `Chrome/150.0.7821.3`.
+    /// The product and version that the browser reports, such as `Chrome/150.0.7821.3`.
     package var version: String { facts.change { $0.version } }
 
-    /// Whether a page that takes over its own process is still walled off from the machine.
+    /// Whether the browser's own sandbox is on, which confines a renderer process that a page has
+    /// compromised.
     package var isSandboxed: Bool { facts.change { $0.isSandboxed } }
 
-    /// The process group of the browser that runs now.
+    /// The process group of the running browser; nil if none is running.
     package var processGroup: Int32? { facts.change { $0.processGroup } }
 
-    /// Opens the page in a tab with a browser context of its own; `done` is called exactly once, on the
-    /// browser's thread, whatever happens.
+    /// Opens the page in a tab with its own browser context; a page that stays open uses the default one.
+    /// Calls `done` exactly once, on the browser's thread, or on the caller's if the browser is already
+    /// closed.
     package func open(_ visit: PageVisit, then done: @escaping @Sendable (PageOutcome) -> Void) {
         guard inbox.put(.open(visit, done)) else {
             done(PageOutcome(ending: .failed("the browser is closed"), address: visit.url))
@@ -74,16 +78,15 @@ package final class Browser: Sendable {
         }
     }
 
-    /// Opens the page and waits for what becomes of it; not on the browser's thread.
+    /// Opens the page and waits for its outcome. Must not be called on the browser's thread.
     package func look(at visit: PageVisit) -> PageOutcome {
         let outcome = Monitor<PageOutcome?>(nil)
         open(visit) { result in outcome.change { $0 = result } }
         return outcome.wait { $0 }
     }
 
-    /// Ends all tabs and the browser, whose process group is killed, after a short grace where its profile
-    /// stays, and removes its folder. Returns when that is done, unless it is called on the browser's own
-    /// thread.
+    /// Ends all tabs and kills the browser's process group, after a short grace period if its profile is
+    /// permanent. Removes its folder. Returns when this is done, or at once on the browser's own thread.
     package func close() {
         inbox.put(.close)
         guard facts.change({ $0.thread }) != UInt(pthread_self()) else { return }
@@ -91,7 +94,7 @@ package final class Browser: Sendable {
     }
 }
 
-/// Rings for somebody who polls.
+/// Wakes a thread that polls `descriptor`.
 final class Bell: Sendable {
     private let pipe: Pipe
     var descriptor: Int32 { pipe.reading }
@@ -106,25 +109,28 @@ final class Bell: Sendable {
         close(pipe.writing)
     }
 
-    /// One that is not heard yet is enough, so that a full pipe loses nothing.
+    /// Makes `descriptor` readable. If the pipe is full, it already is.
     func ring() {
         _ = write(pipe.writing, "!", 1)
     }
 
+    /// Reads all pending bytes, so that `descriptor` is no longer readable.
     func hush() {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(pipe.reading, &bytes, bytes.count) > 0 {}
     }
 }
 
-/// The browser's thread: waits for its socket, for orders and for the tabs' deadlines, asks the tabs, and
-/// carries out what they say.
+/// The loop of the browser's thread. It polls the socket and the bell until the next deadline of a tab,
+/// passes messages and the time to the tabs, and executes their actions.
 private final class BrowserLoop {
+    /// A tab, and the callback for its outcome.
     private struct OpenTab {
         var tab: Tab
         let done: @Sendable (PageOutcome) -> Void
     }
 
+    /// The tab that awaits a reply, and the tab's own number for the command.
     private struct Caller {
         let tab: Int
         let number: Int
@@ -139,16 +145,19 @@ private final class BrowserLoop {
     private var connection: BrowserConnection?
     private var tabs: [Int: OpenTab] = [:]
     private var lastTab = 0
+    /// The awaited replies, by the number that was sent to the browser.
     private var callers: [Int: Caller] = [:]
     private var lastNumber = 0
+    /// The tab of each browser context.
     private var contexts: [String: Int] = [:]
+    /// The tab of each session.
     private var sessions: [String: Int] = [:]
-    /// Of frames of which no tab was told yet.
+    /// Recent events about frames that no tab owns yet.
     private var ownerless: [Event] = []
     private static let mostOwnerless = 32
     private var isSandboxed = getuid() != 0
     private var isClosing = false
-    /// Starts since the last page that worked.
+    /// The number of starts since the last page that did not fail.
     private var starts = 0
     private var lastFailure = ""
 
@@ -181,7 +190,8 @@ private final class BrowserLoop {
 
     // MARK: - Start and end
 
-    /// Where the system forbids the sandbox, which its log says, it starts without one.
+    /// Starts the browser, and starts it again without the sandbox if its log says that the system forbids
+    /// that.
     private func startAnyhow() throws(BrowserError) {
         starts += 1
         do throws(BrowserError) {
@@ -218,7 +228,7 @@ private final class BrowserLoop {
                     version = reply["product"]?.string ?? ""
                 }
             } catch {
-                // What it wrote about it may come a moment after the socket's end.
+                // The browser's error message may arrive shortly after the socket was closed.
                 process.kill(after: .milliseconds(500))
                 let words = process.lastWords
                 throw BrowserError(
@@ -234,7 +244,7 @@ private final class BrowserLoop {
         }
     }
 
-    /// The browser is lost, with all that it shows.
+    /// Ends the browser after a failure, together with all open tabs.
     private func drop(_ why: String) {
         lastFailure = why
         connection?.process.end(within: .zero)
@@ -261,7 +271,7 @@ private final class BrowserLoop {
             done(PageOutcome(ending: .failed("the browser was closed"), address: visit.url))
         }
         guard let connection else { return }
-        // Only a profile that stays has something to be written down.
+        // Only a permanent profile must be written to disk.
         if options.profile != nil {
             lastNumber += 1
             connection.send(Command("Browser.close").bytes(number: lastNumber))
@@ -309,7 +319,7 @@ private final class BrowserLoop {
             polled.append(pollfd(fd: connection.process.descriptor, events: connection.events, revents: 0))
         }
         let (seconds, attoseconds) = time.components
-        // Rounded up: a deadline that is nearly there must not be asked for again and again.
+        // Rounded up, so that the loop does not spin just before a deadline.
         let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
         _ = poll(&polled, nfds_t(polled.count), Int32(clamping: milliseconds))
     }
@@ -349,7 +359,7 @@ private final class BrowserLoop {
                 ownerless = ownerless.suffix(Self.mostOwnerless - 1) + [event]
             }
             for key in owners { hand(event, to: key, now) }
-            // A frame may be told of, in a process of its own, after what it began.
+            // An out-of-process frame may be announced after its first events.
             for event in ownerless where !self.owners(of: event).isEmpty {
                 for key in self.owners(of: event) { hand(event, to: key, now) }
                 ownerless.removeAll { $0["frameId"]?.string == event["frameId"]?.string }
@@ -362,19 +372,20 @@ private final class BrowserLoop {
         carryOut(key)
     }
 
-    /// The tabs that an event is for.
+    /// The tabs that receive an event.
     private func owners(of event: Event) -> [Int] {
         if let session = event.session { return sessions[session].map { [$0] } ?? [] }
         if let context = event["targetInfo"]?["browserContextId"]?.string {
             if let key = contexts[context] { return [key] }
-            // A window that belongs to nobody: it goes on, and its owner is the person before it.
+            // A window in a context that no tab owns, such as one that a person opened. It only has to be
+            // resumed.
             if let session = event["sessionId"]?.string {
                 post(Command("Runtime.runIfWaitingForDebugger", session))
             }
             return []
         }
         if let session = event["sessionId"]?.string { return sessions[session].map { [$0] } ?? [] }
-        // A download names a frame. Whose it is, the tabs know.
+        // A download event has only a frame. Ask the tabs which of them owns it.
         guard let frame = event["frameId"]?.string else { return [] }
         return tabs.keys.filter { tabs[$0]?.tab.owns(frame: frame) ?? false }
     }
@@ -384,11 +395,11 @@ private final class BrowserLoop {
         connection?.send(command.bytes(number: lastNumber))
     }
 
-    /// Numbers are 32 bits wide over there.
+    /// Chromium accepts only 32-bit command numbers.
     private static let numberLimit = 1 << 30
 
     private func carryOut(_ key: Int) {
-        // What is done may have the tab say more.
+        // Executing an action can produce more actions.
         while let actions = tabs[key]?.tab.takeActions(), !actions.isEmpty {
             for action in actions { carryOut(action, of: key) }
         }

@@ -2,13 +2,14 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The DevTools protocol over a browser's socket: JSON texts, each closed by a NUL. Nothing here waits.
+/// A connection to a browser that carries the messages of the DevTools protocol: JSON texts with a trailing
+/// NUL. No method blocks.
 ///
-/// It belongs to one thread.
+/// Not thread-safe: use it from one thread.
 final class BrowserConnection {
     let process: BrowserProcess
     private var received: [UInt8] = []
-    /// How much of that holds no NUL.
+    /// The number of bytes at the start of `received` that contain no NUL.
     private var searched = 0
     private var unsent: [UInt8] = []
     private var sentCount = 0
@@ -20,14 +21,16 @@ final class BrowserConnection {
 
     deinit { buffer.deallocate() }
 
-    /// What the connection is to be polled for.
+    /// The events for which to poll the socket.
     var events: Int16 { Int16(POLLIN) | (unsent.isEmpty ? 0 : Int16(POLLOUT)) }
 
+    /// Queues a message; ``flush()`` sends it.
     func send(_ bytes: [UInt8]) {
         unsent += bytes
     }
 
-    /// Sends what the browser takes now.
+    /// Sends as much as the socket accepts. Throws if the browser has ended, or if more than `unsentLimit`
+    /// bytes are pending.
     func flush() throws(BrowserError) {
         while sentCount < unsent.count {
             let count = unsent.withUnsafeBytes {
@@ -49,8 +52,8 @@ final class BrowserConnection {
         }
     }
 
-    /// Hands over the messages that have come, each once. At most a few megabytes at a time, so that others
-    /// have their turn.
+    /// Calls `take` with each complete message. Reads at most 4 MB per call, so that the loop can do other
+    /// work. Throws if the browser has ended or a message is too long.
     func receive(_ take: (ArraySlice<UInt8>) -> Void) throws(BrowserError) {
         for _ in 0..<16 {
             let count = read(process.descriptor, buffer.baseAddress, buffer.count)

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import System
 
-/// What the browser would not do.
+/// An error of the browser, with the action that failed and the reason.
 package struct BrowserError: Error, Sendable, CustomStringConvertible {
     package let doing: String
     package let why: String
@@ -18,9 +18,10 @@ package struct BrowserError: Error, Sendable, CustomStringConvertible {
     package var description: String { "\(doing): \(why)" }
 }
 
+/// Finds the browser's executable.
 package enum BrowserProgram {
-    /// Where a Chromium or Chrome is: what the environment's LARDER_CHROMIUM says, which may be empty for
-    /// none, else the first that is installed.
+    /// The path of a Chromium or Chrome: the value of LARDER_CHROMIUM, where an empty value means none; if it
+    /// is not set, the first one installed.
     package static func find(forWindow: Bool = false) -> String? {
         if let named = getenv("LARDER_CHROMIUM").map({ String(cString: $0) }) {
             return named.isEmpty ? nil : named
@@ -28,10 +29,10 @@ package enum BrowserProgram {
         return installed(forWindow: forWindow)
     }
 
-    /// The first known name on the PATH and in /usr/bin, whatever the environment says.
+    /// The first known name on the PATH and in /usr/bin, regardless of LARDER_CHROMIUM.
     ///
-    /// Without a window a headless shell comes first, where one is installed: for each context the whole
-    /// browser makes a window with all its menus, and renders half as many pages in the same time.
+    /// Without a window, an installed headless shell is preferred. The full browser creates a window with all
+    /// its menus for each context, and renders half as many pages in the same time.
     package static func installed(forWindow: Bool = false) -> String? {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/bin"]
@@ -49,42 +50,43 @@ package enum BrowserProgram {
     ]
 }
 
-/// How a browser is started.
+/// The options with which a browser is started.
 ///
-/// Unless it is told otherwise, it asks nothing of the network but through each page's own proxy: names do
-/// not resolve, the proxy of whatever has none of its own refuses, and what a browser does by itself is off.
+/// By default, only the proxy of each page reaches the network: host names do not resolve, pages without a
+/// proxy get one that refuses connections, and the browser's own background requests are off.
 package struct BrowserOptions: Sendable {
     package var executable: String
-    /// Base64 of the SHA-256 of public keys whose certificates are trusted, whatever they say.
+    /// The Base64 SHA-256 digests of public keys whose certificates are always trusted.
     package var keyDigests: [String] = []
-    /// False opens a window that a person uses, for a login.
+    /// False opens a window for a person, for a login.
     package var isHeadless = true
     package var reach = Reach.loopback
-    /// A folder that stays; nil for one that is removed at the end.
+    /// A permanent profile folder; nil for one that is removed at the end.
     package var profile: String?
-    /// Where the temporary folder is made; nil where TMPDIR says.
+    /// The parent of the temporary folder; nil for TMPDIR.
     package var scratch: String?
-    /// Without the tab's own limits on what a script may hold, one page takes all that the machine has.
+    /// The heap limit of each page's scripts. Without it, one page can use all memory of the machine.
     package var scriptMegabytes = 512
-    /// For measurements: the last of two that contradict each other counts.
+    /// Additional arguments, for measurements. Of two contradictory arguments, the last one applies.
     package var furtherArguments: [String] = []
 
+    /// Which servers a page without its own proxy can reach.
     package enum Reach: Sendable {
-        /// Pages without a proxy of their own reach this machine alone.
+        /// Only this machine.
         case loopback
-        /// All servers, as a person's own browser does.
+        /// All servers, as in a person's own browser.
         ///
         /// - Parameters:
-        ///   - proxy: `http://`, `socks5://`...; nil for what the environment says.
-        ///   - hosts: where names lead: `MAP example.com:443 127.0.0.1:8443`.
-        ///   - isInsecure: any certificate will do.
+        ///   - proxy: such as `http://…` or `socks5://…`; nil for the proxy of the environment.
+        ///   - hosts: resolver rules such as `MAP example.com:443 127.0.0.1:8443`.
+        ///   - isInsecure: whether to accept any certificate.
         case network(proxy: String?, hosts: [String], isInsecure: Bool)
 
         var arguments: [String] {
             switch self {
             case .loopback:
-                // Nothing but loopback has an address, and nobody listens at the port "discard". A page
-                // without a proxy of its own thus reaches loopback, which the default rules except.
+                // Only loopback names resolve, and nothing listens on port 9 ("discard"). By default,
+                // Chromium does not use a proxy for loopback, so pages without their own proxy can reach it.
                 return [
                     "--host-resolver-rules=MAP * ~NOTFOUND"
                         + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
@@ -118,7 +120,7 @@ package struct BrowserOptions: Sendable {
         return arguments + furtherArguments
     }
 
-    /// Pages share pictures of themselves by it; containers often have 64 MB, with which they crash.
+    /// Whether /dev/shm has space for the pages' images. Containers often have 64 MB, with which pages crash.
     private static var hasSharedMemory: Bool {
         var status = statvfs()
         guard statvfs("/dev/shm", &status) == 0, access("/dev/shm", W_OK) == 0 else { return false }
@@ -128,7 +130,7 @@ package struct BrowserOptions: Sendable {
     private static let always = [
         "--remote-debugging-pipe", "--no-startup-window", "--disable-quic",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-        // Whatever a fresh browser would do of itself.
+        // Background activity of a new browser.
         "--no-first-run", "--no-default-browser-check", "--no-service-autorun", "--no-pings",
         "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
         "--disable-extensions", "--disable-component-extensions-with-background-pages", "--disable-sync",
@@ -136,42 +138,41 @@ package struct BrowserOptions: Sendable {
         "--disable-client-side-phishing-detection", "--disable-field-trial-config",
         "--disable-search-engine-choice-screen", "--disable-print-preview", "--metrics-recording-only",
         "--password-store=basic", "--use-mock-keychain",
-        // Only the message that a start fails with is read.
+        // Only the error message of a failed start is read from the log.
         "--log-level=2",
-        // Tabs side by side are all in front.
+        // Treat all tabs as visible, although they run side by side.
         "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
         "--disable-renderer-backgrounding", "--disable-back-forward-cache", "--disable-hang-monitor",
         "--disable-blink-features=AutomationControlled", "--lang=en-US",
     ]
 
-    /// The same picture every time.
+    /// Arguments for headless mode and reproducible pictures.
     private static let headless = [
         "--headless=new", "--block-new-web-contents", "--hide-scrollbars", "--mute-audio", "--disable-gpu",
         "--enable-unsafe-swiftshader",
         "--force-color-profile=srgb", "--font-render-hinting=none", "--force-device-scale-factor=1",
     ]
 
-    /// Only the last flag of this kind counts, so they are one.
+    /// Only the last `--disable-features` argument applies, so this is one list.
     private static let unwanted = [
-        // A page may ask our proxy and test servers, which stand on loopback.
+        // Pages may send requests to our proxy and test servers, which are on loopback.
         "LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessChecksWebRTC",
-        // A service worker's requests go past whoever watches the page.
+        // With this feature, requests of a service worker are not reported to the page's session.
         "ServiceWorkerAutoPreload",
-        // What it asks of the network by itself.
+        // Network requests of the browser itself.
         "DnsOverHttps", "AsyncDns", "MediaRouter", "DialMediaRouteProvider", "OptimizationHints", "Translate",
         "AutofillServerCommunication", "CertificateTransparencyComponentUpdater",
         "InterestFeedContentSuggestions", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable",
-        // A page that is opened before anybody asks for it is another tab; see the preferences too.
+        // A prerendered page would be another tab. See also `preferences`.
         "Prerender2",
-        // Processes that are kept ready for what nobody opens.
+        // Processes that the browser starts in advance.
         "SpareRendererForSitePerProcess", "PreloadTopChromeWebUI", "WebUIOmniboxPopup",
         "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup",
         "AcceptCHFrame", "PaintHolding", "GlobalMediaControls",
     ]
 
-    /// Of a new profile. A page's context is a private window, which would keep cookies from frames of other
-    /// sites (`cookie_controls_mode`); a file that the browser can show is a file all the same; pages are not
-    /// loaded ahead of a click.
+    /// The preferences of a new profile. Contexts are private windows, which would block third-party cookies
+    /// without `cookie_controls_mode`. PDF files are downloaded and not shown. Pages are not preloaded.
     package static let preferences = """
         {"profile":{"cookie_controls_mode":0,"default_content_setting_values":{"notifications":2}},\
         "plugins":{"always_open_pdf_externally":true},"net":{"network_prediction_options":2},\

@@ -2,27 +2,29 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// A browser in a process group of its own, and the folder that it may write to; both end with this value.
+/// A browser process in its own process group, with the temporary folder that it may write to. Releasing this
+/// object ends both.
 ///
-/// It belongs to one thread.
+/// Not thread-safe: use it from one thread.
 package final class BrowserProcess {
-    /// Our end of the socket whose other end the browser has as its descriptors 3 and 4. It waits for nobody.
+    /// Our end of the socket pair, non-blocking. The browser has the other end as its descriptors 3 and 4.
     package let descriptor: Int32
-    /// Of the browser, and of the group of all that it started.
+    /// The process ID of the browser, which is also the ID of its process group.
     package let identifier: Int32
-    /// Temporary: what it writes beside its profile, and the profile too where no other is named.
+    /// The temporary folder for everything that the browser writes outside its profile. It also holds the
+    /// profile if none was named.
     package let folder: String
-    /// Held as long as somebody is there to remove the folder.
+    /// The locked file that tells other processes that the folder is in use.
     private let lock: Int32
     private var hasEnded = false
     private var hasRemoved = false
 
     /// - Parameters:
-    ///   - profile: a folder that stays; nil for one in the temporary folder.
-    ///   - scratch: where that is made; nil where TMPDIR says.
-    ///   - keepsHome: a window needs what stands there of the screen.
-    ///   - preferences: of a profile that is new.
-    ///   - arguments: made for the profile's folder.
+    ///   - profile: a permanent profile folder; nil for one in the temporary folder.
+    ///   - scratch: the parent of the temporary folder; nil for TMPDIR.
+    ///   - keepsHome: whether the browser keeps our HOME. A window needs the display settings stored there.
+    ///   - preferences: the preferences of a new profile.
+    ///   - arguments: returns the arguments for the given profile folder.
     package init(
         _ executable: String, profile: String? = nil, scratch: String? = nil, keepsHome: Bool = false,
         preferences: String = BrowserOptions.preferences, arguments: (_ profile: String) -> [String]
@@ -55,14 +57,14 @@ package final class BrowserProcess {
 
     deinit { end(within: .zero) }
 
-    /// What it wrote last before it ended, on one line.
+    /// The end of the browser's log, on one line.
     package var lastWords: String {
         let log = (try? WholeFile.read(folder + "/log", atMost: Self.logLimit * 2)) ?? []
         let lines = log.suffix(2000).split(separator: 0x0A).suffix(3)
         return String(decoding: lines.joined(separator: [0x20]).suffix(500), as: UTF8.self)
     }
 
-    /// What pages have it write takes no room for ever.
+    /// Empties the log when it is too long, because pages can write to it without end.
     package func trimLog() {
         var status = stat()
         guard stat(folder + "/log", &status) == 0, status.st_size > Self.logLimit else { return }
@@ -73,24 +75,24 @@ package final class BrowserProcess {
 
     // MARK: - The end
 
-    /// Waits for it to end by itself, then ends it and all that it started, and removes the folder.
+    /// Waits up to `grace` for the browser to exit, then kills its process group and removes the folder.
     package func end(within grace: Duration) {
         kill(after: grace)
         removeFolder()
     }
 
-    /// The same, but what it wrote stays until this value goes.
+    /// Does the same as ``end(within:)``, but keeps the folder with the log until this object is released.
     func kill(after grace: Duration) {
         guard !hasEnded else { return }
         hasEnded = true
         let age = Stopwatch()
         while !isDead, age.elapsed < grace { usleep(2000) }
         close(descriptor)
-        // As long as nobody has waited for it, its number, which is the group's, belongs to nobody else.
+        // Until the browser is reaped by waitpid, its ID, and so that of its group, cannot be reused.
         Glibc.kill(-identifier, SIGKILL)
         var status: Int32 = 0
         while waitpid(identifier, &status, 0) < 0 && errno == EINTR {}
-        // The others are init's to wait for, which may take its time, but they shall have ended.
+        // The other processes are reaped by init, which may take some time. Wait until they have ended.
         for _ in 0..<200 where isGroupAlive { usleep(10_000) }
     }
 
@@ -99,7 +101,8 @@ package final class BrowserProcess {
         return (Folder.names(in: "/proc") ?? []).contains { name in
             guard name.allSatisfy(\.isASCIIDigit) else { return false }
             let path = "/proc/" + String(decoding: name, as: UTF8.self) + "/stat"
-            // Its name, in brackets, may hold anything. Behind it: state, parent, group.
+            // The name of the process, in brackets, may contain anything. After it come state, parent and
+            // group.
             guard let text = try? WholeFile.beginning(of: path, 1024),
                 let end = text.lastIndex(of: 0x29)
             else { return false }
@@ -111,7 +114,7 @@ package final class BrowserProcess {
     private func removeFolder() {
         guard !hasRemoved else { return }
         hasRemoved = true
-        // What was just killed may write for a moment longer.
+        // Killed processes may still write for a moment.
         for _ in 0..<100 {
             Folder.remove(folder)
             guard access(folder, F_OK) == 0 else { break }
@@ -120,7 +123,7 @@ package final class BrowserProcess {
         close(lock)
     }
 
-    /// Whether the browser itself has ended, which nobody has been told yet.
+    /// Whether the browser has exited; does not reap it.
     private var isDead: Bool {
         var info = siginfo_t()
         let code = waitid(P_PID, id_t(identifier), &info, WEXITED | WNOHANG | WNOWAIT)
@@ -129,7 +132,8 @@ package final class BrowserProcess {
 
     // MARK: - The start
 
-    /// A socket in it has a path of at most 107 bytes, so that a deep folder does not do.
+    /// Creates the temporary folder. The path of a socket in it is limited to 107 bytes, so that a `scratch`
+    /// path longer than 40 bytes is not used.
     private static func makeFolder(in scratch: String?) throws(SystemError) -> String {
         guard let scratch, scratch.utf8.count <= 40 else {
             let folder = try Folder.makeTemporary(named: "larder-browser")
@@ -144,7 +148,8 @@ package final class BrowserProcess {
         return template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }
 
-    /// It has its name only when it is locked, so that nobody takes it for one that was left.
+    /// Creates and locks the lock file. It gets its final name only when it is locked, so that no other
+    /// process takes the folder for an abandoned one.
     private static func lock(_ folder: String) throws(SystemError) -> Int32 {
         let draft = folder + "/lock.part"
         let lock = open(draft, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -157,7 +162,7 @@ package final class BrowserProcess {
         return lock
     }
 
-    /// Removes the folders of those that were killed.
+    /// Removes the folders of browsers whose owner was killed.
     private static func sweep(beside path: String) {
         let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
         for name in Folder.names(in: parent) ?? [] where name.starts(with: "larder-browser-".utf8) {
@@ -173,11 +178,11 @@ package final class BrowserProcess {
         _ executable: String, _ arguments: [String], in folder: String, keepsHome: Bool
     ) throws(SystemError) -> (descriptor: Int32, identifier: Int32) {
         var ends: [Int32] = [-1, -1]
-        // A socket and not two pipes: writing to a browser that is gone must not raise SIGPIPE.
+        // A socket pair and not two pipes: writing to an ended browser must not raise SIGPIPE.
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
             throw SystemError(errno, doing: "create", "a socket")
         }
-        // Above 3 and 4, which the child overwrites.
+        // The descriptor must not be 3 or 4, which the child overwrites.
         let theirs = fcntl(ends[1], F_DUPFD_CLOEXEC, 10)
         let code = errno
         close(ends[1])
@@ -199,7 +204,7 @@ package final class BrowserProcess {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What this thread holds off, or the process ignores, a program would inherit.
+        // The child would inherit our blocked and ignored signals.
         var none = sigset_t()
         sigemptyset(&none)
         var all = sigset_t()
@@ -224,8 +229,8 @@ package final class BrowserProcess {
         return (ends[0], identifier)
     }
 
-    /// Ours, but all that it writes by itself goes into its folder. Without a place for its settings and its
-    /// cache, some builds do not start.
+    /// Our environment, but with the folders for temporary files, settings, cache and data in the browser's
+    /// folder. Some builds do not start without the folders for settings and cache.
     private static func environment(in folder: String, keepsHome: Bool) -> [String] {
         var places = [
             "TMPDIR": folder, "XDG_CONFIG_HOME": folder + "/config", "XDG_CACHE_HOME": folder + "/cache",

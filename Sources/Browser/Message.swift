@@ -1,11 +1,11 @@
 internal import Web
 
-/// One command of the DevTools protocol, before it has a number.
+/// A command of the DevTools protocol, without its number.
 struct Command: Sendable {
     let method: String
-    /// Nil for the browser itself.
+    /// The session of the target; nil for the browser itself.
     let session: String?
-    /// A JSON object.
+    /// The parameters as the text of a JSON object.
     let parameters: String
 
     init(_ method: String, _ session: String? = nil, _ parameters: JSONMembers = [:]) {
@@ -14,21 +14,22 @@ struct Command: Sendable {
         self.parameters = parameters.text(.compact)
     }
 
-    /// As it goes to the browser: one JSON text, closed by a NUL.
+    /// The encoded command: a JSON text with a trailing NUL.
     func bytes(number: Int) -> [UInt8] {
         var text = "{\"id\":\(number),\"method\":\"\(method)\",\"params\":\(parameters)"
-        // The browser gave the name, of hexadecimal digits.
+        // The name needs no escaping: the browser assigns it, in hexadecimal digits.
         if let session { text += ",\"sessionId\":\"\(session)\"" }
         return Array(text.utf8) + [0x7D, 0]
     }
 }
 
-/// What the browser says to a command.
+/// The browser's reply to a command.
 enum Reply: Sendable {
     case result(JSONValue)
-    /// Why it would not.
+    /// The error message of a command that failed.
     case refusal(String)
 
+    /// A member of the result; nil for a refusal.
     subscript(key: String) -> JSONValue? {
         switch self {
         case .result(let value): value[key]
@@ -36,7 +37,7 @@ enum Reply: Sendable {
         }
     }
 
-    /// Why there is no tab, of a reply to what was to open one.
+    /// The error message if this reply to a command that opens a tab did not open one.
     var lackOfTab: String {
         switch self {
         case .result: "no tab was opened"
@@ -45,23 +46,23 @@ enum Reply: Sendable {
     }
 }
 
-/// Something that happened in the browser.
+/// An event of the DevTools protocol.
 struct Event: Sendable {
     let method: String
-    /// Nil for the browser itself.
+    /// The session of the target; nil for the browser itself.
     let session: String?
     let parameters: JSONValue
 
     subscript(key: String) -> JSONValue? { parameters[key] }
 }
 
-/// A message of the browser.
+/// A message from the browser.
 enum Message: Sendable {
     case reply(Int, Reply)
     case event(Event)
 
-    /// Nil for what nobody here asks for, and for what is none. A page that writes to its console all day
-    /// costs no parsing.
+    /// Parses a message. Returns nil for invalid messages, unknown events and replies that are not awaited.
+    /// Those are mostly rejected before parsing, so that a page which logs constantly costs little CPU time.
     init?(_ bytes: ArraySlice<UInt8>, isAwaited: (Int) -> Bool) {
         if bytes.starts(with: Self.replyStart) {
             let digits = bytes.dropFirst(Self.replyStart.count).prefix(12).prefix(while: \.isASCIIDigit)
@@ -93,13 +94,13 @@ enum Message: Sendable {
         }
     }
 
-    /// A picture, or a page's text, is one message.
+    /// The maximum length of a message in bytes. A message may contain a picture, a PDF or a document.
     static let limit = 256 << 20
 
     private static let replyStart = Array(#"{"id":"#.utf8)
     private static let eventStart = Array(#"{"method":""#.utf8)
 
-    /// The events that a tab looks at.
+    /// The events that tabs handle.
     private static let known: Set<String> = [
         "Browser.downloadWillBegin", "Inspector.targetCrashed",
         "Network.dataReceived", "Network.loadingFailed", "Network.loadingFinished",

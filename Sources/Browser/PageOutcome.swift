@@ -1,46 +1,48 @@
 internal import Web
 
-/// What became of a visit to a page.
+/// The result of rendering a page.
 package struct PageOutcome: Sendable {
+    /// How the rendering ended.
     package enum Ending: Sendable, Equatable {
         case complete
-        /// Its time was up, or it went on asking, or telling, without end. What was there is taken.
+        /// The time limit was exceeded, or the page sent too many requests, dialogs or windows. The outcome
+        /// contains everything read by then.
         case outOfTime
-        /// One of its scripts did not let anybody else run. What was there is taken where that was stopped.
+        /// A script of the page blocked all others and was stopped. The outcome has what could be read
+        /// afterwards.
         case hung
         case crashed
-        /// It is none: a file.
+        /// The URL is a file to download, not a page.
         case download
-        /// There is no page, and why.
+        /// The page could not be opened, for the given reason.
         case failed(String)
     }
 
     package var ending: Ending
-    /// Where the tab ended.
+    /// The URL that the tab showed at the end.
     package var address: String
     package var title: String?
-    /// Where the document, its open shadow roots and frames of its origin lead, and windows that it opened:
-    /// absolute, of http and https alone, in order and without duplicates.
+    /// The links of the document, its open shadow roots and its same-origin frames, and the URLs of windows
+    /// that it opened: absolute http and https URLs, in order and without duplicates.
     package var links: [String] = []
     package var text: String?
     /// The first viewport as a PNG, its fonts ready and its animations at their end.
     package var picture: [UInt8]?
-    /// As a PDF.
+    /// The page as a PDF.
     package var paper: [UInt8]?
     package var document: String?
-    /// Everything that it asked for, its workers and frames too, in order; redirects are requests of their
-    /// own.
+    /// All requests of the page, its frames and its workers, in order. Each redirect is a request of its own.
     package var requests: [SeenRequest] = []
-    /// What it did that nobody wanted, each kind once.
+    /// The unwanted actions of the page, one notice for each kind.
     package var notices: [PageNotice] = []
     package var elapsed: Duration = .zero
-    /// What the profile has, of pages that a person was shown; else what the page ended with, where that is
-    /// wanted.
+    /// For a person's window, the cookies of the browser's profile; otherwise the cookies of the page's
+    /// context at the end, if they are wanted.
     package var cookies: [BrowserCookie] = []
 
     package static let linkLimit = 10_000
     package static let requestLimit = 5_000
-    /// For each further view of a document as many more.
+    /// How many more requests each further view of a document may send.
     static let requestLimitOfView = 100
 
     package init(ending: Ending, address: String) {
@@ -49,14 +51,14 @@ package struct PageOutcome: Sendable {
     }
 }
 
-/// A cookie that a browser keeps.
+/// A cookie in the browser's cookie store.
 package struct BrowserCookie: Sendable, Equatable {
     package var name: String
     package var value: String
-    /// With a dot before it where it is for the hosts below too.
+    /// The host, with a leading dot if the cookie also applies to its subdomains.
     package var domain: String
     package var path: String
-    /// In seconds since 1970; nil for one that ends with the session.
+    /// The expiry in seconds since 1970; nil for a session cookie.
     package var expires: Int?
     package var isSecure = false
     package var isHTTPOnly = false
@@ -71,7 +73,7 @@ package struct BrowserCookie: Sendable, Equatable {
 }
 
 extension BrowserCookie {
-    /// As the browser tells of one.
+    /// Reads a cookie as the DevTools protocol describes it.
     init?(_ json: JSONValue) {
         guard let name = json["name"]?.string, let value = json["value"]?.string,
             let domain = json["domain"]?.string, let path = json["path"]?.string
@@ -85,17 +87,18 @@ extension BrowserCookie {
     }
 }
 
-/// One request of a page, with what became of it.
+/// One request of a page and its result.
 package struct SeenRequest: Sendable, Equatable {
     package var url: String
     package var method: String
-    /// The browser's word: Document, Stylesheet, Image, Font, Script, Fetch, WebSocket and so on.
+    /// The browser's name of the resource type: Document, Stylesheet, Image, Font, Script, Fetch, WebSocket
+    /// and so on.
     package var type: String
-    /// Nil as long as there is none.
+    /// The status of the response; nil if there was none.
     package var status: Int?
-    /// The browser's word for why there is no whole answer: `net::ERR_CONNECTION_REFUSED`.
+    /// The browser's error if the response is missing or incomplete, such as `net::ERR_CONNECTION_REFUSED`.
     package var failure: String?
-    /// What its server says does not let the page have it.
+    /// Whether the browser withheld the response from the page because of CORS.
     package var isRefusedByCORS = false
 
     package init(url: String, method: String, type: String, status: Int? = nil, failure: String? = nil) {
@@ -107,21 +110,22 @@ package struct SeenRequest: Sendable, Equatable {
     }
 }
 
-/// Something that a page did and nobody wanted.
+/// Unwanted actions of a page, of one kind.
 package struct PageNotice: Sendable, Equatable {
+    /// The kind of action.
     package enum Kind: String, Sendable, CaseIterable {
         case dialog, window, download, permission, crash
         case tooManyRequests = "too-many-requests"
         case scriptError = "script-error"
-        /// What comes over one cannot be kept.
+        /// The page opened a WebSocket, whose messages cannot be stored.
         case webSocket = "web-socket"
-        /// One that a fragment names, and that was not shown.
+        /// Views of the document that a fragment names and that were not shown.
         case view = "view-not-shown"
     }
 
     package var kind: Kind
     package var count: Int
-    /// What the first one said; of errors in scripts the first 20.
+    /// The message of the first action; for script errors, the first 20 messages.
     package var texts: [String]
 
     package var text: String { texts.first ?? "" }
@@ -133,11 +137,11 @@ package struct PageNotice: Sendable, Equatable {
     }
 }
 
-/// Counts what a page did and nobody wanted.
+/// Counts the unwanted actions of a page by kind.
 struct NoticeRecord: Sendable {
     private(set) var notices: [PageNotice] = []
 
-    /// Gives how many of the kind there are now.
+    /// Counts actions of a kind, and returns the new count of that kind.
     @discardableResult
     mutating func note(_ kind: PageNotice.Kind, _ text: String, count: Int = 1) -> Int {
         guard count > 0 else { return 0 }

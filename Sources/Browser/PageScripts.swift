@@ -1,13 +1,12 @@
 internal import Web
 
-/// The scripts that look at pages, scroll them and open what is folded.
+/// The scripts that read pages, scroll them, and open their collapsed parts.
 ///
-/// They run in a world of their own, where pages have changed nothing; only the document itself can mislead
-/// them, whose forms and pictures may be named as its members are. So members of a document are asked of its
-/// prototype.
+/// They run in an isolated world, where pages cannot change built-in objects. Only named forms and images can
+/// shadow members of `document`, so those members are read through `Document.prototype`.
 enum PageScripts {
-    /// Waits until two pictures of the page were made, on a busy machine too: by then it has asked for what
-    /// came into view. A page that makes none is not waited for.
+    /// Helper functions. `frames()` waits for two animation frames; by then the page has requested its newly
+    /// visible content. It gives up after a second, for pages that draw no frames.
     private static let shared = """
         const own = (name) => Reflect.get(Document.prototype, name, document);
         const frames = () => new Promise((done) => {
@@ -26,7 +25,7 @@ enum PageScripts {
 
     private static func function(_ body: String) -> String { "(async () => {\(shared)\(body)})()" }
 
-    /// `links`: where it leads.
+    /// Sets `links` to the links of the document, its shadow roots and its same-origin frames.
     private static func links(for visit: PageVisit) -> String {
         """
         const links = new Set();
@@ -50,10 +49,11 @@ enum PageScripts {
         """
     }
 
-    /// Its answer says nothing but when it came.
+    /// A trivial script. Only the delay of its reply matters.
     static let calm = "1"
 
-    /// What it leads to, and what else is wanted of it.
+    /// Reads the address, the title and the links of the page, and, unless `linksOnly`, the other requested
+    /// contents.
     static func look(for visit: PageVisit, linksOnly: Bool) -> String {
         var script =
             links(for: visit)
@@ -93,10 +93,10 @@ enum PageScripts {
         return function(script + "return look;")
     }
 
-    /// Characters of a text, and of a document.
+    /// The maximum length of a text or a document, in UTF-16 code units.
     private static let textLimit = 32 << 20
 
-    /// One screen on. Whether that led anywhere, and how high the page is now.
+    /// Scrolls by one screen. Returns whether this moved the page, and the new height of the page.
     static let scroll = function(
         box
             + """
@@ -114,7 +114,8 @@ enum PageScripts {
             await frames();
             """)
 
-    /// The document's own box, or in a page that is a frame around one the box in its middle.
+    /// Sets `box` to the element that scrolls: usually the document's own, or else the scrollable one in the
+    /// middle of the window.
     private static let box = """
         const page = own('scrollingElement') || own('documentElement');
         let box = page;
@@ -129,19 +130,19 @@ enum PageScripts {
 
     static let settle = function("await frames();")
 
-    /// Another view of the same document.
+    /// Shows another view of the same document by setting its fragment.
     static func go(to fragment: String) -> String {
         var text = JSONWriter()
         text.value(fragment)
         return function("location.hash = \(text.text); await frames();")
     }
 
-    /// Opens what is folded, and then one tab: how much that was, and where it leads now. Nothing is opened
-    /// twice, no link followed and no form sent.
+    /// Opens collapsed parts of the page, and then one tab. Returns how many were opened, whether a tab was
+    /// among them, and the current links. Opens nothing twice, follows no links and sends no forms.
     static func unfold(for visit: PageVisit) -> String { function(links(for: visit) + unfolding) }
 
-    /// What listens may do so inside of what says what it is, and to any part of a press. Menus, and what else
-    /// lies above the page, are closed once it is known where they lead.
+    /// Sends a full sequence of pointer and mouse events to the innermost element, because listeners may be
+    /// on any element and for any event. Menus and other popups are closed after their links were collected.
     private static let unfolding = """
 
         if (!globalThis.larderOpened) {
@@ -226,7 +227,7 @@ enum PageScripts {
         return { count, isTab: Boolean(tab), links: [...links] };
         """
 
-    /// Tells what a page asks a person for. The browser refuses by itself and says nothing of it.
+    /// Reports which permissions a page requests, because the browser denies them without an event.
     static let permissionWatch = """
         (() => {
           const tell = globalThis['\(binding)'];
@@ -256,6 +257,7 @@ enum PageScripts {
         })();
         """
 
-    /// It is gone before a page's first script runs.
+    /// The name of the function that reports permissions. It is deleted before the first script of a page
+    /// runs.
     static let binding = "larder asked"
 }

@@ -1,28 +1,33 @@
 internal import Web
 
-/// The steps by which a page that has come to rest is looked at, one after another, as a value: what the page
-/// answered goes in, and how its tab goes on comes out.
+/// The sequence of steps that examine a loaded page, as a value: the results of steps go in, and instructions
+/// for the tab come out.
+///
+/// The first element of `steps` is the current step. Results can add steps: one scroll for each opened tab,
+/// and one view for each fragment that a link names.
 struct PageTour: Sendable {
+    /// One action in the page, each a script that ``expression(of:)`` returns.
     enum Step: Equatable, Sendable {
-        /// One of the visit's own, in the page's world.
+        /// One of ``PageVisit/scripts``, by its index. It runs in the page's own world.
         case script(Int)
         case scroll, scrollBack
         case look
         case unfold
         case dark
         case viewport(Int)
-        /// The fragment that shows another view of the same document.
+        /// Shows another view of the same document, by its fragment.
         case route(String)
+        /// Reads only the links of the page.
         case lookAgain
     }
 
-    /// How a tab goes on.
+    /// How the tab continues after a step.
     enum Next: Equatable, Sendable {
-        /// With the step that is first now, after a moment.
+        /// Takes the step that is now first, after a pause.
         case again
-        /// With the step behind it, at once or after a moment.
+        /// Goes to the next step, immediately or after a pause.
         case onward(isAtOnce: Bool)
-        /// The same, but a picture is taken before, or it is put on paper.
+        /// Takes a picture or prints a PDF, and then goes to the next step.
         case picture, paper
     }
 
@@ -30,7 +35,7 @@ struct PageTour: Sendable {
     private var steps: [Step]
     private(set) var hasLooked = false
 
-    /// The last screen was not the last one.
+    /// The last scroll moved the page, and scrolling continues.
     private(set) var isScrolling = false
     private var screens: Int
     private var scrolled = 0
@@ -38,7 +43,7 @@ struct PageTour: Sendable {
     private var height = 0
     private var unfolded = 0
     private var tabs = 0
-    /// The views that fragments name, whether or not they are shown.
+    /// The fragments of the document's other views, whether or not they are shown.
     private var routes: Set<String> = []
     private var plannedRoutes = 0
     private var shownRoutes = 0
@@ -60,19 +65,19 @@ struct PageTour: Sendable {
         if steps.last != .look { steps.append(.lookAgain) }
     }
 
-    /// The step that is taken, or comes next; nil at the end.
+    /// The current or next step; nil at the end.
     var step: Step? { steps.first }
 
-    /// What is folded is being opened, or was just before.
+    /// Whether the page is opening collapsed parts, or scrolls a tab that was just opened.
     var isUnfolding: Bool { step == .unfold || tabs > 0 && steps.contains(.unfold) }
 
-    /// Further views of the document that are shown, or will be.
+    /// The number of additional views (fragments and tabs) that were or will be shown.
     var viewCount: Int { plannedRoutes + tabs }
 
-    /// Those that fragments name and that were not shown.
+    /// The number of views that fragments name and that were not shown.
     var unshownCount: Int { routes.count - shownRoutes }
 
-    /// What runs in the page for a step, in the world of our own.
+    /// The script of a step.
     func expression(of step: Step) -> String {
         switch step {
         case .script(let number): visit.scripts[number]
@@ -86,22 +91,22 @@ struct PageTour: Sendable {
         }
     }
 
-    /// Goes over to the next step.
+    /// Removes the current step.
     mutating func finishStep() {
         if !steps.isEmpty { steps.removeFirst() }
     }
 
-    /// Leaves nothing but a look at what is there.
+    /// Drops all steps except one look at the current page.
     mutating func cut() { steps = [.look] }
 
-    /// Another document is there: what was seen belongs to the one before.
+    /// Handles a new document. After the look the tour ends, because its results belong to the old document.
     mutating func leave() {
         if hasLooked { steps.removeAll() }
     }
 
-    /// Takes what the page answered to the step.
+    /// Processes the result of a step.
     ///
-    /// - Parameter isHurried: no further step is added.
+    /// - Parameter isHurried: no more views are added.
     mutating func take(
         _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, isHurried: Bool
     ) -> Next {
@@ -122,7 +127,7 @@ struct PageTour: Sendable {
         case .unfold:
             takeLook(value, &outcome, isHurried)
             let count = value?["count"]?.int ?? 0
-            // Of tabs there is one at a time, as each may go away with what it shows when the next one comes.
+            // Tabs are opened one at a time, because the next tab may hide the content of the last.
             if value?["isTab"]?.bool ?? false, tabs < Self.tabLimit {
                 tabs += 1
                 (screens, scrolled, idleScrolls, height) = (min(visit.scroll, Self.screensOfTab), 0, 0, 0)
@@ -130,7 +135,7 @@ struct PageTour: Sendable {
                 return .again
             }
             unfolded += 1
-            // What was opened may hold more of the kind.
+            // The opened parts may contain more collapsed parts.
             if count > 0, unfolded < Self.unfoldLimit { return .again }
             return .onward(isAtOnce: count == 0)
         case .route:
@@ -144,7 +149,7 @@ struct PageTour: Sendable {
     private mutating func takeScroll(_ value: JSONValue?) -> Next {
         let hasMoved = value?["hasMoved"]?.bool ?? false
         let height = value?["height"]?.int ?? 0
-        // At the end, what is loaded there may take a moment to show.
+        // At the end of the page, more content may take a moment to load.
         let isEnd = !hasMoved && height <= self.height
         idleScrolls = isEnd ? idleScrolls + 1 : 0
         self.height = height
@@ -168,8 +173,8 @@ struct PageTour: Sendable {
         for link in links { addRoute(link, of: outcome.address) }
     }
 
-    /// Routers by the fragment show what looks like pages, and is one document: each of its views is shown
-    /// once.
+    /// Adds a step for another view of the same document, if the link names one by its fragment, as
+    /// client-side routers do. Each view is shown once.
     private mutating func addRoute(_ link: String, of address: String) {
         guard let mark = link.firstIndex(of: "#") else { return }
         let fragment = String(link[mark...])

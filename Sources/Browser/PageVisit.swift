@@ -1,11 +1,12 @@
 internal import Web
 
-/// What a page is shown in.
+/// The size and kind of the screen on which a page is shown.
 package struct Viewport: Sendable, Equatable {
-    /// In the pixels of style sheets.
+    /// The width in CSS pixels.
     package var width: Int
+    /// The height in CSS pixels.
     package var height: Int
-    /// How many pixels of the device make one of these.
+    /// The number of device pixels per CSS pixel.
     package var scale: Double
     package var isMobile: Bool
 
@@ -16,8 +17,8 @@ package struct Viewport: Sendable, Equatable {
         self.isMobile = isMobile
     }
 
-    /// Reads `1280x900` and `390x844@3`; what is narrower than 600 is a phone. Nil for anything else, and for
-    /// sizes that no device has.
+    /// Reads `1280x900` or `390x844@3`. A width below 600 means a phone. Returns nil for anything else and
+    /// for sizes outside 16 to 8192.
     package init?(_ text: String) {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
         let sides = parts[0].split(separator: "x", omittingEmptySubsequences: false)
@@ -40,53 +41,57 @@ package struct Viewport: Sendable, Equatable {
     }
 }
 
-/// One page that is to be rendered: where it is, how it is looked at, and what is wanted of it.
+/// One page to render, how to look at it, and what to collect from it.
 package struct PageVisit: Sendable {
     package var url: String
-    /// `http://127.0.0.1:8080`: asked for everything that this page asks for, loopback too. Nil: the browser
-    /// asks by itself, and reaches loopback alone.
+    /// The proxy for all requests of this page, also to loopback, such as `http://127.0.0.1:8080`. If nil,
+    /// the browser connects directly, as ``BrowserOptions/reach`` allows.
     package var proxy: String?
-    /// The first one loads the page; each further one is set afterwards, with a moment for what it asks for.
+    /// The page loads in the first viewport. Each further one is set afterwards, so that the page can request
+    /// what it needs there.
     package var viewports = [Viewport(width: 1280, height: 900)]
-    /// Also shows it to who prefers dark colours, after the light ones.
+    /// Whether the page is also shown with dark colours, after the light ones.
     package var seesDark = false
-    /// How many screens it is scrolled at most; earlier where it ends and nothing grows.
+    /// The maximum number of screens to scroll. Scrolling stops earlier at the end of a page that does not
+    /// grow.
     package var scroll = 20
-    /// How many views of one document are shown, where fragments name them (`#/about`).
+    /// The maximum number of views of one document to show, where links name them by a fragment (`#/about`).
     package var routes = 1000
-    /// Opens details, tabs and menus, and plays the beginning of sound and film. It goes nowhere, and sends
-    /// no form.
+    /// Whether to open details, tabs and menus, and to play the beginning of audio and video. Links are not
+    /// followed and forms are not sent.
     package var isDeep = false
-    /// Run in each new document before its own scripts, in frames and workers too.
+    /// Scripts that run in each new document before its own scripts, in frames and workers too.
     package var preludes: [String] = []
-    /// Run once, in turn, when the page has loaded and has been quiet.
+    /// Scripts that run once, one after another, when the page has loaded and become quiet.
     package var scripts: [String] = []
-    /// A page that has asked for nothing for so long is quiet.
+    /// The page is quiet when it has sent no requests for this time.
     package var quiet: Duration = .milliseconds(500)
-    /// How long a request without any byte keeps a page from being quiet, or from loading.
+    /// How long a request that receives no data keeps the page from being quiet or loaded.
     package var patience: Duration = .seconds(3)
-    /// A script that lets nobody else run for so long is stopped.
+    /// A script that blocks the page for this time is stopped.
     package var stall: Duration = .seconds(5)
-    /// All in all; then what is there is taken.
+    /// The time limit, from the start of the navigation; each further view of a document adds a second. Then
+    /// the page is read as it is.
     package var limit: Duration = .seconds(20)
-    /// Links that say nofollow, ugc or sponsored are none.
+    /// Whether to ignore links marked `nofollow`, `ugc` or `sponsored`.
     package var leavesMarkedLinks = false
-    /// It is for a person, in a window: nothing is answered or stopped for him, it has what the browser's own
-    /// profile has, and ends when he closes it, or at its limit. The outcome has the profile's cookies.
+    /// Whether the page opens in a window for a person. Larder then stops and answers nothing; the page uses
+    /// the browser's own profile. It ends when the person closes the window, or at the time limit. The
+    /// outcome contains the profile's cookies.
     package var staysOpen = false
     package var wantsText = false
     package var wantsPicture = false
-    /// Of a picture: all of the page, however high, up to ``pictureHeight``.
+    /// Whether the picture shows the whole page, up to ``pictureHeight``, and not only the viewport.
     package var wantsWholePicture = false
-    /// The page as a PDF, as it is printed.
+    /// Whether to print the page to PDF.
     package var wantsPaper = false
-    /// It is shown to somebody who prefers dark colours, from the beginning.
+    /// Whether the page is shown with dark colours from the beginning.
     package var prefersDark = false
     package var wantsDocument = false
-    /// Those that the page ends with, whoever set them.
+    /// Whether to collect the cookies that are set at the end.
     package var wantsCookies = false
 
-    /// In pixels of the device: what Chromium draws at once.
+    /// The maximum height of a picture in device pixels, which Chromium can draw at once.
     package static let pictureHeight = 16_384
 
     package init(url: String) {

@@ -1,20 +1,24 @@
 internal import Web
 
-/// The walk of one tab through one page, as a value.
+/// Loads and examines one page in one tab, as a value: replies, events and the time go in, and ``Tab/Action``
+/// values come out.
 ///
-/// It goes through `starting`: a context, a tab in it, its set-up, and the navigation. Then it takes one step
-/// after another: it waits until the page is quiet (`settling`), asks something of it (`asking`), and so on.
-/// In the end the context is given back (`closing`).
+/// In `starting`, it creates a browser context and a tab, sets the tab up, and navigates. Then it takes the
+/// steps of its ``PageTour``: in `settling` it waits until the page is quiet, in `asking` it waits for the
+/// reply to a command. In `closing` it disposes of the context, and in `over` it has reported the outcome.
+/// `closing` and `over` are never left for an earlier stage.
 struct PageWalk: Sendable {
+    /// The purpose of a command whose reply is awaited.
     private enum Purpose: Sendable {
         case context, target, setUp, navigation
         case world, calm, step, picture, paper, probe
         case cookies, disposal
     }
 
+    /// The stages, described above.
     private enum Stage: Equatable, Sendable {
         case starting
-        /// Nothing may be asked for since then, for so long.
+        /// Waits until the page has been quiet for `quiet`, counted from `since` or from the last activity.
         case settling(quiet: Duration, since: Duration)
         case asking
         case closing
@@ -28,50 +32,54 @@ struct PageWalk: Sendable {
     private var talk = TabTalk<Purpose>()
     private var stage = Stage.starting
 
-    // Names that the browser gave.
+    // Identifiers that the browser assigned.
     private var context: String?
     private var target: String?
     private var session: String?
-    /// The page's own and those of its frames and workers.
+    /// The sessions of the page, its frames and its workers.
     private var sessions: Set<String> = []
-    /// Its document's, those in it, and those of windows that it opened.
+    /// The frames of the page and of the windows that it opened. Download events name only a frame.
     private var frames: Set<String> = []
-    /// The world in which we look at the document that is shown.
+    /// The execution context of our isolated world in the current document.
     private var world: Int?
 
     private let start: Duration
     private var limit: Duration?
+    /// When something last happened that keeps the page from being quiet.
     private var lastActivity: Duration
+    /// When the browser last sent a reply or an event.
     private var lastWord: Duration
+    /// When the page last sent a request.
     private var lastRequest: Duration
-    /// The document that the tab shows, and those that have loaded.
+    /// The current document of the tab.
     private var loader: String?
+    /// The documents whose `load` event has fired.
     private var loaded: Set<String> = []
     private var hasCommitted = false
     private var hasDownloaded = false
 
     private var tour: PageTour
     private var attempts = 0
-    /// When the page was last asked to do a step.
+    /// When the page was last asked to take a step or to answer a test.
     private var stepTime = Duration.zero
-    /// Time is up, or scripts were stopped: what is there is taken, and nothing waited for.
+    /// The time is up, or the scripts were stopped: only one more look at the page, without waiting.
     private var isHurried = false
+    /// The scripts of the page were stopped.
     private var isCurtailed = false
 
-    /// For how long the page had been quiet when it was asked whether it is.
+    /// The quiet time that the page had to wait before it was tested with `calm`.
     private var quietBefore = Duration.zero
-    /// How often the step that is next was put off.
+    /// How often the next step was postponed because the page was busy.
     private var busyCount = 0
 
-    /// Something was asked for a while after a screen had come into view: whoever listens to scrolling does so
-    /// later than others.
+    /// The page sent a request some time after it was scrolled, so that later scrolls must wait longer.
     private var isSlowToAsk = false
 
     private var record = RequestRecord()
     private var notices = NoticeRecord()
     private var outcome: PageOutcome
 
-    /// - Parameter now: since whenever; the same clock as in all other calls.
+    /// - Parameter now: the time on any monotonic clock; all other calls must use the same one.
     init(_ visit: PageVisit, now: Duration) {
         self.visit = visit
         start = now
@@ -146,7 +154,7 @@ struct PageWalk: Sendable {
         go(now)
     }
 
-    /// When the tab is to be asked again, if nothing happens until then.
+    /// When `tick` must be called if nothing happens before.
     var deadline: Duration? {
         if stage == .over { return nil }
         var times = [talk.deadline, quietTime, probeTime, stallTime]
@@ -164,7 +172,7 @@ struct PageWalk: Sendable {
         go(now)
     }
 
-    /// The browser is no more, or is not wanted any more.
+    /// Ends with a failure, because the browser has ended or is being closed.
     mutating func abandon(_ why: String, now: Duration) {
         guard stage != .over else { return }
         if stage != .closing { outcome.ending = .failed(why) }
@@ -181,7 +189,7 @@ struct PageWalk: Sendable {
         talk.say(.ownContext(context))
         let here: JSONMembers = ["browserContextId": context]
         post("Browser.setDownloadBehavior", nil, here + ["behavior": "deny", "eventsEnabled": true])
-        // Whatever is not granted here is refused.
+        // The browser denies all permissions that are not listed.
         post("Browser.grantPermissions", nil, here + ["permissions": [String]()])
         ask(SessionSetUp.target(in: context, for: visit), .target, until: now + Tab.Patience.browser)
     }
@@ -191,13 +199,13 @@ struct PageWalk: Sendable {
             let target = info["targetId"]?.string
         else { return }
         let type = info["type"]?.string ?? ""
-        // What shows a document has its frame's name.
+        // The target of a document has the same identifier as its frame.
         if !type.hasSuffix("worker") { own(frame: target) }
         if event.session == nil, type == "page" {
             guard self.target == nil else {
                 post("Runtime.runIfWaitingForDebugger", name)
-                // A window that the page opened, and that has asked for nothing. As long as it waits, so may
-                // the page.
+                // A window that the page opened. It has sent no requests, because it waits for us. The page
+                // may wait for it, so it must run before it is closed.
                 post("Target.closeTarget", nil, ["targetId": target])
                 return
             }
@@ -206,10 +214,12 @@ struct PageWalk: Sendable {
             own(name)
             setUp(name, now)
         } else if type != "browser_ui" {
-            // Windows bring pages of the browser's own along, which wait for us, and cost most while they do.
+            // Windows come with internal pages of the browser. They wait for us and use the most CPU time
+            // while they do.
             own(name)
             for command in SessionSetUp.child(name, type, for: visit) { post(command) }
-            // It is fetched before there is anybody to tell of it, and runs only when it was found.
+            // The script was fetched before we could receive events about it, and it runs only if the fetch
+            // succeeded.
             if type == "service_worker" { record.add(workerScript: info["url"]?.string ?? "") }
         }
     }
@@ -222,7 +232,7 @@ struct PageWalk: Sendable {
     func owns(frame: String) -> Bool { frames.contains(frame) }
 
     private mutating func own(frame: String) {
-        // The tab is ended long before, but what comes until then must have an end too.
+        // Limits memory, in case the page adds frames without end.
         if frames.count < Self.frameLimit { frames.insert(frame) }
     }
 
@@ -270,7 +280,7 @@ struct PageWalk: Sendable {
             loaded.insert(loader)
             if loader == self.loader { lastActivity = now }
         case "Page.frameRequestedNavigation":
-            // What was opened leads away; the page stays.
+            // An element that was opened for its links must not navigate away from the page.
             guard tour.isUnfolding, event["frameId"]?.string == target,
                 !isWithinDocument(event["url"]?.string ?? "")
             else { return }
@@ -284,12 +294,12 @@ struct PageWalk: Sendable {
         case "Page.frameAttached":
             if let frame = event["frameId"]?.string { own(frame: frame) }
         case "Page.frameDetached":
-            // It may go on in a process of its own.
+            // On a swap, the frame continues in another process.
             if event["reason"]?.string != "swap", let frame = event["frameId"]?.string {
                 frames.remove(frame)
             }
         case "Browser.downloadWillBegin":
-            // Only the page's own document has the target's name.
+            // Only the main frame has the identifier of the target.
             if event["frameId"]?.string == target { takeDownload(now) }
             notices.note(.download, event["url"]?.string ?? "")
         case "Runtime.executionContextsCleared":
@@ -323,15 +333,14 @@ struct PageWalk: Sendable {
         guard url != "about:blank" || visit.url == "about:blank" else { return }
         loader = frame["loaderId"]?.string
         lastActivity = now
-        // A failed one shows a page of the browser's own.
+        // A failed navigation shows an error page of the browser.
         if !url.hasPrefix("chrome-error:") {
             outcome.address = url + (frame["urlFragment"]?.string ?? "")
         }
         tour.leave()
     }
 
-    /// What was to take the page's place is a file: the document that is there stays, and is as whole as it
-    /// will be.
+    /// Handles a navigation that turned into a download. The current document stays and loads no further.
     private mutating func takeDownload(_ now: Duration) {
         hasDownloaded = true
         guard hasCommitted, let loader else { return }
@@ -342,7 +351,7 @@ struct PageWalk: Sendable {
     private mutating func takeDialog(_ event: Event, _ now: Duration) {
         guard let session = event.session else { return }
         let type = event["type"]?.string ?? ""
-        // A page may be left. To what it asks, the answer is no.
+        // Alerts are closed and the page may be left; all other dialogs are answered with "cancel".
         let isAccepted = type == "alert" || type == "beforeunload"
         post("Page.handleJavaScriptDialog", session, ["accept": isAccepted])
         nuisance(.dialog, "\(type): \(event["message"]?.string ?? "")", now)
@@ -351,7 +360,7 @@ struct PageWalk: Sendable {
     private mutating func nuisance(_ kind: PageNotice.Kind, _ text: String, _ now: Duration) {
         let count = notices.note(kind, text)
         if count == Tab.nuisanceLimit { curtail(.outOfTime, now) }
-        // It cannot be stopped: between two dialogs it listens to nobody.
+        // A page that opens one dialog after another cannot be stopped: it handles no commands in between.
         if count >= 3 * Tab.nuisanceLimit { end(outcome.ending, now) }
     }
 
@@ -361,10 +370,10 @@ struct PageWalk: Sendable {
         stage = .settling(quiet: quiet, since: now)
     }
 
-    /// Long enough for what a small change of the page asks for to have been asked for.
+    /// Long enough for the page to send the requests that a small change causes.
     private var moment: Duration { min(visit.quiet, .milliseconds(150)) }
 
-    /// Long enough for a screen that came into view and asked for nothing while it was drawn.
+    /// Long enough after a scroll during which the page sent no requests.
     private static let glance = Duration.milliseconds(40)
 
     private mutating func noteRequest(_ now: Duration) {
@@ -372,14 +381,14 @@ struct PageWalk: Sendable {
         if tour.step == .scroll, case .settling = stage { isSlowToAsk = true }
     }
 
-    /// After a screen, for what it asked for.
+    /// How long to wait after a scroll, so that the page can send its requests.
     private func pause(since asked: Duration) -> Duration {
         tour.isScrolling && !isSlowToAsk && lastRequest < asked ? min(moment, Self.glance) : moment
     }
 
     private var hasLoaded: Bool { loader.map { loaded.contains($0) } ?? false }
 
-    /// When the page is quiet, if nothing happens until then; nil while it loads.
+    /// When the page will be quiet if nothing happens before; nil while it loads.
     private var quietTime: Duration? {
         guard case .settling(let quiet, let since) = stage else { return nil }
         if isHurried { return since }
@@ -387,8 +396,8 @@ struct PageWalk: Sendable {
         return max(since, lastActivity) + (record.isQuiet ? quiet : max(quiet, visit.patience))
     }
 
-    /// When a page that does not come to its end for something slow gives its place up, though it could go on:
-    /// it has said so since anything came.
+    /// When to stop waiting for slow requests of a page that has not loaded, provided that it has answered
+    /// since its last activity and thus is not hung.
     private var stallTime: Duration? {
         guard case .settling = stage, !isHurried, hasCommitted, !hasLoaded, !record.isQuiet,
             lastWord > lastActivity
@@ -396,7 +405,7 @@ struct PageWalk: Sendable {
         return lastActivity + visit.patience
     }
 
-    /// When a page that ought to do something is asked whether it can.
+    /// When to test whether a silent page still answers.
     private var probeTime: Duration? {
         guard case .settling = stage, !isHurried, hasCommitted, session != nil, !talk.isAwaiting else {
             return nil
@@ -404,11 +413,11 @@ struct PageWalk: Sendable {
         return lastWord + min(Tab.Patience.silence, visit.stall)
     }
 
-    /// Goes on with what is next, where the page is quiet.
+    /// Takes the next step if the page is quiet.
     private mutating func go(_ now: Duration) {
         while let quietTime, quietTime <= now, case .settling(let quiet, _) = stage {
             stage = .asking
-            // A probe that is still on its way has nothing to tell any more.
+            // The reply to a pending probe is no longer needed.
             talk.forgetAll()
             guard !isHurried, quiet > Self.glance, busyCount < Self.mostBusy else {
                 perform(now)
@@ -420,8 +429,8 @@ struct PageWalk: Sendable {
         }
     }
 
-    /// A page whose scripts are at work has not asked yet for what it will: it is quiet where it answers at
-    /// once.
+    /// Handles the reply to `calm`. A late reply or activity meanwhile means that the page is busy
+    /// and may send more requests; the step is then postponed, at most `mostBusy` times.
     private mutating func takeCalm(_ now: Duration) {
         let isBusy = now - stepTime > Self.promptly || lastActivity >= stepTime
         guard isBusy, !isHurried else { return perform(now) }
@@ -444,7 +453,7 @@ struct PageWalk: Sendable {
         }
     }
 
-    /// Time is up: what is there is taken.
+    /// Stops waiting for the page: takes one last look, unless it was already taken, and ends as out of time.
     private mutating func hurry(_ now: Duration) {
         guard stage != .closing, stage != .over else { return }
         isHurried = true
@@ -457,7 +466,7 @@ struct PageWalk: Sendable {
         perform(now)
     }
 
-    /// Stops the page's scripts, takes what is there if it answers then, and ends.
+    /// Stops the scripts of the page, takes one last look if the page then answers, and ends.
     private mutating func curtail(_ ending: PageOutcome.Ending, _ now: Duration) {
         guard !isCurtailed, stage != .closing, stage != .over else { return }
         isCurtailed = true
@@ -467,7 +476,7 @@ struct PageWalk: Sendable {
         post("Page.stopLoading", session)
         post("Emulation.setScriptExecutionDisabled", session, ["value": true])
         post("Runtime.terminateExecution", session)
-        // Whoever has to be stopped says too much.
+        // A page that has to be stopped also sends too many events.
         post("Network.disable", session)
         post("Runtime.disable", session)
         guard !tour.hasLooked else { return end(ending, now) }
@@ -478,8 +487,8 @@ struct PageWalk: Sendable {
         ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + stall)
     }
 
-    /// How long the page has for an answer. One whose scripts were stopped keeps nobody waiting: what is slow
-    /// then is the machine.
+    /// How long the page has to answer. After its scripts were stopped, it has longer: only a slow machine
+    /// delays the reply then.
     private var stall: Duration { isCurtailed ? max(visit.stall, Tab.Patience.probe) : visit.stall }
 
     // MARK: - Steps
@@ -501,7 +510,7 @@ struct PageWalk: Sendable {
 
     private mutating func evaluate(_ step: PageTour.Step, inWorld: Bool, _ now: Duration) {
         stepTime = now
-        // Fonts may take their time.
+        // The look waits for fonts to load.
         let further = step == .look && (visit.wantsPicture || visit.wantsPaper) ? Tab.Patience.picture : .zero
         var parameters: JSONMembers = [
             "expression": tour.expression(of: step), "awaitPromise": true, "returnByValue": true,
@@ -531,8 +540,8 @@ struct PageWalk: Sendable {
         }
     }
 
-    /// All of a page that is laid out wider than its window, as pages are that know nothing of phones, is
-    /// made smaller.
+    /// Takes a picture of the viewport or of the whole page. A whole page that is wider than its window is
+    /// scaled down to the window's width.
     private mutating func takePicture(of look: JSONValue?, _ now: Duration) {
         var picture: JSONMembers = ["format": "png", "optimizeForSpeed": false]
         if visit.wantsWholePicture, let viewport = visit.viewports.first, let height = look?["height"]?.int,
@@ -552,14 +561,14 @@ struct PageWalk: Sendable {
         ask(command, .picture, until: now + visit.stall + patience)
     }
 
-    /// With its colours, on paper as it asks for.
+    /// Prints the page to PDF, if wanted, with its background colours and its own paper size.
     private mutating func print(_ now: Duration) {
         guard visit.wantsPaper else { return finishStep(now) }
         let paper: JSONMembers = ["printBackground": true, "preferCSSPageSize": true]
         ask(Command("Page.printToPDF", session, paper), .paper, until: now + visit.stall + Tab.Patience.paper)
     }
 
-    /// The document went away under a step: it is taken once more on the next one, if there is one soon.
+    /// Repeats a step that failed because the document changed; gives the step up after two repetitions.
     private mutating func retry(_ now: Duration) {
         attempts += 1
         world = nil
@@ -567,7 +576,7 @@ struct PageWalk: Sendable {
         if isHurried { perform(now) } else { wait(moment, now) }
     }
 
-    /// Goes on to the next step, at once or when the page has been quiet for so long.
+    /// Goes to the next step, at once or when the page has been quiet for the given time.
     private mutating func finishStep(_ now: Duration, quiet: Duration? = nil) {
         tour.finishStep()
         attempts = 0
@@ -591,7 +600,7 @@ struct PageWalk: Sendable {
 
     private mutating func dispose(_ now: Duration) {
         guard let context else { return giveOutcome(now) }
-        // No script is asked whether it may be left.
+        // This closes the pages without running their `beforeunload` handlers.
         let command = Command("Target.disposeBrowserContext", nil, ["browserContextId": context])
         ask(command, .disposal, until: now + Tab.Patience.disposal)
     }

@@ -1,10 +1,15 @@
 internal import Web
 
-/// A window for a person, as a value: nothing is answered or stopped for him, and it ends when he closes it, or
-/// at its limit. What it leaves is the cookies of the browser's own profile.
+/// A browser window for a person, as a value, driven like ``PageWalk``.
+///
+/// Dialogs, downloads and windows are left to the person. The window is `starting` until its navigation has
+/// succeeded, then `open`, until the person closes it or the time limit passes. In `closing`, the cookies of
+/// the browser's own profile are read once more; in `over`, the outcome was reported.
 struct PersonWindow: Sendable {
+    /// The purpose of a command whose reply is awaited.
     private enum Purpose: Sendable { case context, target, setUp, navigation, cookies }
 
+    /// The stages, described above.
     private enum Stage: Sendable { case starting, open, closing, over }
 
     private let visit: PageVisit
@@ -13,13 +18,13 @@ struct PersonWindow: Sendable {
     private let start: Duration
     private var limit: Duration?
 
-    // Names that the browser gave.
+    // Identifiers that the browser assigned.
     private var context: String?
     private var target: String?
     private var session: String?
     private var sessions: Set<String> = []
 
-    /// When the cookies were asked for.
+    /// When the cookies were last requested.
     private var cookieTime: Duration?
     private var outcome: PageOutcome
 
@@ -93,7 +98,8 @@ struct PersonWindow: Sendable {
         if let nextCookieTime, nextCookieTime <= now { askForCookies(now) }
     }
 
-    /// The browser is no more: a person closes all of it.
+    /// Ends because the browser has ended or is being closed. This is a normal end once the page is open,
+    /// because closing the last window ends the browser.
     mutating func abandon(_ why: String, now: Duration) {
         if stage == .over { return }
         if stage == .starting { outcome.ending = .failed(why) }

@@ -1,18 +1,19 @@
 internal import Web
 
-/// What a page asked for, and what of it is under way, out of the events of its sessions.
+/// The requests of a page and which of them are pending, collected from the network events of its sessions.
 struct RequestRecord: Sendable {
-    /// In the order in which they were made.
+    /// The requests in the order in which they were sent.
     private(set) var requests: [SeenRequest] = []
-    /// Where the latest request of an identifier stands. A frame's request may end in another session than it
-    /// began in, and a worker's script is told of by two.
+    /// The index in `requests` of the latest request with each identifier. A frame's request may end in
+    /// another session than it began in, and two sessions report a worker's script.
     private var places: [String: Int] = [:]
-    /// Those that a quiet page would not have, with the session that told of them.
+    /// The identifiers of the requests that keep the page from being quiet, with the session that reported
+    /// each.
     private var pending: [String: String] = [:]
 
     var isQuiet: Bool { pending.isEmpty }
 
-    /// Whether the event is about a request that counts for the quiet.
+    /// Updates the record, and returns whether the event resets the time for which the page has been quiet.
     mutating func take(_ event: Event) -> Bool {
         guard let key = event["requestId"]?.string else { return false }
         switch event.method {
@@ -21,7 +22,7 @@ struct RequestRecord: Sendable {
         case "Network.responseReceived":
             guard let place = places[key] else { return false }
             requests[place].status = event["response"]?["status"]?.int
-            // It goes on as long as the page is open.
+            // An event stream stays open as long as the page does.
             if event["type"]?.string == "EventSource" { pending[key] = nil }
             return true
         case "Network.dataReceived":
@@ -52,13 +53,13 @@ struct RequestRecord: Sendable {
         }
     }
 
-    /// What a service worker was made of.
+    /// Adds the script of a service worker, which no event reports.
     mutating func add(workerScript url: String) {
         guard !requests.contains(where: { $0.url == url }), url.hasPrefix("http") else { return }
         add(SeenRequest(url: url, method: "GET", type: "Script", status: 200), "worker \(url)")
     }
 
-    /// Nobody tells any more what becomes of a session's requests.
+    /// Stops waiting for the requests of a session that no longer reports events.
     mutating func forget(session: String) {
         pending = pending.filter { $0.value != session }
     }
@@ -70,15 +71,15 @@ struct RequestRecord: Sendable {
             guard let redirect else { return false }
             requests[place].status = redirect
         }
-        // data: and blob: are no requests to anybody.
+        // Requests for data: and blob: URLs do not use the network.
         guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
             pending[key] = nil
             return false
         }
         let type = event["type"]?.string ?? "Other"
         add(SeenRequest(url: url, method: request["method"]?.string ?? "", type: type), key)
-        // Sound and film come as slowly as they are heard; nobody waits for what a ping or a policy's report
-        // brings.
+        // Audio and video load at the speed of playback, and pages do not use the responses to pings and
+        // reports.
         guard !["Media", "Ping", "CSPViolationReport"].contains(type) else { return false }
         pending[key] = event.session ?? ""
         return true
@@ -90,6 +91,6 @@ struct RequestRecord: Sendable {
         requests.append(request)
     }
 
-    /// The tab is ended long before, but what comes until then must have an end too.
+    /// The maximum number of recorded requests. Further ones are not recorded.
     private static let limit = 20_000
 }

@@ -1,8 +1,8 @@
 internal import Web
 
-/// What a session is told before its target goes on: the page's own, and those of its frames and workers.
+/// The commands that prepare a new target before it runs: a page, a frame or a worker.
 enum SessionSetUp {
-    /// Opens the page's own target.
+    /// The command that opens a tab of the size of the first viewport.
     static func target(in context: String, for visit: PageVisit) -> Command {
         let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)
         return Command(
@@ -12,7 +12,8 @@ enum SessionSetUp {
             ])
     }
 
-    /// All at once; the page is let go last, for while it waits, it may answer nothing.
+    /// The commands for a page. They are sent without waiting for replies, because a paused page may not
+    /// reply. The caller must resume the page afterwards.
     static func page(_ session: String, for visit: PageVisit) -> [Command] {
         [
             Command("Inspector.enable", session), Command("Page.enable", session),
@@ -24,7 +25,7 @@ enum SessionSetUp {
         ] + prepare(session, visit)
     }
 
-    /// The last of them lets the target go.
+    /// The commands for a frame, a worker or another child target. The last one resumes it.
     static func child(_ session: String, _ type: String, for visit: PageVisit) -> [Command] {
         var commands: [Command] = []
         if type == "iframe" {
@@ -41,14 +42,15 @@ enum SessionSetUp {
         return commands + [Command("Runtime.runIfWaitingForDebugger", session)]
     }
 
+    /// Installs the permission watch and the preludes in each new document.
     private static func prepare(_ session: String, _ visit: PageVisit) -> [Command] {
         ([PageScripts.permissionWatch] + visit.preludes).map {
             Command("Page.addScriptToEvaluateOnNewDocument", session, ["source": $0])
         }
     }
 
-    /// Has a session tell of its requests and errors, and of the frames and workers below it. Bodies are
-    /// nobody's here. Service workers are the context's.
+    /// Enables network and error events, without storing bodies, and attaches to child frames and workers.
+    /// Service workers are excluded, because they are attached through the browser context.
     private static func watch(_ session: String) -> [Command] {
         let nothing: JSONMembers = ["maxTotalBufferSize": 0, "maxResourceBufferSize": 0]
         let filter: [JSONMembers] = [
@@ -64,6 +66,7 @@ enum SessionSetUp {
         ]
     }
 
+    /// Sets the size, the scale and the touch support of the screen.
     static func show(_ viewport: Viewport, _ session: String) -> [Command] {
         let size: JSONMembers = [
             "width": viewport.width, "height": viewport.height, "deviceScaleFactor": viewport.scale,
@@ -75,6 +78,7 @@ enum SessionSetUp {
         ]
     }
 
+    /// Sets the preferred colour scheme, `light` or `dark`.
     static func colours(_ scheme: String, _ session: String) -> Command {
         let features: [JSONMembers] = [["name": "prefers-color-scheme", "value": scheme]]
         return Command("Emulation.setEmulatedMedia", session, ["features": features])

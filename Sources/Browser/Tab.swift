@@ -1,46 +1,53 @@
 internal import Web
 
-/// One page in one tab, as a value: what the browser says and the time go in, commands come out, and in the
-/// end the outcome. Either it is looked at and left, or it is a person's.
+/// One page in one tab, as a value: replies, events and the time go in, and actions come out, the last of
+/// which is `finish`.
+///
+/// The page is either examined automatically (``PageWalk``) or opened for a person (``PersonWindow``).
 struct Tab: Sendable {
+    /// A task for the owner of the tab.
     enum Action: Sendable {
-        /// With a number where the tab waits for the reply.
+        /// Sends a command. The reply must be passed to ``take(_:to:now:)`` with the number, if there is one.
         case send(Command, number: Int?)
-        /// The browser's own events about this context, and those of this session, are this tab's.
+        /// Routes the browser-level events about this context to this tab.
         case ownContext(String)
+        /// Routes the events of this session to this tab.
         case ownSession(String)
+        /// Stops routing the events of this session.
         case disownSession(String)
+        /// The tab is over, with this outcome.
         case finish(PageOutcome)
-        /// The browser itself does not answer.
+        /// The browser itself does not answer and must be ended.
         case giveUp(String)
     }
 
-    /// How long it takes at most for a reply, on a machine that has much else to do.
+    /// Time limits for replies, generous enough for a busy machine, and intervals.
     enum Patience {
         static let browser = Duration.seconds(15)
         static let picture = Duration.seconds(5)
-        /// For all of a page, or a page on paper.
+        /// For a picture of a whole page, or a PDF.
         static let paper = Duration.seconds(60)
-        /// For a page whose scripts were just stopped.
+        /// For the first reply of a page whose scripts were just stopped.
         static let probe = Duration.seconds(5)
-        /// A page that has said nothing for so long is asked whether it can.
+        /// A page that has sent nothing for this time is tested with a command.
         static let silence = Duration.seconds(2)
         static let disposal = Duration.seconds(2)
-        /// How often a person's cookies are read: when he closes the browser, nobody can be asked any more.
+        /// How often the cookies of a person's window are read. They cannot be read after the browser was
+        /// closed.
         static let cookies = Duration.seconds(1)
-        /// What a further view of a document may take beside.
+        /// How much each further view of a document extends the time limit.
         static let view = Duration.seconds(1)
     }
 
-    /// So many dialogs, or windows, are no accident.
+    /// A page with this many dialogs or windows is stopped.
     static let nuisanceLimit = 30
 
     let visit: PageVisit
-    // One of the two: each is changed in its place, where it may be large.
+    // One of the two is set. They are separate optionals so that each is mutated in place without a copy.
     private var walk: PageWalk?
     private var window: PersonWindow?
 
-    /// - Parameter now: since whenever; the same clock as in all other calls.
+    /// - Parameter now: the time on any monotonic clock; all other calls must use the same one.
     init(_ visit: PageVisit, now: Duration) {
         self.visit = visit
         if visit.staysOpen {
@@ -59,7 +66,7 @@ struct Tab: Sendable {
         window?.take(reply, to: number, now: now)
     }
 
-    /// Whether the frame is in its page, or in a window that this opened.
+    /// Whether the frame belongs to the page or to a window that it opened.
     func owns(frame: String) -> Bool { walk?.owns(frame: frame) ?? false }
 
     mutating func take(_ event: Event, now: Duration) {
@@ -67,7 +74,7 @@ struct Tab: Sendable {
         window?.take(event, now: now)
     }
 
-    /// When the tab is to be asked again, if nothing happens until then.
+    /// When `tick` must be called if nothing happens before.
     var deadline: Duration? { walk?.deadline ?? window?.deadline }
 
     mutating func tick(now: Duration) {
@@ -75,14 +82,14 @@ struct Tab: Sendable {
         window?.tick(now: now)
     }
 
-    /// The browser is no more, or is not wanted any more.
+    /// Ends the tab, because the browser has ended or is being closed.
     mutating func abandon(_ why: String, now: Duration) {
         walk?.abandon(why, now: now)
         window?.abandon(why, now: now)
     }
 }
 
-/// What a tab says, and the replies that it waits for, each for a purpose.
+/// The queue of a tab's actions, and the replies that it awaits, each with its purpose and deadline.
 struct TabTalk<Purpose: Sendable>: Sendable {
     private var actions: [Tab.Action] = []
     private var awaited: [Int: (purpose: Purpose, deadline: Duration)] = [:]
@@ -97,16 +104,18 @@ struct TabTalk<Purpose: Sendable>: Sendable {
 
     mutating func post(_ command: Command) { actions.append(.send(command, number: nil)) }
 
+    /// Sends a command whose reply is awaited until the deadline.
     mutating func ask(_ command: Command, _ purpose: Purpose, until deadline: Duration) {
         lastNumber += 1
         awaited[lastNumber] = (purpose, deadline)
         actions.append(.send(command, number: lastNumber))
     }
 
-    /// What the reply is for; nil where nobody waits for it any more.
+    /// Returns the purpose of the reply with this number, which is then no longer awaited; nil if it was not
+    /// awaited.
     mutating func take(_ number: Int) -> Purpose? { awaited.removeValue(forKey: number)?.purpose }
 
-    /// What did not come in time, what was asked first before the others.
+    /// Removes and returns the purpose of the oldest command whose reply is overdue.
     mutating func takeOverdue(_ now: Duration) -> Purpose? {
         awaited.filter { $0.value.deadline <= now }.keys.min().flatMap { take($0) }
     }
