@@ -2,7 +2,8 @@ internal import LarderKit
 internal import System
 internal import Web
 
-/// The parsed command line of one command, with the settings from the environment and the configuration files.
+/// The parsed command line of one command, with the settings from the environment and the configuration
+/// files.
 struct Arguments: Sendable {
     let operands: [String]
     private let command: String
@@ -21,7 +22,7 @@ struct Arguments: Sendable {
     /// All values of the option, in the order given.
     func texts(_ option: Option) -> [String] { values[option.name]?.texts ?? [] }
 
-    /// Where the value of the option comes from.
+    /// The source of the value of the option.
     func source(of option: Option) -> Settings.Source { values[option.name]?.source ?? .standard }
 
     /// The value on the command line; nil for a flag, and for an option that is set elsewhere or not at all.
@@ -55,7 +56,8 @@ struct Arguments: Sendable {
 
     /// The error for a wrong value of an option; it names the place where the value is set.
     ///
-    /// - Parameter mistake: a verb phrase such as `must be a number`, since it follows the name of the option.
+    /// - Parameter mistake: a verb phrase such as `must be a number`, since it follows the name of the
+    ///   option.
     func wrong(_ option: Option, _ mistake: String) -> UsageError {
         switch source(of: option) {
         case .commandLine, .standard: UsageError("\(option.name) \(mistake)")
@@ -70,8 +72,8 @@ struct Arguments: Sendable {
     /// The command line of this command with some options changed.
     func again(with changes: [String: String]) -> String { again(as: command, with: changes) }
 
-    /// The command line of another command with the same operands, and with the given options that it also has.
-    /// Values that may be secret are replaced by the placeholder of the option.
+    /// The command line of another command with the same operands, and with the given options that it also
+    /// has. Values that may be secret are replaced by the placeholder of the option.
     func again(as command: String, with changes: [String: String] = [:]) -> String {
         let known = CommandEntry.named(command)?.options.map(\.name) ?? []
         let kept = given.filter { known.contains($0.option.name) && changes[$0.option.name] == nil }
@@ -83,8 +85,9 @@ struct Arguments: Sendable {
         return CommandLine.shown([command] + operands + options + changed)
     }
 
-    /// Options may be anywhere on the command line. `--` ends them, and so does the first operand of a command that runs
-    /// another program. `--name=value` and `--name value` are the same; `--name=false` switches off a flag that a file sets.
+    /// Options may be anywhere on the command line. `--` ends them, and so does the first operand of a
+    /// command that runs another program. `--name=value` and `--name value` are the same; `--name=false`
+    /// switches off a flag that a file sets.
     init(
         _ words: some Sequence<String>, for entry: CommandEntry, settings: Settings = Settings()
     ) throws(UsageError) {
@@ -166,7 +169,7 @@ struct Arguments: Sendable {
             return option
         }
         let names = known.map(\.name)
-        // Without the dashes, which all names share. A single letter is not similar to anything.
+        // Names are compared without their dashes. Only long names are compared.
         let keys = known.filter { $0.name.hasPrefix("--") }.map(\.key)
         let similar =
             name.hasPrefix("--") ? Spelling.closest(to: String(name.dropFirst(2)), among: keys) : nil

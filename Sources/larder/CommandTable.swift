@@ -1,7 +1,8 @@
 internal import LarderKit
 internal import Web
 
-/// Each command with its options and help. The parser, the help, the manual pages and the completions read this table.
+/// A command with its options and help. The parser, the help, the manual pages and the completions read this
+/// table.
 struct CommandEntry: Sendable {
     let name: String
     /// The operands, as the help shows them.
@@ -10,7 +11,7 @@ struct CommandEntry: Sendable {
     let summary: String
     let examples: [String]
     let options: [Option]
-    /// Other names of the command, and earlier ones.
+    /// Other names of the command, including earlier ones.
     var aliases: [String] = []
     /// Words for which the command is suggested.
     var synonyms: [String] = []
@@ -710,12 +711,12 @@ struct CommandEntry: Sendable {
             options: [.store, .json, .quiet], run: SitesCommand.run),
     ]
 
-    /// The command of the name or alias.
+    /// The command with this name or alias.
     static func named(_ name: String) -> CommandEntry? {
         all.first { $0.name == name } ?? all.first { $0.aliases.contains(name) }
     }
 
-    /// The message about a word that is no command.
+    /// The message about an unknown command; it suggests a similar one.
     static func unknown(_ name: String) -> String {
         let known = all.flatMap { [$0.name] + $0.aliases + $0.synonyms }
         let close = Spelling.closest(to: name, among: known)

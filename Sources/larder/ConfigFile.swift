@@ -2,13 +2,14 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// A parsed configuration file: options for all commands, and sections with options for one command, each with its
-/// line number.
+/// A parsed configuration file: options for all commands, and sections with options for one command, each
+/// with its line number.
 ///
 /// ```json
 /// {"per-host": 8, "prefetch": {"exclude": ["*.pdf"]}, "serve": {"port": 9000}}
 /// ```
 struct ConfigFile: Sendable, Equatable {
+    /// The value of an entry.
     enum Value: Sendable, Equatable {
         case flag(Bool)
         /// A string, or a number as written in the file.
@@ -16,6 +17,7 @@ struct ConfigFile: Sendable, Equatable {
         case texts([String])
     }
 
+    /// An option that the file sets, with its line number.
     struct Entry: Sendable, Equatable {
         /// The command of the section; nil for an entry for all commands.
         let section: String?
@@ -119,6 +121,7 @@ struct ConfigFile: Sendable, Equatable {
 
 /// The options that are set, and where.
 struct ConfigReport: Sendable, Equatable {
+    /// A configuration file that was looked for.
     struct File: Sendable, Equatable {
         let path: String
         /// `read`, `not there`, or why the file is not read.
@@ -128,6 +131,7 @@ struct ConfigReport: Sendable, Equatable {
         var isAbsent: Bool { state == Self.absent }
     }
 
+    /// An option that is set, with the place where it is set.
     struct Setting: Sendable, Equatable {
         /// The command; nil for all commands that have the option.
         let command: String?

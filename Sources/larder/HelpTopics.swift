@@ -1,8 +1,8 @@
-/// Help on subjects that several commands share: `larder help TOPIC`.
+/// A help text on a subject that concerns several commands: `larder help TOPIC`.
 struct HelpTopic: Sendable {
     let name: String
     let summary: String
-    /// Everything below the heading. It is wrapped by hand, since much of it is tables.
+    /// The text below the heading. Its lines are broken by hand, because much of it is tables.
     let text: String
 
     static let all = [rules, policies, rendering, archives, postgres]

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LarderKit
 
+/// The entry point of the program.
 @main
 struct Main {
     static func main() async {
@@ -77,8 +78,8 @@ enum ExitStatus: Int32 {
 
 /// The resources of the process, set up before any file is opened.
 enum ProcessLimits {
-    /// Replaces closed standard streams by `/dev/null`, so that no database or socket gets their numbers and receives
-    /// their output. They are opened in the wrong direction, so that using them still fails.
+    /// Replaces closed standard streams by `/dev/null`, so that no database or socket gets their numbers and
+    /// receives their output. They are opened in the wrong direction, so that using them still fails.
     static func holdStandardStreams() {
         for file in STDIN_FILENO...STDERR_FILENO where fcntl(file, F_GETFD) < 0 {
             // `open` returns the lowest free number, which is this one.
@@ -86,8 +87,8 @@ enum ProcessLimits {
         }
     }
 
-    /// The error if too little memory is allowed to start; nil if there is enough. With too little memory, libraries wait
-    /// for a thread for ever, or crash.
+    /// The error if too little memory is allowed to start; nil if there is enough. With too little memory,
+    /// libraries wait for a thread for ever, or crash.
     static func lacksMemory() -> String? {
         guard let allowed = addressSpace, allowed < minAddressSpace else { return nil }
         return
@@ -102,8 +103,8 @@ enum ProcessLimits {
             var action = sigaction()
             action.sa_flags = Int32(bitPattern: SA_RESETHAND) | SA_NODEFER
             action.__sigaction_handler.sa_handler = { _ in
-                // Only async-signal-safe calls. After a crash for another reason, the handler returns and the crash
-                // happens again, without the handler.
+                // Only async-signal-safe calls. After a crash for another reason, the handler returns and the
+                // crash happens again, without the handler.
                 let probe = mmap(nil, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                 guard probe == MAP_FAILED else { return }
                 let message: StaticString =
@@ -126,12 +127,12 @@ enum ProcessLimits {
         return limit.rlim_cur
     }
 
-    /// The minimum address space in bytes: the program and its libraries take half of it, and the stacks of its threads most
-    /// of the rest.
+    /// The minimum address space in bytes: the program and its libraries take half of it, and the stacks of
+    /// its threads most of the rest.
     private static let minAddressSpace: UInt = 192 << 20
 
-    /// Raises the limit of open files to the maximum. The soft limit is 1,024 on most systems, for programs that use
-    /// `select`.
+    /// Raises the limit of open files to the maximum. The soft limit is 1,024 on most systems, for programs
+    /// that use `select`.
     static func raiseOpenFiles() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }

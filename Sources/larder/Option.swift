@@ -1,6 +1,7 @@
 internal import LarderKit
 
-/// An option of the command line. The parser, the help, the manual pages and the completions read these values.
+/// An option of the command line. The parser, the help, the manual pages and the completions read these
+/// values.
 struct Option: Sendable, Equatable {
     /// The name, with its dashes.
     let name: String
@@ -12,28 +13,29 @@ struct Option: Sendable, Equatable {
     /// The default, as the help shows it and `number` reads it; nil if there is none.
     var standard: String?
     var group = Group.general
-    /// Whether it may be given several times.
+    /// Whether the option may be given several times.
     var repeats = false
     /// A short name, with its dash.
     var short: String?
-    /// The environment variable that sets it if the command line does not.
+    /// The environment variable that sets the option if the command line does not.
     var variable: String?
-    /// The places besides the command line in which it may be set.
+    /// The places, besides the command line, that may set the option.
     var place = Place.anywhere
-    /// Earlier names, which are still understood and not shown.
+    /// Earlier names, which still work but are not shown.
     var aliases: [String] = []
 
+    /// The places that may set an option.
     enum Place: Sendable {
         case anywhere
-        /// Only on the command line: it makes sense for a single run.
+        /// Only on the command line, because the option is for a single run.
         case commandLine
     }
 
-    /// Whether its value is never printed.
+    /// Whether the value of the option is never printed.
     var isSecret: Bool { ["--user", "--bearer", "--header", "--proxy-user"].contains(name) }
 
-    /// Values of the option for people: the address of a store without its password. Nil for values that may
-    /// be secret, as a URL with a user's name or with a query is.
+    /// The values for people: the address of a store without its password. Nil for values that may be secret,
+    /// such as a URL with a user name or a query.
     func shown(_ values: [String]) -> [String]? {
         if name == Option.store.name { return values.map { Larder(at: $0).shownPath } }
         return isSecret || values.contains { $0.contains("@") || $0.contains("://") && $0.contains("?") }
@@ -159,7 +161,7 @@ struct Option: Sendable, Equatable {
     static let briefHelp = Option(
         name: "-h", value: nil, help: "Show a short help", standard: nil, place: .commandLine)
 
-    /// Each option once.
+    /// All options, without duplicates.
     static var all: [Option] {
         var all: [Option] = []
         for option in CommandEntry.all.flatMap(\.options)
@@ -169,16 +171,16 @@ struct Option: Sendable, Equatable {
         return all
     }
 
-    /// The option in the form that the help shows, such as `-q, --quiet` or `--port N`.
+    /// The option as the help shows it, such as `-q, --quiet` or `--port N`.
     var title: String { (short.map { "\($0), " } ?? "") + name + (value.map { " \($0)" } ?? "") }
 
     /// The name without its dashes, as in configuration files.
     var key: String { String(name.dropFirst(2)) }
 
-    /// The key, and those of earlier names.
+    /// The keys of the name and of earlier names.
     var keys: [String] { ([name] + aliases).map { String($0.dropFirst(2)) } }
 
-    /// The same option where something else holds when it is not given.
+    /// This option with another default.
     func otherwise(_ standard: String) -> Option {
         var option = self
         option.standard = standard
@@ -187,7 +189,7 @@ struct Option: Sendable, Equatable {
 }
 
 extension Option {
-    /// Names of options in other programs, with ours.
+    /// Options of other programs, with the corresponding option of Larder.
     static let synonyms = [
         "--level": "--depth", "--max-depth": "--depth", "-l": "--depth", "-d": "--depth",
         "--limit-rate": "--rate",
@@ -488,7 +490,7 @@ extension Option {
         name: "--key", value: "FILE", help: "Private key of --cert (PEM)", standard: "in the --cert file",
         group: .identity)
 
-    /// The same option among others.
+    /// This option in another group of the help.
     func `in`(_ group: Group) -> Option {
         var option = self
         option.group = group

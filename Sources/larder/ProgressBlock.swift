@@ -2,7 +2,8 @@ internal import Glibc
 internal import LarderKit
 internal import Reports
 
-/// The lines of the progress display on a terminal: a pure function of the figures and the size of the terminal.
+/// The lines of the progress display on a terminal: a pure function of the figures and the size of the
+/// terminal.
 enum ProgressBlock: Equatable {
     case prefetch(PrefetchProgress)
     case work(String, WorkProgress)
@@ -13,6 +14,8 @@ enum ProgressBlock: Equatable {
     private static let label = 12
     private static let mostHosts = 3
 
+    /// The lines that fit the terminal.
+    ///
     /// - Parameters:
     ///   - waited: the age of the figures.
     ///   - notice: a message below the figures, such as that the work is stopping.
@@ -143,10 +146,12 @@ enum ProgressBlock: Equatable {
 
 /// One line of a block: a label, followed by as many fragments as fit.
 struct BlockLine: Equatable {
+    /// The style of a fragment.
     enum Tone: Equatable {
         case plain, strong, quiet, warning
     }
 
+    /// A piece of text that is shown whole or left out.
     struct Fragment: Equatable {
         let text: String
         var tone = Tone.plain
@@ -162,8 +167,8 @@ struct BlockLine: Equatable {
         self.separator = separator
     }
 
-    /// The line, at most `width` columns wide: fragments that do not fit are left out, and the first one is shortened in
-    /// the middle.
+    /// The line, at most `width` columns wide: fragments that do not fit are left out, and the first one is
+    /// shortened in the middle.
     func text(width: Int, isColored: Bool) -> String {
         var room = max(0, width)
         let head = Fitting.cut(label, to: room)
@@ -198,7 +203,7 @@ struct BlockLine: Equatable {
 
 /// Fits text into a number of columns, and removes characters that would control the terminal.
 enum Fitting {
-    /// Shortens text in the middle, because the ends of a URL tell most.
+    /// Shortens text in the middle, because the ends of a URL are the most informative parts.
     static func cut(_ text: String, to width: Int) -> String {
         let scalars = Array(text.unicodeScalars)
         guard scalars.count > width else { return text }
@@ -236,8 +241,8 @@ struct Canvas: Equatable {
     /// The width in columns of each line that is shown.
     private var widths: [Int] = []
 
-    /// Returns output that writes `text`, which consists of whole lines, and the new block below it. The cursor ends below
-    /// the block.
+    /// Returns output that writes `text`, which consists of whole lines, and the new block below it. The
+    /// cursor ends below the block.
     mutating func draw(_ lines: [String], above text: String = "", width: Int) -> String {
         // A terminal that became narrower has wrapped the shown lines.
         let rows = widths.reduce(0) { $0 + max(1, ($1 + max(1, width) - 1) / max(1, width)) }

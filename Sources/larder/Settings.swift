@@ -2,9 +2,10 @@ internal import Glibc
 internal import Synchronization
 internal import Web
 
-/// The settings beside the command line: environment variables, then the configuration files in order of precedence.
+/// The settings beside the command line: environment variables, then the configuration files in order of
+/// precedence.
 struct Settings: Sendable {
-    /// Where the value of an option comes from.
+    /// The source of the value of an option.
     enum Source: Sendable, Equatable {
         case commandLine
         case variable(String)
@@ -57,7 +58,8 @@ struct Settings: Sendable {
         }
     }
 
-    /// - Throws: `UsageError` for an entry that is not an option, with its file and line and the nearest option.
+    /// - Throws: `UsageError` for an entry that is not an option, with its file and line and the nearest
+    ///   option.
     func check() throws(UsageError) {
         for file in files {
             // A file without any known entry is probably something else, such as a report.
@@ -122,7 +124,7 @@ struct Settings: Sendable {
         }
     }
 
-    /// Whether the name means different things to different commands.
+    /// Whether different commands have different options of this name.
     private static func isAmbiguous(_ option: Option) -> Bool {
         CommandEntry.all.flatMap(\.options).contains { $0.name == option.name && $0.help != option.help }
     }
@@ -191,8 +193,8 @@ extension Settings {
         return (settings, files)
     }
 
-    /// The file in the current folder under its earlier name; nil if it does not exist or is something else, such as
-    /// a manifest.
+    /// The file in the current folder under its earlier name; nil if it does not exist or is something else,
+    /// such as a manifest.
     private static func earlierFile() -> ConfigFile? {
         guard case .read(let file)? = try? ConfigFile.look(at: earlierName) else { return nil }
         let isConfiguration = file.entries.contains { entry in

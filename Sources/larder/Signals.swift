@@ -2,9 +2,9 @@ internal import Glibc
 internal import Synchronization
 internal import System
 
-/// Signals as events. The first SIGINT, SIGTERM or SIGHUP of a closed terminal asks the command to stop; the second one
-/// ends the process at once. With a handler for it, SIGHUP means to reload. While `larder record` or `larder replay` runs
-/// another command, all signals are passed on to that command.
+/// Signals as events. The first SIGINT, SIGTERM or SIGHUP of a closed terminal asks the command to stop; the
+/// second one ends the process at once. With a handler for it, SIGHUP means to reload. While `larder record`
+/// or `larder replay` runs another command, all signals are passed on to that command.
 final class Signals: Sendable {
     static let shared = Signals()
 
@@ -12,6 +12,7 @@ final class Signals: Sendable {
     private let hangUp = Mutex<HangUp?>(nil)
     private let passing = Mutex<Passing?>(nil)
 
+    /// The handler for SIGHUP.
     private struct HangUp: Sendable {
         let endsWithTerminal: Bool
         let handler: @Sendable () -> Void
@@ -24,14 +25,15 @@ final class Signals: Sendable {
         var first: Int32?
     }
 
-    /// The flag of a signal that was sent to this process alone, not by the terminal to its whole process group.
+    /// The flag of a signal that was sent to this process alone, not by the terminal to its whole process
+    /// group.
     private static let isForUsAlone: UInt8 = 0x80
 
     /// The end of the pipe that the signal handler writes to; set once, before the handler is installed.
     nonisolated(unsafe) private static var pipeStart: Int32 = -1
 
-    /// Installs the handlers. Blocking the signals and waiting for them would not work, because the runtime has threads
-    /// before `main` begins.
+    /// Installs the handlers. Blocking the signals and waiting for them would not work, because the runtime
+    /// has threads before `main` begins.
     func catchAll() {
         guard let pipe = try? Pipe() else { return }
         Self.pipeStart = pipe.writing
@@ -61,7 +63,8 @@ final class Signals: Sendable {
         sigaction(number, &action, nil)
     }
 
-    /// Passes all further signals on to the command that is about to be started, instead of stopping `larder`.
+    /// Passes all further signals on to the command that is about to be started, instead of stopping
+    /// `larder`.
     func beginPassing() {
         passing.withLock { $0 = Passing() }
     }
@@ -101,7 +104,8 @@ final class Signals: Sendable {
 
     /// Calls `handler` at each further SIGHUP, instead of ending the process.
     ///
-    /// - Parameter endsWithTerminal: whether the process still ends when its terminal is closed, which also sends SIGHUP.
+    /// - Parameter endsWithTerminal: whether the process still ends when its terminal is closed, which also
+    ///   sends SIGHUP.
     func onHangUp(endsWithTerminal: Bool, _ handler: @escaping @Sendable () -> Void) {
         let hadTerminal = Self.hasTerminal && !Self.isIgnored(SIGHUP)
         hangUp.withLock { $0 = HangUp(endsWithTerminal: endsWithTerminal && hadTerminal, handler: handler) }

@@ -30,7 +30,8 @@ struct Terminal: Sendable {
         _ = isTaken(reports.write(text + "\n"))
     }
 
-    /// Writes a report: JSON unchanged and even with `--quiet`, any other text wrapped to the width of the terminal.
+    /// Writes a report: JSON unchanged and even with `--quiet`, any other text wrapped to the width of the
+    /// terminal.
     func report(_ text: String) {
         if text.hasPrefix("{") || text.hasPrefix("[") { return reportJSON(text) }
         say(reports.columns.map { Wrapping.fit(text.printable, to: $0) } ?? text)
@@ -42,7 +43,8 @@ struct Terminal: Sendable {
         _ = isTaken(reports.write(text.printable + "\n"))
     }
 
-    /// Writes a part of a long or binary report. Returns false if the output has failed, so that more is useless.
+    /// Writes a part of a long or binary report. Returns false if the output has failed, so that more is
+    /// useless.
     func put(_ piece: Span<UInt8>) -> Bool {
         !reports.hasFailed && isTaken(reports.write(piece))
     }
@@ -59,7 +61,8 @@ struct Terminal: Sendable {
         _ = remarks.write("larder: \(message.printable)\n")
     }
 
-    /// Writes a line about the work of `larder` to standard error, because another program uses standard output.
+    /// Writes a line about the work of `larder` to standard error, because another program uses standard
+    /// output.
     func remark(_ line: String) {
         if !isQuiet { fail(line) }
     }
@@ -72,8 +75,8 @@ struct Terminal: Sendable {
 }
 
 extension String {
-    /// The text with control characters and bidirectional overrides escaped as in JSON, except line feeds and tabs.
-    /// Titles and headers come from servers, and could otherwise control the terminal.
+    /// The text with control characters and bidirectional overrides escaped as in JSON, except line feeds and
+    /// tabs. Titles and headers come from servers, and could otherwise control the terminal.
     var printable: String { Larder.printable(self) }
 }
 
@@ -125,8 +128,9 @@ enum Program {
         spawn(name, [name] + operands, output: nil)
     }
 
-    /// Starts `larder` in a session of its own, so that Ctrl-C does not reach it. Returns its first line of output, which
-    /// may be an error; nil if it cannot be started or ends without output. Its further output is not read.
+    /// Starts `larder` in a session of its own, so that Ctrl-C does not reach it. Returns its first line of
+    /// output, which may be an error; nil if it cannot be started or ends without output. Its further output
+    /// is not read.
     static func startDetached(_ operands: [String]) -> String? {
         guard let pipe = try? Pipe() else { return nil }
         defer { close(pipe.reading) }

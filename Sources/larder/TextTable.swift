@@ -1,5 +1,6 @@
 /// A table for people: columns that are as wide as their widest cell, separated by two spaces.
 struct TextTable {
+    /// The alignment of a column.
     enum Alignment {
         case left, right
     }

@@ -3,13 +3,15 @@ internal import LarderKit
 internal import Synchronization
 internal import System
 
-/// The progress display: a block of lines on a terminal, or a line of JSON every second. It has its own thread, so that
-/// a slow terminal does not slow down the work.
+/// The progress display: a block of lines on a terminal, or a line of JSON every second. It has its own
+/// thread, so that a slow terminal does not slow down the work.
 final class Watch: Sendable {
+    /// The form of the progress display, as in `--progress`.
     enum Mode: String, CaseIterable {
         case block, json, none
     }
 
+    /// The latest figures, and what is still to be written.
     private struct State {
         var block: ProgressBlock?
         var came = ContinuousClock.now
@@ -35,7 +37,8 @@ final class Watch: Sendable {
 
     private static let interval: Duration = .milliseconds(100)
     private static let eventInterval: Duration = .seconds(1)
-    /// The size of waiting text in bytes beyond which the thread that adds more writes it, and waits for that.
+    /// The size of waiting text in bytes beyond which the thread that adds more writes it, and waits for
+    /// that.
     private static let mostText = 64 * 1024
 
     init(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) {
@@ -64,8 +67,8 @@ final class Watch: Sendable {
         return { progress in self.show(.work(title, progress)) }
     }
 
-    /// Runs work while the display is active, and removes the block at the end, also after an error. The first signal
-    /// cancels the work.
+    /// Runs work while the display is active, and removes the block at the end, also after an error. The
+    /// first signal cancels the work.
     ///
     /// - Parameters:
     ///   - again: the command line that continues or repeats the work.

@@ -8,8 +8,9 @@ extension String {
 
 /// Breaks text into lines that fit a terminal.
 enum Wrapping {
-    /// Breaks between words, and ignores the line breaks of the text. Lines after the first begin with `indent` spaces; the
-    /// caller writes the indentation of the first line. A word that is too long stays whole.
+    /// Breaks between words, and ignores the line breaks of the text. Lines after the first begin with
+    /// `indent` spaces; the caller writes the indentation of the first line. A word that is too long stays
+    /// whole.
     static func lines(_ text: String, indent: Int = 0, width: Int = 80) -> String {
         var lines: [String] = []
         var line = ""
@@ -27,8 +28,8 @@ enum Wrapping {
         return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
     }
 
-    /// Breaks the long lines of a report between words, and indents continuation lines by two more columns. Words that fit
-    /// no line stay whole, and so do commands, so that they can be pasted.
+    /// Breaks the long lines of a report between words, and indents continuation lines by two more columns.
+    /// Words that fit no line stay whole, and so do commands, so that they can be pasted.
     static func fit(_ report: String, to width: Int, program: String = CommandLine.program) -> String {
         report.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             fit(line: line, to: width, program)

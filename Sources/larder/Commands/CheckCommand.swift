@@ -5,6 +5,7 @@ internal import Web
 
 /// `larder check [MANIFEST|SITE]`
 enum CheckCommand {
+    /// The stored sites or the manifest to check.
     private enum Target {
         case sites([String])
         case manifest(String)
@@ -37,7 +38,8 @@ enum CheckCommand {
         }
     }
 
-    /// What the command line or the configuration names: a stored site, or a manifest. All stored sites if nothing is named.
+    /// The manifest or stored site that the command line or the configuration names; all stored sites if
+    /// neither names one.
     private static func target(_ arguments: Arguments) async throws -> Target {
         let given = manifestOptions.first { arguments.has($0) && arguments.source(of: $0) == .commandLine }
         let isOffline = arguments.has(.offline)
@@ -186,8 +188,9 @@ extension Arguments {
     }
 }
 
-/// The requested reports, and where each goes.
+/// The formats and files of the requested reports.
 struct CheckOutputs {
+    /// A report in one format.
     private struct Output {
         let format: ReportFormat
         /// Nil for standard output.
@@ -196,7 +199,7 @@ struct CheckOutputs {
 
     private let outputs: [Output]
 
-    /// Whether nothing but a text for people is written.
+    /// Whether the only output is text on standard output.
     var arePrintedText: Bool { outputs.allSatisfy { $0.file == nil && $0.format == .text } }
 
     init(_ arguments: Arguments) throws(UsageError) {

@@ -3,7 +3,7 @@ internal import LarderKit
 internal import Synchronization
 
 extension Arguments {
-    /// The store that the options name. Warns once if another user owns it.
+    /// The store set by the options. Warns once if another user owns it.
     var larder: Larder {
         get throws(UsageError) {
             var larder = Larder(at: try store)
@@ -31,8 +31,8 @@ extension Arguments {
         }
     }
 
-    /// The store to name in the command line of a job, which does not have the variables of this shell; nil if the job
-    /// finds the store without it.
+    /// The store to name in the command line of a job, which does not have the variables of this shell; nil
+    /// if the job finds the store without it.
     var namedStore: String? {
         let home = Settings.environment()["HOME"] ?? ""
         guard let path = try? store else { return nil }

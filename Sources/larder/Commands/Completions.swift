@@ -1,5 +1,6 @@
 /// Completion scripts for shells, generated from the table that the parser reads.
 enum Completions {
+    /// The supported shells.
     enum Shell: String, CaseIterable {
         case bash, zsh, fish
     }

@@ -149,9 +149,9 @@ enum ScheduleCommand {
         return .done
     }
 
-    /// The absolute path of a store, since a job starts in another folder.
+    /// The absolute path of a store, because a job starts in another folder.
     private static func whole(_ path: String) -> String {
-        // Without the password, which belongs into a PGPASSFILE.
+        // The password is omitted; it belongs in a PGPASSFILE.
         if path.hasPrefix("postgres") { return Larder(at: path).shownPath }
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
@@ -165,8 +165,8 @@ enum ScheduleCommand {
         }
     }
 
-    /// The units of the systemd timer and the cron line. The minute depends on the command, so that not all clients send
-    /// their requests at the same time.
+    /// The units of the systemd timer and the cron line. The minute depends on the command, so that not all
+    /// clients send their requests at the same time.
     ///
     /// - Parameter hour: the hour of a daily timer; nil for every hour.
     private static func text(hour: Int?, _ command: String) -> String {

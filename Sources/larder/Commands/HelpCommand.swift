@@ -20,7 +20,7 @@ enum HelpCommand {
     }
 }
 
-/// The texts of the help, for a screen: wrapped to its width, with bold headings where it has colours.
+/// Formats the help for a screen: wrapped to its width, with bold headings if it has colours.
 struct HelpText {
     private let width: Int
     private let isColored: Bool
@@ -152,7 +152,7 @@ struct HelpText {
 
     private func wrapped(_ text: String) -> String { Wrapping.lines(text, width: width) }
 
-    /// Two columns: names, and texts that are wrapped beside them, or below where the screen is narrow.
+    /// Two columns: names, and texts that are wrapped beside them, or below them on a narrow screen.
     private func rows(_ rows: [(name: String, text: String)], column: Int? = nil) -> [String] {
         let column = column ?? (rows.map(\.name.utf8.count).max() ?? 0) + 4
         return rows.map { name, text in
@@ -186,12 +186,12 @@ struct HelpText {
     }
 }
 
-/// A part of the text of a topic. Its source is laid out by hand, so that it can be read there; on the screen it is wrapped.
+/// A part of the text of a topic. Its source has manual line breaks; on the screen it is wrapped.
 private enum TopicBlock {
     case heading(String)
     case paragraph(String, indent: Int)
-    /// A name with its explanation: the line has two spaces before the name and at least two behind it, and lines that go on are
-    /// indented further.
+    /// A name with its explanation. The line has two spaces before the name and at least two after it;
+    /// continuation lines are indented further.
     case row(name: String, text: String)
     /// A command line or an empty line.
     case verbatim(String)

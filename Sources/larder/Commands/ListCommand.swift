@@ -20,11 +20,12 @@ enum ListCommand {
     }
 }
 
-/// Prints URLs as they come, many at a time: a million of them never wait in memory.
+/// Prints URLs in batches as they are listed, so that a long list needs little memory.
 final class ListWriter: Sendable {
     private let terminal: Terminal
     private let isJSON: Bool
-    /// Added to by the thread of the listing, and by the command when that has ended.
+    /// The output that is not printed yet, and the number of URLs. The listing thread adds to it; the command
+    /// prints the rest at the end.
     private let state: Mutex<(bytes: [UInt8], count: Int)>
 
     private static let pieceSize = 32 * 1024
@@ -35,7 +36,7 @@ final class ListWriter: Sendable {
         state = Mutex((isJSON ? Array("[".utf8) : [], 0))
     }
 
-    /// Whether there is a use for more.
+    /// Adds a URL. Returns false if the output has failed, so that the listing can stop.
     func add(_ url: ListedURL) -> Bool {
         let piece = state.withLock { state -> [UInt8] in
             if isJSON {
@@ -106,7 +107,7 @@ enum SitesCommand {
             if arguments.has(.json) {
                 terminal.say(report.json)
             } else {
-                // Nothing but names, for a shell to go over.
+                // Only names, for use in shell scripts.
                 for site in report.sites { terminal.say(site.name) }
             }
             return .done

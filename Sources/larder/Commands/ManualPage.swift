@@ -1,6 +1,6 @@
 internal import LarderKit
 
-/// The manual pages, made from the table of commands.
+/// Generates the manual pages from the table of commands.
 enum ManualPage {
     /// `larder(1)`.
     static var overview: String {
@@ -87,8 +87,7 @@ enum ManualPage {
         ".TH \(title) 1 \"\" \"larder \(Larder.version)\" \"Larder\""
     }
 
-    /// A backslash begins a request, as do a period and an apostrophe at a line's start; a minus would be a
-    /// hyphen.
+    /// Escapes text for roff: backslashes, periods and apostrophes at the start of a line, and hyphens.
     private static func escaped(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let plain = line.replacing("\\", with: "\\e").replacing("-", with: "\\-")

@@ -9,7 +9,7 @@ enum PlanCommand {
         await terminal.attempt {
             let options = try arguments.prefetchOptions()
             let mostPages = try arguments.number(.sample, in: 1...10_000)
-            // A plan stores nothing, so that it needs no store.
+            // A plan stores nothing, so it needs no store.
             let larder = Larder(at: "/")
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again) {

@@ -31,8 +31,8 @@ enum PrefetchCommand {
         return options
     }
 
-    /// The manifest that is named instead of URLs: the path of an existing file, a name that ends with `.json`, or the
-    /// argument of `--manifest`; nil if URLs are named.
+    /// The manifest that is named instead of URLs: the path of an existing file, a name that ends with
+    /// `.json`, or the argument of `--manifest`; nil if URLs are named.
     private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
         let manifests =
             arguments.has(.manifest)
@@ -354,7 +354,8 @@ enum PrefetchSummary {
         return item.chain.isEmpty ? [line] : [line, "      found through \(way(item.chain))"]
     }
 
-    /// The pages from the start URL to the one that links to a URL; only the start and the end of a long path.
+    /// The pages from the start URL to the one that links to a URL; only the start and the end of a long
+    /// path.
     private static func way(_ chain: [String]) -> String {
         guard chain.count > longestWay else { return chain.joined(separator: " > ") }
         return ([chain[0], "..."] + chain.suffix(longestWay - 1)).joined(separator: " > ")
@@ -362,7 +363,8 @@ enum PrefetchSummary {
 
     private static let longestWay = 4
 
-    /// The figures of each host; empty for a single host without failures, since the first line contains its figures.
+    /// The figures of each host; empty for a single host without failures, since the first line contains its
+    /// figures.
     private static func hosts(_ report: PrefetchReport) -> [String] {
         let failures = report.hosts.reduce(0) { $0 + $1.failures }
         guard report.hosts.count > 1 || failures > 0 else { return [] }

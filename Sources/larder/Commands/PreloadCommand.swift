@@ -78,7 +78,7 @@ enum PreloadCommand {
         return "; snapshot \(snapshot) of \(since) stays live"
     }
 
-    /// Why the bundles were refused: they are wrong, or they are gone.
+    /// The reason why the preload was refused, as a sentence without a period.
     private static func refusal(of report: PreloadReport) -> String {
         if report.manifestFailure != nil { return "the manifest cannot be used" }
         if report.refused.contains(where: \.isRequired) { return "bundles do not match the manifest" }

@@ -140,8 +140,8 @@ enum RecordCommand {
         }
     }
 
-    /// Runs the command. Returns its exit status as shells do: 128 plus the number of the signal that ended it; 127 or 126
-    /// if it could not be started.
+    /// Runs the command. Returns its exit status as shells do: 128 plus the number of the signal that ended
+    /// it; 127 or 126 if it could not be started.
     private static func run(
         _ words: [String], _ environment: [String: String], _ terminal: Terminal
     ) -> Int32 {
@@ -221,7 +221,8 @@ struct TrustFolder {
         rmdir(path)
     }
 
-    /// The environment of the command: that of this process, with the proxy and its authority in place of other proxies.
+    /// The environment of the command: that of this process, with the proxy and its authority in place of
+    /// other proxies.
     func environment(ofProxyAt port: UInt16) -> [String: String] {
         var values: [String: String] = [:]
         var next = environ

@@ -36,7 +36,8 @@ enum SearchCommand {
         }
     }
 
-    /// Indexes pages that a prefetch had no time for, for a limited time. Returns whether the index has changed.
+    /// Indexes, for a limited time, pages that a prefetch did not index. Returns whether the index has
+    /// changed.
     private static func reads(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool {
         if unread > noticed {
             terminal.fail("indexing \(Wording.count(unread, "page")) first; this is done only once")
@@ -80,7 +81,7 @@ enum SearchCommand {
         return pieces
     }
 
-    /// - Parameter unquoted: the question without quotation marks, if only that finds something.
+    /// - Parameter unquoted: the question without quotation marks, if only that has hits.
     private static func remarks(
         _ report: SearchReport, _ unquoted: String?, _ arguments: Arguments
     ) -> [String] {
@@ -136,6 +137,7 @@ enum IndexCommand {
 
 /// A piece of text with its style on a terminal.
 struct Toned: Equatable {
+    /// The style of a piece of text.
     enum Tone {
         case plain, strong, marked
     }

@@ -103,8 +103,8 @@ enum ServeCommand {
 
     // MARK: - Preloading
 
-    /// Preloads the manifests of `--preload` now, at every SIGHUP, and at the interval of `--every`. The server serves new
-    /// bundles as soon as they are published.
+    /// Preloads the manifests of `--preload` now, at every SIGHUP, and at the interval of `--every`. The
+    /// server serves new bundles as soon as they are published.
     private static func preloading(
         _ arguments: Arguments, _ larder: Larder, _ terminal: Terminal
     ) throws(UsageError) -> Task<Void, Never>? {
@@ -189,7 +189,8 @@ enum OpenCommand {
         }
     }
 
-    /// Starts a server that keeps running after this command ends. Returns the error, or nil if the server is ready.
+    /// Starts a server that keeps running after this command ends. Returns the error, or nil if the server is
+    /// ready.
     private static func start(_ larder: Larder, _ port: UInt16) -> String? {
         let line = Program.startDetached(["serve", "--port", "\(port)", "--store", larder.path])
         let mark = "larder: "
@@ -235,13 +236,14 @@ enum OpenCommand {
     }
 }
 
-/// A locked file that marks a running server of this user, so that it can be found by its port. The kernel releases the
-/// lock when the server ends for any reason. Unlike a file with a process number, it cannot be stale.
+/// A locked file that marks a running server of this user, so that it can be found by its port. The kernel
+/// releases the lock when the server ends for any reason. Unlike a file with a process number, it cannot be
+/// stale.
 final class ServerMark: Sendable {
     private let file: Int32
 
-    /// Marks this process as the server on the port. Nil if the file cannot be created, or another server has locked it;
-    /// a server works without a mark, too.
+    /// Marks this process as the server on the port. Nil if the file cannot be created, or another server has
+    /// locked it; a server works without a mark, too.
     init?(port: UInt16) {
         guard let path = Self.path(port: port, makesFolder: true) else { return nil }
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -62,7 +62,7 @@ enum RollbackCommand {
 }
 
 extension SnapshotName {
-    /// The parts of `SITE@N`. The snapshot is nil if the text does not end with one.
+    /// Splits `SITE@N`. The snapshot is nil if the text does not end with one.
     static func parted(_ text: String) -> (site: String, snapshot: SnapshotName?) {
         guard let sign = text.lastIndex(of: "@"),
             let name = SnapshotName(String(text[text.index(after: sign)...]))
@@ -72,7 +72,7 @@ extension SnapshotName {
 }
 
 extension Arguments {
-    /// The operand as a snapshot; nil when it is not given.
+    /// The operand at the index, as a snapshot; nil if it is not given.
     func snapshot(_ place: Int) throws(UsageError) -> SnapshotName? {
         guard operands.count > place else { return nil }
         return try snapshotName(operands[place])

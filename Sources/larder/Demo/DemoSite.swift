@@ -1,17 +1,18 @@
-/// The site of `larder demo`, kept inside the binary so that the demo needs no file and no network.
+/// The site of `larder demo`. It is embedded in the binary, so that the demo needs no files and no network.
 enum DemoSite {
+    /// A file of the site, with its media type.
     struct File {
         let type: String
         let body: [UInt8]
     }
 
-    /// The manifest that names the site's bundle and its MD5: manifests/demo.json.
+    /// The manifest with the site's bundle and its MD5 digest: manifests/demo.json.
     static var manifest: [UInt8] { PackageResources.demo_json }
 
-    /// What the site has of its bundle, and what its manifest says of it.
+    /// A release of the site: the content of its bundle and manifest.
     enum Release: Sendable {
         case first
-        /// A new one is announced, and something else is sent.
+        /// The manifest is of the second release, but the bundle's URL returns a login page.
         case broken, second
     }
 
@@ -24,7 +25,7 @@ enum DemoSite {
             {"url": "/bundles/main.weex.js", "md5": "b1da4f7676daa2df6e4da7bd4519bbe6"}]}
         """.utf8)
 
-    /// Of a release, where its files differ from those of the first.
+    /// The file at a request's target in the given release; nil if there is none.
     static func file(at target: String, of release: Release) -> File? {
         switch target {
         case manifestPath: File(type: "application/json", body: release == .first ? manifest : secondManifest)
@@ -35,7 +36,7 @@ enum DemoSite {
         }
     }
 
-    /// The file at a request's target, whatever its query; nil when the site has none there.
+    /// The file at a request's target in the first release; nil if there is none. Ignores the query.
     static func file(at target: String) -> File? {
         let path = String(target.prefix { $0 != "?" })
         guard let body = bodies[path] else { return nil }
@@ -43,7 +44,7 @@ enum DemoSite {
             type: types[path.split(separator: ".").last ?? ""] ?? "text/html; charset=utf-8", body: body)
     }
 
-    // Embedded resources are named by their file names alone, so no two files below Site may share one.
+    // The names of embedded resources omit the folder, so the file names below Site must be unique.
     private static let bodies: [String: [UInt8]] = [
         "/": PackageResources.index_html,
         "/bundles/main.weex.js": PackageResources.main_weex_js,
