@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What makes and undoes codings in zlib, libdeflate, brotli, zstd and liblzma, by their stable interfaces. libcurl brings along the libraries that
-// it was built with, so they are looked up by name at run time: nobody needs their headers, and what is not there is not
-// asked for.
+// The compression and decompression functions of zlib, libdeflate, brotli, zstd and liblzma, declared by their stable ABIs. The libraries
+// are loaded by name at run time, because installations of libcurl include those that it was built with. The build does not need their
+// headers, and codings whose library is missing are not used.
 
 typedef struct {
     const uint8_t *next_in;
@@ -21,9 +21,9 @@ typedef struct {
     unsigned long checksum, reserved;
 } larder_zlib_stream;
 
-/// `inflateInit2_`: the version is that of the header the caller knows, and the size that of its structure.
+/// `inflateInit2_`. The version is that of the zlib header that the caller uses, and the size that of its stream structure.
 typedef int (*larder_zlib_init)(larder_zlib_stream *stream, int window_bits, const char *version, int size);
-/// `inflate`, which also takes what is to be flushed; `inflateReset` and `inflateEnd`.
+/// `larder_zlib_run` is `inflate` or `deflate`, with a flush mode; `larder_zlib_step` is a function without one, such as `inflateEnd`.
 typedef int (*larder_zlib_run)(larder_zlib_stream *stream, int flush);
 typedef int (*larder_zlib_step)(larder_zlib_stream *stream);
 
@@ -34,7 +34,7 @@ typedef int (*larder_zlib_start_deflating)(
 /// `crc32`.
 typedef unsigned long (*larder_zlib_checksum)(unsigned long checksum, const uint8_t *bytes, unsigned count);
 
-/// libdeflate, which does deflate in one piece and faster.
+/// libdeflate, which is faster but compresses only whole buffers.
 typedef void *(*larder_libdeflate_create)(int level);
 typedef size_t (*larder_libdeflate_bound)(void *compressor, size_t size);
 typedef size_t (*larder_libdeflate_pack)(void *compressor, const void *from, size_t size, void *to, size_t room);
@@ -78,9 +78,9 @@ typedef void (*larder_xz_end)(larder_xz_stream *stream);
 typedef void *(*larder_zstd_create)(void);
 typedef size_t (*larder_zstd_set)(void *context, int parameter, int value);
 typedef size_t (*larder_zstd_run)(void *context, larder_zstd_output *output, larder_zstd_input *input);
-/// `ZSTD_compressStream2`: the last is what is to become of what waits.
+/// `ZSTD_compressStream2`. `end` is the `ZSTD_EndDirective`: continue, flush or end.
 typedef size_t (*larder_zstd_pack)(void *context, larder_zstd_output *output, larder_zstd_input *input, int end);
-/// `ZSTD_compressCCtx`, `ZSTD_decompressDCtx` and `ZSTD_compressBound`: a frame at once.
+/// `ZSTD_compressCCtx`, `ZSTD_decompressDCtx` and `ZSTD_compressBound`, for whole frames.
 typedef size_t (*larder_zstd_pack_whole)(
     void *context, void *to, size_t room, const void *from, size_t size, int level);
 typedef size_t (*larder_zstd_unpack_whole)(void *context, void *to, size_t room, const void *from, size_t size);

@@ -3,9 +3,9 @@
 
 #include <curl/curl.h>
 
-// Swift cannot call C's variadic functions; each shim fixes the one type that its options take.
+// Swift cannot call variadic C functions. Each shim is for options with one type of argument.
 
-// Macros with a cast, which Swift does not see.
+// Macros with a cast, which Swift does not import.
 static const long LARDER_CURL_AUTH_BASIC = (long)CURLAUTH_BASIC;
 static const long LARDER_CURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
 
@@ -81,12 +81,12 @@ static inline CURLSHcode larder_curl_share_set_long(CURLSH *share, CURLSHoption 
     return curl_share_setopt(share, option, (int)value);
 }
 
-/// The transfer a message tells of and how it ended: Swift does not see into the message's union.
+/// The result code of a finished transfer. Swift does not import the union of the message.
 static inline CURLcode larder_curl_message_result(const CURLMsg *message) {
     return message->data.result;
 }
 
-/// The address that a callback is asked to open a socket for: longer than the structure says, for IPv6.
+/// The address to which a callback must open a socket. For IPv6, it is longer than the declared structure.
 static inline const struct sockaddr *larder_curl_address(const struct curl_sockaddr *address) {
     return &address->addr;
 }

@@ -10,7 +10,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
-// Glibc's module map leaves these headers out. accept4 and fallocate hide behind _GNU_SOURCE, which would change fd_set's members.
+// Glibc's module map does not include these headers. accept4 and fallocate need _GNU_SOURCE, which would change the members of fd_set.
 
 int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
 
@@ -27,14 +27,14 @@ static inline ssize_t larder_send_two(
 
 int fallocate(int file, int mode, off_t offset, off_t length);
 
-// Gives the room of a part of a file back to the disk; the part reads as zeros from then on.
+// Frees the disk space of a part of a file, which then reads as zeros.
 static inline int larder_punch_hole(int file, off_t offset, off_t length) {
     return fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
 int sync_file_range(int file, off_t offset, off_t length, unsigned flags);
 
-// The disk begins to write a part of a file; nobody waits for it (SYNC_FILE_RANGE_WRITE of linux/fs.h).
+// Starts writing a part of a file to the disk without waiting (SYNC_FILE_RANGE_WRITE of linux/fs.h).
 static inline int larder_begin_writing(int file, off_t offset, off_t length) {
     return sync_file_range(file, offset, length, 2);
 }
@@ -57,8 +57,8 @@ static inline uint32_t larder_epoll_flags(const struct epoll_event *event) {
     return event->events;
 }
 
-// For how many milliseconds nothing has come from the other end of a connection that owes an answer to what was sent, or to
-// questions whether it is still there; 0 where it owes none, or no network is between.
+// The time in milliseconds since the last acknowledgement from the peer of a TCP connection, if sent data or more than one probe
+// is unacknowledged; else 0. Also 0 for a socket that is not TCP.
 static inline unsigned larder_socket_silence(int socket) {
     struct tcp_info info = {0};
     socklen_t length = sizeof info;

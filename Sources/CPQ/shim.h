@@ -1,14 +1,14 @@
 #ifndef LARDER_CPQ_SHIM_H
 #define LARDER_CPQ_SHIM_H
 
-// libpq by its stable interface, which has not changed its meaning since PostgreSQL 7.4: it is looked up by name at run time.
-// Who keeps a larder in a folder needs neither the library nor its headers.
+// The functions of libpq, declared by their ABI, which is stable since PostgreSQL 7.4. The library is loaded by name at run time,
+// so that neither the build nor a store in a folder needs it.
 
 /// `PGconn` and `PGresult`.
 typedef struct larder_pq_connection larder_pq_connection;
 typedef struct larder_pq_result larder_pq_result;
 
-/// `PGnotify`, as far as it is read.
+/// The beginning of `PGnotify`, with the members that are read.
 typedef struct {
     char *channel;
     int process;
@@ -40,7 +40,7 @@ typedef larder_pq_result *(*larder_pq_next)(larder_pq_connection *);
 typedef larder_pq_notice *(*larder_pq_notices)(larder_pq_connection *);
 typedef void (*larder_pq_free)(void *);
 typedef void (*larder_pq_hear)(void *context, const char *message);
-/// `PQsetNoticeProcessor`; what it gives is not asked for.
+/// `PQsetNoticeProcessor`. Its result, the previous processor, is not used.
 typedef void *(*larder_pq_set_hearing)(larder_pq_connection *, larder_pq_hear, void *context);
 
 typedef void (*larder_pq_clear)(larder_pq_result *);

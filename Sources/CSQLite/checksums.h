@@ -17,10 +17,10 @@
 // pages come without a checksum, and are read without a comparison until they are next written. A program that changes rows
 // leaves pages with checksums of their earlier content, which count as damaged.
 
-/// Opcode of `sqlite3_file_control`: the pages of this database, which is empty, get checksums.
+/// Opcode of `sqlite3_file_control`: adds checksums to the pages of this empty database.
 #define LARDER_FCNTL_ADD_CHECKSUMS 0x6c726472
-/// Opcode of `sqlite3_file_control`: damaged pages are read, so that their content can be saved, or are errors. The argument points to
-/// an int.
+/// Opcode of `sqlite3_file_control`: sets whether damaged pages are read, so that their content can be saved, or cause errors.
+/// The argument points to an int.
 #define LARDER_FCNTL_IGNORE_CHECKSUMS 0x6c726473
 
 #define LARDER_CHECKSUM_SIZE 8
@@ -37,7 +37,7 @@ typedef struct larder_file {
     sqlite3_file *real;
 } larder_file;
 
-/// One of our file systems, and the one of SQLite's that it is based on.
+/// A file system of Larder, with the file system of SQLite that it wraps.
 typedef struct larder_vfs {
     sqlite3_vfs base;
     sqlite3_vfs *real;

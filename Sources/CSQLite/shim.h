@@ -5,7 +5,7 @@
 
 #include "checksums.h"
 
-// SQLITE_TRANSIENT is an integer cast to a function pointer, which Swift does not import. Both copy what they are given.
+// SQLITE_TRANSIENT is an integer cast to a function pointer, which Swift does not import. Both functions copy the bytes.
 
 static inline int larder_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *bytes, sqlite3_uint64 count) {
     return sqlite3_bind_text64(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -15,20 +15,20 @@ static inline int larder_sqlite_bind_blob(sqlite3_stmt *statement, int index, co
     return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT);
 }
 
-// Variadic. Counting the memory that is in use takes a lock that all threads share, for each allocation.
+// sqlite3_config is variadic. Memory statistics would take a global lock for each allocation.
 
 static inline int larder_sqlite_count_no_memory(void) {
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/// Variadic. Closing the connection leaves the log beside the database as it is.
+/// Makes closing the connection leave the write-ahead log as it is. sqlite3_db_config is variadic.
 
 static inline int larder_sqlite_keep_log(sqlite3 *connection) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
-// SQLite takes no path that is longer than 512 bytes once its links are followed, and follows the one in `/proc` by which a folder
-// that is open has a short name. Two of the file systems take a path as it is.
+// SQLite resolves symbolic links and rejects results longer than 512 bytes, and so also short paths through `/proc` to an open
+// folder. Two of the file systems use a path unchanged.
 
 static int larder_sqlite_same_name(sqlite3_vfs *vfs, const char *name, int byteCount, char *result) {
     (void)vfs;
@@ -48,8 +48,8 @@ static inline int larder_sqlite_register(const char *base, const char *name, int
     return sqlite3_vfs_register(&vfs->base, 0);
 }
 
-/// To be called once, before a database is opened by one of them: `larder` with locks and `larder-none` without, and the same for
-/// a path that is taken as it is.
+/// Registers the file systems: `larder` with locks, `larder-none` without, and both again for unchanged paths. Call it once, before
+/// a database is opened with one of them.
 
 static inline int larder_sqlite_add_file_systems(void) {
     static larder_vfs systems[4];
@@ -64,27 +64,27 @@ static inline int larder_sqlite_add_file_systems(void) {
 
 static inline int larder_sqlite_wrong_checksum(void) { return SQLITE_IOERR_DATA; }
 
-/// Damaged pages are read from here on, or are errors again.
+/// Sets whether damaged pages are read instead of causing an error.
 
 static inline int larder_sqlite_ignore_checksums(sqlite3 *connection, int ignores) {
     return sqlite3_file_control(connection, "main", LARDER_FCNTL_IGNORE_CHECKSUMS, &ignores);
 }
 
-/// Pages get room for checksums: at once if the database is empty, else when it is next rewritten by VACUUM.
+/// Reserves space for checksums in each page: at once in an empty database, else at the next VACUUM.
 
 static inline int larder_sqlite_reserve_checksums(sqlite3 *connection) {
     int byteCount = LARDER_CHECKSUM_SIZE;
     return sqlite3_file_control(connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &byteCount);
 }
 
-/// The pages of an empty database get checksums, also those that are written before the first page is.
+/// Adds checksums to the pages of an empty database, also to pages that are written before the first one.
 
 static inline int larder_sqlite_add_checksums(sqlite3 *connection) {
     int code = larder_sqlite_reserve_checksums(connection);
     return code != SQLITE_OK ? code : sqlite3_file_control(connection, "main", LARDER_FCNTL_ADD_CHECKSUMS, 0);
 }
 
-/// Where a tokenizer of full-text search is made known; null where SQLite has no FTS5.
+/// The interface for registering tokenizers; null if SQLite was built without FTS5.
 
 static inline fts5_api *larder_fts5_api(sqlite3 *connection) {
     fts5_api *api = 0;

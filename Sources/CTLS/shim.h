@@ -11,7 +11,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-// What OpenSSL has as macros or with variable arguments.
+// Macros and variadic functions of OpenSSL, which Swift does not import.
 
 static inline EVP_PKEY *larder_tls_new_key(void) {
     return EVP_EC_gen("P-256");
@@ -48,7 +48,7 @@ static inline void *larder_tls_owner(const SSL *session) {
     return SSL_get_app_data(session);
 }
 
-// Bytes that a connection brought, to be read as they come: when there are none, there may be more later.
+// Creates a buffer for received bytes. Reading an empty buffer means "try again", not the end of the stream.
 static inline BIO *larder_tls_new_inbox(void) {
     BIO *inbox = BIO_new(BIO_s_mem());
     if (inbox != NULL) BIO_set_mem_eof_return(inbox, -1);

@@ -1,35 +1,38 @@
 import Glibc
 
-/// A program that was started, to be read, signalled and waited for.
+/// A running program, with functions to read its output, send it signals and wait for its end.
 ///
 ///     let child = try ChildProcess("/bin/echo", ["hello"])
 ///     #expect(child.wait().output == "hello\n")
 package struct ChildProcess: Sendable {
+    /// The result of a program that has ended.
     package struct Ending: Sendable {
-        /// Negative: the signal that ended it.
+        /// The exit status, or the negated number of the signal that ended the program.
         package let status: Int32
         package let output: String
         package let errors: String
+        /// The maximum resident memory in KiB.
         package let mostKilobytes: Int
     }
 
+    /// The destination of an output stream.
     package enum Output {
-        /// Kept for whoever waits for it.
+        /// Captured in a pipe, for `read` and `wait`.
         case kept
-        /// Where this process's own goes.
+        /// Inherited from this process.
         case shared
         case file(String)
     }
 
     package let process: Int32
-    /// What it writes is read from these; -1 where nothing is kept.
+    /// The reading ends of the pipes for captured output; -1 if it is not captured.
     private let output: Int32
     private let errors: Int32
 
     /// - Parameters:
-    ///   - words: behind the program's own name.
-    ///   - environment: all that it has.
-    ///   - blocksOutput: false makes its standard output a pipe that refuses to wait for its reader.
+    ///   - words: the arguments after the program's name.
+    ///   - environment: the whole environment; nothing is inherited.
+    ///   - blocksOutput: false makes standard output a non-blocking pipe.
     package init(
         _ program: String, _ words: [String] = [], environment: [String: String] = [:],
         output: Output = .kept,
@@ -58,8 +61,8 @@ package struct ChildProcess: Sendable {
                 ends.append(-1)
             }
         }
-        // A program inherits which signals are blocked and which are ignored. A thread of a test blocks some, and
-        // `nohup` ignores SIGHUP.
+        // A program inherits which signals are blocked and which are ignored. A thread of a test blocks some,
+        // and `nohup` ignores SIGHUP.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -86,21 +89,21 @@ package struct ChildProcess: Sendable {
         kill(process, number)
     }
 
-    /// Whether it has ended; `wait` still says how.
+    /// Whether the program has ended. Does not reap it, so `wait` still works.
     package var hasEnded: Bool {
         var information = siginfo_t()
         return waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0
             && information.si_signo == SIGCHLD
     }
 
-    /// What it printed, up to so many bytes; fewer when it ends before.
+    /// Reads standard output up to `byteCount` bytes; fewer if it ends or hangs before.
     package func read(_ byteCount: Int) -> String {
         var bytes: [UInt8] = []
         while bytes.count < byteCount, let byte = readByte() { bytes.append(byte) }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What it printed so far, as soon as that contains `text`; everything when it ends before.
+    /// Reads standard output until it contains `text`, or until it ends or hangs.
     package func read(until text: String) -> String {
         var bytes: [UInt8] = []
         while !String(decoding: bytes, as: UTF8.self).contains(text), let byte = readByte() {
@@ -109,7 +112,7 @@ package struct ChildProcess: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Nil at the end of its output, and where nothing comes for so long that it hangs.
+    /// Nil at the end of the output, or if the program prints nothing for `hangMilliseconds`.
     private func readByte() -> UInt8? {
         var byte: UInt8 = 0
         while true {
@@ -125,14 +128,15 @@ package struct ChildProcess: Sendable {
 
     private static let hangMilliseconds: Int32 = 600_000
 
-    /// Makes its next write to standard output one that nobody reads.
+    /// Closes the reading end of standard output, so that the program's next write to it fails with EPIPE.
     package func stopReading() {
         let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
         dup2(nothing, output)
         close(nothing)
     }
 
-    /// Small outputs only: the errors are read when the output has ended.
+    /// Waits for the end of the program. For small outputs only: standard error is read after standard output
+    /// has ended, so that a full pipe would block the program.
     package func wait() -> Ending {
         let text = Self.readAll(output)
         let complaints = Self.readAll(errors)
@@ -145,7 +149,7 @@ package struct ChildProcess: Sendable {
             mostKilobytes: usage.ru_maxrss)
     }
 
-    /// One of the package's own programs, beside the one that runs, where the package manager builds them.
+    /// The path of a program of this package, in the build folder of the running program.
     package static func built(_ name: String) -> String {
         let own = realpath("/proc/self/exe", nil)
         defer { free(own) }
@@ -168,7 +172,8 @@ package struct ChildProcess: Sendable {
 
     private static func pipe() throws(TestError) -> (end: Int32, start: Int32) {
         var ends: [Int32] = [0, 0]
-        // Closed on exec from the start: a program that another thread starts at this moment would hold it open.
+        // Closed on exec from the start: a program that another thread starts at this moment would hold it
+        // open.
         guard CloseOnExec.pipe(&ends, O_CLOEXEC) == 0 else { throw TestError("making a pipe") }
         return (ends[0], ends[1])
     }

@@ -1,13 +1,13 @@
 internal import Web
 
-/// One text in each coding that servers send, by the formats' own tools.
+/// A text in each content coding that servers send, encoded by the reference tools.
 package enum CodedText: String, CaseIterable, Sendable {
     case gzip, zlib, deflate, br, zstd
 
-    /// The name that Content-Encoding has for it: deflate stands for two formats.
+    /// The name in `Content-Encoding`, where `deflate` means two formats.
     package var coding: String { self == .zlib ? "deflate" : rawValue }
 
-    /// How many bytes the text has.
+    /// The length of the decoded text in bytes.
     package static let byteCount = 1110
     package static let beginning = "line 0 of the page, cfcd20\nline 1 of the page, c4ca42\n"
 

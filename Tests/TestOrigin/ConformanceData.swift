@@ -1,14 +1,15 @@
 import Glibc
 package import Web
 
-/// Data published by other projects, found through `LARDER_CONFORMANCE`, by default beside the package.
+/// Test data published by other projects, in the folder `LARDER_CONFORMANCE`; by default in a folder beside
+/// the package.
 package enum ConformanceData {
     package static let folder: String = {
         if let path = getenv("LARDER_CONFORMANCE") { return String(cString: path) }
         return packageRoot + "/../shared/conformance"
     }()
 
-    /// The nearest folder above this file with a Package.swift.
+    /// The nearest parent folder of this file that contains a Package.swift.
     private static let packageRoot: String = {
         var path = #filePath
         while let slash = path.lastIndex(of: "/") {
@@ -20,7 +21,7 @@ package enum ConformanceData {
 
     package static var isThere: Bool { access(folder + "/INDEX.md", R_OK) == 0 }
 
-    /// A file's bytes; empty when it is not there.
+    /// The bytes of a file; empty if it does not exist.
     package static func bytes(_ name: String) -> [UInt8] {
         guard let file = fopen(folder + "/" + name, "r") else { return [] }
         defer { fclose(file) }
@@ -37,7 +38,7 @@ package enum ConformanceData {
         try JSONValue.parse(bytes(name).span)
     }
 
-    /// The cases of a file: an array under a key, or the whole file.
+    /// The cases of a JSON file: the array under a key, or the file itself if it is an array.
     package static func cases(_ name: String, _ key: String = "cases") -> [JSONValue] {
         guard isThere, let value = try? json(name) else { return [] }
         return value[key]?.array ?? value.array ?? []

@@ -1,4 +1,4 @@
-/// Where a head ends (without its closing line) and what follows it begins.
+/// The end of a message head (without its closing empty line), and the start of the bytes after it.
 func endOfHead(_ bytes: [UInt8], from start: Int = 0) -> (head: Int, next: Int)? {
     var index = start
     while index < bytes.count {
@@ -13,7 +13,7 @@ func endOfHead(_ bytes: [UInt8], from start: Int = 0) -> (head: Int, next: Int)?
     return nil
 }
 
-/// The bytes as text, without the spaces and tabs around them.
+/// The bytes as text, without leading and trailing spaces and tabs.
 func trimmed(_ bytes: ArraySlice<UInt8>) -> String {
     var bytes = bytes
     while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }

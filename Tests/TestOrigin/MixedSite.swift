@@ -1,25 +1,26 @@
-/// A site made of parts that are real and come to an end, however large they are, and of others that never
-/// end and say nothing: what each page says and where it leads, the same each time.
+/// A deterministic site with finite parts that have content (`isReal`), and infinite parts without content,
+/// which are traps for crawlers.
 package struct MixedSite: Sendable {
+    /// A part of the site. Its raw value is the first path segment.
     package enum Part: String, Sendable, CaseIterable {
-        /// Lists of fifty products, and a page for each.
+        /// Lists of 50 products each, and a page for each product.
         case shop
-        /// Topics in lists of thirty, each with up to three pages of posts, all told apart by numbers in
-        /// queries.
+        /// Lists of 30 topics each, and up to three pages of posts for each topic. Numbers in the query
+        /// identify the pages.
         case forum
-        /// Ten years of months, on some days of which something happens.
+        /// The months of ten years, and a page for each day with an event.
         case events
-        /// Lists by colour, size and maker, in every combination, and what they list.
+        /// Lists for every combination of colour, size and maker, and the listed items.
         case facets
-        /// Months without an end, with days.
+        /// Trap: an infinite sequence of months, with days.
         case calendar
-        /// Weeks without an end, told by seconds.
+        /// Trap: an infinite sequence of weeks, identified by a time in seconds.
         case agenda
-        /// Objects named by keys, each of which leads to further ones.
+        /// Trap: objects with hexadecimal keys, which link to more objects.
         case keys
-        /// Folders of words in folders of words.
+        /// Trap: nested folders whose names are words.
         case words
-        /// Folders in folders of the same names.
+        /// Trap: nested folders whose names repeat.
         case loops
 
         package var isReal: Bool {
@@ -54,12 +55,12 @@ package struct MixedSite: Sendable {
         self.parts = parts
     }
 
-    /// The part that an address is of; nil for the start.
+    /// The part that a target belongs to; nil for the start page.
     package static func part(of target: String) -> Part? {
         Part(rawValue: String(target.dropFirst().prefix { $0 != "/" && $0 != "?" }))
     }
 
-    /// How many pages a real part has.
+    /// The number of pages of a finite part.
     package func count(of part: Part) -> Int {
         switch part {
         case .shop: productCount + (productCount + 49) / 50
@@ -77,7 +78,7 @@ package struct MixedSite: Sendable {
         }
     }
 
-    /// Nil for what there is not.
+    /// The content and links of a page; nil if there is no such page.
     package func page(_ target: String) -> (title: String, text: String, links: [String])? {
         if target == "/" { return ("Home", "Welcome", parts.map(\.start)) }
         guard let part = Self.part(of: target), parts.contains(part) else { return nil }
@@ -91,7 +92,7 @@ package struct MixedSite: Sendable {
         }
     }
 
-    // MARK: - What is real
+    // MARK: - Finite parts
 
     private func shop(_ rest: Substring) -> (String, String, [String])? {
         if rest.hasPrefix("list?page=") {
@@ -126,7 +127,7 @@ package struct MixedSite: Sendable {
         )
     }
 
-    /// Of a month that is counted from the first.
+    /// The days with events of a month, whose number counts from the first month.
     private static func days(of month: Int) -> [Int] {
         (1...28).filter { hash("day \(month) \($0)") % 3 == 0 }
     }
@@ -185,13 +186,13 @@ package struct MixedSite: Sendable {
         }
         let key = chosen.reduce(0) { $0 * 10 + $1 }
         let items = (0..<12).map { "/facets/item-\((key * 13 + $0 * 29) % facetItems)" }
-        // Somewhere everything is listed.
+        // The list without a filter contains all items.
         let all = key == 0 ? (0..<facetItems).map { "/facets/item-\($0)" } : []
         let words = items.map { text("goods", number($0[...]), 4) }.joined(separator: " ")
         return ("Goods \(key)", words, links + items + all)
     }
 
-    // MARK: - What never ends
+    // MARK: - Traps
 
     private static func trap(_ part: Part, _ target: String, _ rest: Substring) -> (String, String, [String])
     {

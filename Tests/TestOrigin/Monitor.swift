@@ -1,10 +1,9 @@
 import Glibc
 
-/// A value behind a lock, with a way to wait until it satisfies a condition.
+/// A value protected by a lock, with a function that waits until it satisfies a condition.
 ///
-/// `Mutex` of Synchronization has no condition variable, and a test that waits must not poll.
-// @unchecked: `value` is touched only while `lock` is held, and both pthread objects stay where they were
-// allocated.
+/// `Mutex` of Synchronization has no condition variable, and tests must not poll.
+// @unchecked: `value` is accessed only while `lock` is locked, and the pthread objects are never moved.
 final class Monitor<Value>: @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
@@ -29,7 +28,7 @@ final class Monitor<Value>: @unchecked Sendable {
         lock.deallocate()
     }
 
-    /// Runs `body` with the lock held, then wakes everyone who waits.
+    /// Runs `body` while the lock is locked, and then wakes all waiting threads.
     func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         pthread_mutex_lock(lock)
         defer {
@@ -39,7 +38,7 @@ final class Monitor<Value>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Waits until `condition` holds, and says whether it did before `limit` had passed.
+    /// Waits until `condition` is true. Returns false if it is not true within `limit`.
     @discardableResult
     func wait(_ limit: Duration, until condition: (Value) -> Bool) -> Bool {
         var deadline = timespec(after: limit)
@@ -53,7 +52,7 @@ final class Monitor<Value>: @unchecked Sendable {
 }
 
 extension timespec {
-    /// The moment of the monotonic clock which is `duration` away.
+    /// The time of the monotonic clock after `duration` from now.
     init(after duration: Duration) {
         self.init()
         clock_gettime(CLOCK_MONOTONIC, &self)

@@ -1,5 +1,6 @@
 extension OriginAnswer {
-    /// The answer to this very request: 304, 206 and 416 where validators and ranges ask for it.
+    /// The response to a conditional or range request: 304, 206 or 416 if the validators and ranges require
+    /// it.
     func applied(to request: OriginRequest) -> OriginAnswer {
         guard let validators, status == 200 else { return self }
         var answer = self
@@ -44,19 +45,21 @@ extension OriginAnswer {
         return condition == validators.lastModified
     }
 
-    /// The tag without its weakness (RFC 9110, 8.8.3.2: If-None-Match compares weakly).
+    /// The tag without a weak prefix. RFC 9110 8.8.3.2: If-None-Match uses the weak comparison.
     private static func opaque(_ tag: Substring) -> Substring {
         var tag = tag.drop { $0 == " " }
         while tag.last == " " { tag.removeLast() }
         return tag.hasPrefix("W/") ? tag.dropFirst(2) : tag
     }
 
+    /// The part of a body that a range selects.
     enum Wanted: Equatable {
         case bytes(Range<Int>)
         case beyondTheEnd
     }
 
-    /// One `bytes=` range; nil when it is another unit, several ranges or no range: those are ignored.
+    /// Parses a single `bytes=` range. Returns nil for other units, several ranges and invalid ranges, which
+    /// are ignored.
     static func parseRange(_ value: String, of count: Int) -> Wanted? {
         guard value.hasPrefix("bytes="), !value.contains(",") else { return nil }
         let ends = value.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)

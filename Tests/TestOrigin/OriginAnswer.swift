@@ -1,10 +1,11 @@
-/// What an origin sends back, and how it misbehaves while it does.
+/// A response of a test origin, including faults such as a truncated body.
 ///
-/// Made by an initializer or one of the static functions, then bent by the functions that return another
-/// answer.
+/// Create it with an initializer or a static function, and modify it with the functions that return a changed
+/// copy.
 package struct OriginAnswer: Sendable {
     package var status: Int
-    /// `Content-Length`, `Transfer-Encoding` and `Connection` are added by the way of sending.
+    /// The headers, without `Content-Length`, `Transfer-Encoding` and `Connection`, which are added on
+    /// sending.
     package var fields: [(String, String)]
     package var body: [UInt8]
     var framing = Framing.length(nil)
@@ -15,29 +16,32 @@ package struct OriginAnswer: Sendable {
     var interim: [(status: Int, fields: [(String, String)])] = []
     var validators: Validators?
 
+    /// The way in which the end of the body is indicated.
     enum Framing {
-        /// `Content-Length`, the body's own unless another one is claimed.
+        /// A `Content-Length`: the given one, or that of the body if nil.
         case length(Int?)
         case chunked(size: Int)
-        /// No length: the body ends with the connection.
+        /// No length. The end of the connection ends the body.
         case untilClose
     }
 
+    /// An error that the origin makes on purpose.
     enum Fault {
         case closeBeforeHead
         case resetBeforeHead
-        /// These bytes in place of a head, then the end.
+        /// Sends these bytes instead of a response, and closes.
         case garbage([UInt8])
-        /// So many bytes of the body, then an orderly end.
+        /// Closes the connection after this many bytes of the body.
         case closeAfter(Int)
-        /// So many bytes of the body, then a reset.
+        /// Resets the connection after this many bytes of the body.
         case resetAfter(Int)
-        /// So many bytes of the body in chunks, then a chunk whose size is no number.
+        /// Sends this many bytes of the body in chunks, then an invalid chunk size.
         case brokenChunkAfter(Int)
-        /// The body again and again, until the client goes.
+        /// Repeats the body until the client closes the connection.
         case endless
     }
 
+    /// The validators for conditional requests.
     struct Validators {
         var entityTag: String?
         var lastModified: String?
@@ -78,23 +82,23 @@ package struct OriginAnswer: Sendable {
 
     // MARK: - Faults
 
-    /// Takes the request and hangs up.
+    /// Closes the connection after the request.
     package static var hangUp: OriginAnswer { OriginAnswer().with { $0.fault = .closeBeforeHead } }
 
-    /// Takes the request and resets the connection.
+    /// Resets the connection after the request.
     package static var reset: OriginAnswer { OriginAnswer().with { $0.fault = .resetBeforeHead } }
 
-    /// Sends what is no HTTP, and hangs up.
+    /// Sends text that is not HTTP, and closes.
     package static func garbage(_ text: String) -> OriginAnswer {
         OriginAnswer().with { $0.fault = .garbage(Array(text.utf8)) }
     }
 
-    /// Sends these bytes, head and all, and hangs up.
+    /// Sends these bytes as the whole response, and closes.
     package static func raw(_ bytes: [UInt8]) -> OriginAnswer {
         OriginAnswer().with { $0.fault = .garbage(bytes) }
     }
 
-    /// A body that never ends, made of `piece`.
+    /// A response with an endless body that repeats `piece`.
     package static func endless(_ piece: String, type: String = "text/html") -> OriginAnswer {
         OriginAnswer.file(piece, type: type).with {
             $0.fault = .endless
@@ -102,16 +106,16 @@ package struct OriginAnswer: Sendable {
         }
     }
 
-    /// Promises the whole body, sends only its start, and hangs up.
+    /// Announces the whole body, sends only its first `count` bytes, and closes.
     package func truncated(after count: Int) -> OriginAnswer { with { $0.fault = .closeAfter(count) } }
 
-    /// Resets the connection in the middle of the body.
+    /// Resets the connection after `count` bytes of the body.
     package func reset(after count: Int) -> OriginAnswer { with { $0.fault = .resetAfter(count) } }
 
-    /// Sends the body whole under another `Content-Length`, and keeps the connection.
+    /// Sends the whole body with a different `Content-Length`, and keeps the connection open.
     package func claiming(length: Int) -> OriginAnswer { with { $0.framing = .length(length) } }
 
-    /// Chunks that break off with a size which is no number.
+    /// Sends `count` bytes of the body in chunks, then an invalid chunk size.
     package func brokenChunk(after count: Int) -> OriginAnswer {
         with { $0.fault = .brokenChunkAfter(count) }
     }
@@ -131,19 +135,20 @@ package struct OriginAnswer: Sendable {
 
     package func untilClose() -> OriginAnswer { with { $0.framing = .untilClose } }
 
-    /// Sends an interim answer, such as 103, before this one.
+    /// Sends an interim response, such as 103, before this one.
     package func preceded(by status: Int, _ fields: [(String, String)] = []) -> OriginAnswer {
         with { $0.interim.append((status, fields)) }
     }
 
-    /// Says `Connection: close`, and does.
+    /// Sends `Connection: close`, and closes the connection after the response.
     package func closing() -> OriginAnswer { with { $0.closesAfterwards = true } }
 
     package func adding(_ name: String, _ value: String) -> OriginAnswer {
         with { $0.fields.append((name, value)) }
     }
 
-    /// Answers `If-None-Match`, `If-Modified-Since`, and with `ranges` also `Range` and `If-Range`.
+    /// Adds validators, and evaluates `If-None-Match` and `If-Modified-Since`; with `ranges`, also `Range`
+    /// and `If-Range`.
     package func validated(entityTag: String?, lastModified: String? = nil, ranges: Bool = true)
         -> OriginAnswer
     {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// One client's connection, served by one thread until either side has enough.
+/// A connection of one client. One thread serves it until either side closes it.
 final class OriginConnection: Sendable {
     private let server: OriginServer
     private let socket: Socket
@@ -28,8 +28,8 @@ final class OriginConnection: Sendable {
                 return
             }
         }
-        // An orderly end also when bytes of the client are unread: closing at once would send a reset. So this waits
-        // for the client's end, or for the end of the origin.
+        // Closing at once would send a reset if received bytes are unread. So wait until the client closes
+        // its side, or the origin stops.
         socket.shutDown(Int(SHUT_WR))
         var rest: [UInt8] = []
         while case .bytes = socket.receive(into: &rest) { rest = [] }
@@ -85,6 +85,7 @@ final class OriginConnection: Sendable {
 
     // MARK: - Sending
 
+    /// Whether the connection is kept, closed or reset after a response.
     private enum Sent { case whole, last, reset }
 
     private func send(_ answer: OriginAnswer, to request: OriginRequest) -> Sent {
@@ -167,7 +168,7 @@ final class OriginConnection: Sendable {
         return Array((head + "\r\n").utf8)[...]
     }
 
-    /// Waits without keeping the origin from stopping; false when it does.
+    /// Waits. Returns false at once if the origin stops meanwhile.
     private func pause(_ duration: Duration) -> Bool {
         duration == .zero || !server.state.wait(duration) { $0.isStopping }
     }

@@ -1,13 +1,13 @@
-/// What a client asked of an origin.
+/// A request that an origin received.
 package struct OriginRequest: Sendable {
     package var method: String
-    /// As it stood in the request line.
+    /// The target, as in the request line.
     package var target: String
     package var version: String
-    /// In the order in which they came.
+    /// The headers, in the order received.
     package var fields: [(name: String, value: String)]
     package var body: [UInt8] = []
-    /// Which connection carried it; the origin's first one is 1.
+    /// The number of the connection; the origin's first one is 1.
     package var connection: Int
 
     /// The target without its query.
@@ -17,13 +17,13 @@ package struct OriginRequest: Sendable {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
 
-    /// The first value of a field.
+    /// The first value of a header.
     package subscript(name: String) -> String? {
         let name = name.lowercased()
         return fields.first { $0.name.lowercased() == name }?.value
     }
 
-    /// Reads a head without its closing empty line; nil when it is none.
+    /// Parses a request head without its closing empty line; nil if it is invalid.
     init?(head: ArraySlice<UInt8>, connection: Int) {
         var lines = head.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line

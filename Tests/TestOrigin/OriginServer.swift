@@ -1,13 +1,15 @@
 import Glibc
 
-/// What the threads of an origin share; they hold this, never the `TestOrigin`, so that its end can stop
-/// them.
+/// The part of an origin that its threads share. They must not retain the `TestOrigin`, whose deinitializer
+/// stops them.
 final class OriginServer: Sendable {
+    /// The responses to a target: from a closure, or from a list in turn.
     enum Route {
         case handler(@Sendable (OriginRequest) -> OriginAnswer)
         case turns(ArraySlice<OriginAnswer>)
     }
 
+    /// The state that the threads share, protected by a monitor.
     struct State {
         var routes: [String: Route] = [:]
         var fallback: (@Sendable (OriginRequest) -> OriginAnswer?)?
@@ -17,7 +19,8 @@ final class OriginServer: Sendable {
         var connectionCount = 0
         var connections: [Int: Socket] = [:]
         var threads: [Int: pthread_t] = [:]
-        /// Numbers of connections whose threads are about to end, so that joining them is quick.
+        /// The numbers of connections whose threads are about to end, so that they can be joined without
+        /// waiting long.
         var ended: [Int] = []
         var acceptor: pthread_t?
         var isStopping = false
@@ -62,7 +65,7 @@ final class OriginServer: Sendable {
                 state.connectionCount += 1
                 let number = state.connectionCount
                 let connection = OriginConnection(server: self, socket: socket, number: number)
-                // Started under the lock: the thread cannot report its end before it stands in the table.
+                // Started under the lock, so that the thread cannot report its end before it is in the table.
                 state.threads[number] = startThread {
                     connection.run()
                     self.state.withLock { state in
@@ -83,7 +86,8 @@ final class OriginServer: Sendable {
         for thread in threads { pthread_join(thread, nil) }
     }
 
-    /// Notes the request and finds its answer; nil when the origin stops meanwhile.
+    /// Records the request and returns the response; nil if the origin stops meanwhile. Blocks until the
+    /// target is released.
     func answer(to request: OriginRequest) -> OriginAnswer? {
         let path = request.path
         typealias Found = (handler: (@Sendable (OriginRequest) -> OriginAnswer)?, turn: OriginAnswer?)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A client of bytes: it sends what it is told to and shows what came back.
+/// An HTTP client that sends arbitrary bytes and returns the raw response.
 ///
 ///     let client = try RawClient(port: origin.port)
 ///     try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -21,13 +21,13 @@ package final class RawClient: Sendable {
         guard socket.send(bytes[...]) else { throw TestError("sending \(bytes.count) bytes") }
     }
 
-    /// Ends this side's sending; answers can still be read.
+    /// Shuts down sending. Responses can still be read.
     package func closeWriting() { socket.shutDown(Int(SHUT_WR)) }
 
-    /// Makes the end of this client a reset.
+    /// Makes closing the connection reset it.
     package func resetOnClose() { socket.resetOnClose() }
 
-    /// Sends one request without a body and reads its answer.
+    /// Sends a request without a body, and reads its response.
     package func get(
         _ target: String, method: String = "GET", host: String = "localhost", fields: [(String, String)] = [],
         within limit: Duration = .seconds(120)
@@ -38,7 +38,7 @@ package final class RawClient: Sendable {
         return try response(toHead: method == "HEAD", within: limit)
     }
 
-    /// Reads one response: head, and body by its length, its chunks or up to the end of the connection.
+    /// Reads one response. The body ends by its length, its last chunk or the end of the connection.
     package func response(toHead: Bool = false, within limit: Duration = .seconds(120)) throws(TestError)
         -> RawResponse
     {
@@ -78,7 +78,7 @@ package final class RawClient: Sendable {
         return response
     }
 
-    /// Everything up to the end of the connection.
+    /// Reads up to the end of the connection.
     package func readToEnd(within limit: Duration = .seconds(120)) throws(TestError) -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         var bytes = takePending()
@@ -86,7 +86,7 @@ package final class RawClient: Sendable {
         return bytes
     }
 
-    /// At least `count` bytes, unless the connection ends before.
+    /// Reads at least `count` bytes; fewer if the connection ends before.
     package func read(_ count: Int, within limit: Duration = .seconds(120)) throws(TestError) -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         var bytes = takePending()
@@ -101,7 +101,7 @@ package final class RawClient: Sendable {
         }
     }
 
-    /// False at the end of the connection.
+    /// Receives more bytes. Returns false at the end of the connection. Throws if none arrive in time.
     private func more(
         _ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant, _ doing: String
     ) throws(TestError) -> Bool {
@@ -110,7 +110,7 @@ package final class RawClient: Sendable {
         case .end: return false
         case .failed(let code): throw TestError(doing, errno: code)
         case .late:
-            // A head may be waited for again.
+            // The caller may try to read the head again.
             pending.withLock { $0 = bytes }
             throw TestError(doing, "nothing more came in time, after \(bytes.count) bytes")
         }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A server that says what its script says, byte by byte, whatever was asked: for heads that drip and other
-/// things that no `OriginAnswer` is.
+/// A server whose script sends arbitrary bytes for any request, such as a slow head. It is for responses that
+/// `OriginAnswer` does not support.
 ///
 ///     let origin = try RawOrigin { client in
 ///         client.send("HTTP/1.1 200 OK\r\n") && client.pause(.seconds(1)) && client.send("X-A: 1\r\n")
@@ -18,21 +18,21 @@ package final class RawOrigin: Sendable {
         var isStopping = false
     }
 
-    /// One connection, whose head was read.
+    /// A connection whose first request head was read.
     package struct Client: Sendable {
         fileprivate let socket: Socket
         fileprivate let shared: Monitor<State>
         package let firstHead: String
-        /// What has come behind the last head.
+        /// The bytes received after the last head.
         fileprivate let received: Monitor<[UInt8]>
 
-        /// False when the other end is gone.
+        /// Sends text. Returns false if the peer has closed the connection.
         package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
         package func send(_ bytes: [UInt8]) -> Bool { socket.send(bytes[...]) }
 
-        /// The head of the next request, whether or not the last one was answered; nil when none comes in this time, or
-        /// the other end is gone.
+        /// The head of the next request, even if the last one was not answered; nil if none arrives in time
+        /// or the peer has closed the connection.
         package func nextHead(within limit: Duration? = nil) -> String? {
             received.withLock { bytes in
                 while endOfHead(bytes) == nil {
@@ -44,7 +44,7 @@ package final class RawOrigin: Sendable {
             }
         }
 
-        /// False when the origin stops meanwhile.
+        /// Waits. Returns false if the origin stops meanwhile.
         package func pause(_ duration: Duration) -> Bool { !shared.wait(duration) { $0.isStopping } }
     }
 
@@ -89,7 +89,7 @@ package final class RawOrigin: Sendable {
 
     package func url(_ target: String) -> String { "http://127.0.0.1:\(port)\(target)" }
 
-    /// What clients sent first, in the order in which they did.
+    /// The first bytes that each client sent, with the first request head, in the order received.
     package var heads: [String] {
         shared.withLock { state in state.heads.map { String(decoding: $0, as: UTF8.self) } }
     }

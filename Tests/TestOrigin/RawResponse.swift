@@ -1,4 +1,4 @@
-/// One answer as it came over the wire.
+/// A response as it was received.
 package struct RawResponse: Sendable {
     package var status: Int
     package var reason: String
@@ -7,7 +7,7 @@ package struct RawResponse: Sendable {
 
     package var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The first value of a field.
+    /// The first value of a header.
     package subscript(name: String) -> String? {
         let name = name.lowercased()
         return fields.first { $0.name.lowercased() == name }?.value

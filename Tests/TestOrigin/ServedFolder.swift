@@ -1,14 +1,14 @@
 import Glibc
 
-/// Files of a folder, as an ordinary web server would hand them out.
+/// Serves the files of a folder as an ordinary web server does.
 struct ServedFolder: Sendable {
     let root: String
-    /// Ends with a slash.
+    /// The URL path of the folder, with a trailing slash.
     let prefix: String
-    /// What each answer carries beside its own.
+    /// Additional headers of each response.
     let fields: [(String, String)]
 
-    /// Nil when the path is not below the prefix or names no file.
+    /// The response; nil if the path is not below the prefix or there is no such file.
     func answer(to request: OriginRequest) -> OriginAnswer? {
         guard request.path.hasPrefix(prefix), let path = percentDecoded(request.path.dropFirst(prefix.count))
         else {
@@ -77,7 +77,7 @@ private func httpDate(_ seconds: Int) -> String {
         "\(days[Int(parts.tm_wday)]), \(date) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
 }
 
-/// The type that an ordinary server gives a file of this name.
+/// The usual media type of a file with this name.
 package func mediaType(ofFile name: String) -> String {
     let types = [
         "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8",

@@ -1,10 +1,10 @@
 import Glibc
 
-/// A loopback address to bind to or to reach.
+/// A loopback address to bind or connect to.
 package enum Loopback: Sendable {
     case ipv4, ipv6
 
-    /// The host as it stands in a URL.
+    /// The host, as written in a URL.
     package var host: String {
         switch self {
         case .ipv4: "127.0.0.1"
@@ -13,9 +13,9 @@ package enum Loopback: Sendable {
     }
 }
 
-/// One stream socket, closed with its owner.
+/// A stream socket, closed when it is released.
 ///
-/// Sending and receiving may happen on one thread while another one calls `shutDown`.
+/// One thread may send and receive while another one calls `shutDown`.
 final class Socket: Sendable {
     let descriptor: Int32
 
@@ -32,10 +32,10 @@ final class Socket: Sendable {
         self.init(adopting: descriptor)
     }
 
-    /// A socket that listens on a port which the system picks.
+    /// A socket that listens on a port chosen by the system.
     ///
-    /// The port is this socket's until it is closed, also after `shutDown`: one that was picked by binding to
-    /// it would be free by then, and may be given to whatever starts next.
+    /// The port stays reserved until the socket is closed, also after `shutDown`. This is because the socket
+    /// binds to an explicit port: a port that the system chose on bind is released by `shutDown`.
     static func listening(on loopback: Loopback) throws(TestError) -> (socket: Socket, port: Int) {
         let first = try Socket(loopback)
         try first.bind(to: loopback, port: 0)
@@ -47,9 +47,9 @@ final class Socket: Sendable {
         return (listener, Int(port))
     }
 
-    /// A socket that is bound to a port, and does not listen.
+    /// A socket that is bound to a port but does not listen.
     ///
-    /// - Parameter port: nil lets the system pick one.
+    /// - Parameter port: the port; nil lets the system choose one.
     static func bound(on loopback: Loopback, port: Int? = nil) throws(TestError) -> (
         socket: Socket, port: Int
     ) {
@@ -58,7 +58,7 @@ final class Socket: Sendable {
         return (socket, Int(try socket.port(on: loopback)))
     }
 
-    /// Several may be bound to a port as long as none of them listens.
+    /// Binds with `SO_REUSEADDR`: several sockets may be bound to a port as long as none of them listens.
     private func bind(to loopback: Loopback, port: UInt16) throws(TestError) {
         set(SOL_SOCKET, SO_REUSEADDR, Int32(1))
         let bound = Self.withAddress(loopback, port: port) { Glibc.bind(descriptor, $0, $1) }
@@ -72,7 +72,7 @@ final class Socket: Sendable {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard named == 0 else { throw TestError("asking for the port on \(loopback.host)") }
-        // The port stands at the same place in both families' addresses.
+        // The port is at the same offset in the addresses of both families.
         return UInt16(bigEndian: storage.sin6_port)
     }
 
@@ -87,7 +87,7 @@ final class Socket: Sendable {
         return client
     }
 
-    /// One of this machine alone.
+    /// A connection to a Unix socket.
     static func connected(to path: String) throws(TestError) -> Socket {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw TestError("opening a socket for \(path)") }
@@ -104,17 +104,17 @@ final class Socket: Sendable {
         return client
     }
 
-    /// Whether the system takes what comes for this socket, or is as if it had not come.
+    /// Sets whether the kernel drops all packets that arrive for this socket.
     func swallow(_ swallows: Bool) {
         guard swallows else { return set(SOL_SOCKET, SO_DETACH_FILTER, Int32(0)) }
-        // A filter of one instruction (BPF_RET), of which the packet is to be cut to no byte.
+        // A filter of one instruction: BPF_RET with length 0, which drops the packet.
         var instruction: UInt64 = 0x06
         withUnsafeMutablePointer(to: &instruction) {
             set(SOL_SOCKET, SO_ATTACH_FILTER, (count: UInt64(1), UnsafeMutableRawPointer($0)))
         }
     }
 
-    /// The next connection; nil when the listener was shut down.
+    /// Waits for the next connection; nil after the listener was shut down.
     func accepted() -> Socket? {
         while true {
             let connection = CloseOnExec.accept(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
@@ -127,7 +127,7 @@ final class Socket: Sendable {
         }
     }
 
-    /// Sends all of `bytes`; false when the other end is gone.
+    /// Sends all of `bytes`. Returns false if the peer has closed the connection.
     func send(_ bytes: ArraySlice<UInt8>) -> Bool {
         bytes.withUnsafeBytes { buffer in
             var sent = 0
@@ -143,14 +143,16 @@ final class Socket: Sendable {
         }
     }
 
+    /// The result of receiving.
     enum Received {
         case bytes(Int)
         case end
         case failed(Int32)
+        /// No bytes arrived within the limit.
         case late
     }
 
-    /// Appends what has arrived, waiting for at most `limit` (for ever, when nil).
+    /// Appends received bytes to `buffer`. Waits for at most `limit`; without a limit if nil.
     func receive(into buffer: inout [UInt8], upTo most: Int = 65_536, within limit: Duration? = nil)
         -> Received
     {
@@ -181,12 +183,12 @@ final class Socket: Sendable {
         return received.isEmpty ? .end : .bytes(received.count)
     }
 
-    /// Ends both directions, which wakes whoever is blocked in this socket.
+    /// Shuts down both directions (by default), which wakes threads that are blocked on this socket.
     func shutDown(_ how: Int = Int(SHUT_RDWR)) {
         _ = Glibc.shutdown(descriptor, Int32(how))
     }
 
-    /// Makes the closing of this socket send a reset instead of an orderly end.
+    /// Makes closing this socket reset the connection.
     func resetOnClose() {
         set(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
     }
@@ -224,11 +226,11 @@ final class Socket: Sendable {
     }
 }
 
-/// Ports of this machine on which nobody listens, for programs that a test starts.
+/// Reserves unused ports for the programs that a test starts.
 ///
-/// A socket of this process stays bound to each of them until the process ends, so that the kernel gives the port
-/// to nobody else, neither to a server nor to a client. That socket does not listen: connections are refused, and
-/// a program that sets `SO_REUSEADDR`, as servers do, may listen on the port.
+/// A socket of this process stays bound to each port until the process ends, so that the kernel does not
+/// assign it to another server or client. That socket does not listen: connections are refused, and a program
+/// that sets `SO_REUSEADDR`, as servers do, may listen on the port.
 package enum FreePort {
     private static let reserved = Monitor<[Socket]>([])
     private static let hasIPv6 = (try? Socket.bound(on: .ipv6)) != nil
@@ -246,10 +248,10 @@ package enum FreePort {
     }
 }
 
-/// `pipe2` and `accept4`, which Glibc hides behind `_GNU_SOURCE`.
+/// `pipe2` and `accept4`, which Glibc declares only with `_GNU_SOURCE`.
 ///
-/// A descriptor that is marked only after it was made is inherited by a program that another thread starts in
-/// between, and that program then keeps the pipe or the connection open.
+/// They create descriptors that are close-on-exec from the start. Otherwise, a program that another thread
+/// starts before the flag is set would inherit the descriptor and keep the pipe or connection open.
 enum CloseOnExec {
     typealias Pipe = @convention(c) (UnsafeMutablePointer<Int32>?, Int32) -> Int32
     typealias Accept =

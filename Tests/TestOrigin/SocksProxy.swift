@@ -1,6 +1,6 @@
 import Glibc
 
-/// A SOCKS5 proxy (RFC 1928) that takes everybody to one port of loopback, wherever they wanted to go.
+/// A SOCKS5 proxy (RFC 1928) that connects all clients to one loopback port, regardless of their destination.
 package final class SocksProxy: Sendable {
     package let port: Int
     private let listener: Socket
@@ -35,7 +35,7 @@ package final class SocksProxy: Sendable {
     deinit {
         shared.withLock { $0.isStopping = true }
         listener.shutDown()
-        // A thread that is just beginning may still add its other socket.
+        // A thread that has just started may still add its second socket.
         while let thread = nextThread() { pthread_join(thread, nil) }
     }
 
@@ -46,7 +46,7 @@ package final class SocksProxy: Sendable {
         }
     }
 
-    /// Where clients wanted to go, as they said it: `example.com:80`.
+    /// The destinations that clients requested, such as `example.com:80`.
     package var wanted: [String] { shared.withLock { $0.wanted } }
 
     private static func serve(_ client: Socket, to target: Int, _ shared: Monitor<State>) {

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A way to a socket of this machine over the network of which everything can be lost for a while: a PostgreSQL
-/// behind it is as one whose machine is gone without a word.
+/// A TCP relay to a Unix socket that can drop all packets from its clients for a while. It simulates a
+/// PostgreSQL server whose machine has failed without closing its connections.
 package final class SwallowingRelay: Sendable {
     package let port: Int
     private let listener: Socket
@@ -13,7 +13,7 @@ package final class SwallowingRelay: Sendable {
         var swallows = false
     }
 
-    /// - Parameter path: of the socket to which it leads.
+    /// - Parameter path: the path of the Unix socket.
     package init(to path: String) throws(TestError) {
         (listener, port) = try Socket.listening(on: .ipv4)
         let (listener, shared) = (listener, shared)
@@ -47,7 +47,7 @@ package final class SwallowingRelay: Sendable {
         for thread in threads { pthread_join(thread, nil) }
     }
 
-    /// Whether what clients send is lost, before anybody acknowledges it.
+    /// Sets whether packets from clients are dropped without an acknowledgement.
     package func swallow(_ swallows: Bool) {
         shared.withLock { state in
             state.swallows = swallows

@@ -1,23 +1,23 @@
 import Glibc
 
-/// nginx with TLS before a scripted origin. To that it tells what it saw: `X-Protocol`, `X-Connection`,
-/// `X-Client`.
+/// nginx with TLS as a reverse proxy for a scripted origin. It reports the connection to the origin in the
+/// headers `X-Protocol`, `X-Connection` and `X-Client`.
 package final class TLSFront: Sendable {
     package static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl", "/usr/bin/timeout"]
         .allSatisfy { (path: String) in access(path, X_OK) == 0 }
 
     package let origin: TestOrigin
-    /// With HTTP/2; with HTTP/1.1 only, and asking for a client's certificate; and one whose own certificate
-    /// is of yesterday.
+    /// The TLS ports: `modern` with HTTP/2; `plain` with HTTP/1.1 only, which requests a client certificate;
+    /// `expired` with an expired server certificate.
     package let modern: Int
     package let plain: Int
     package let expired: Int
-    /// Without TLS.
+    /// The port without TLS.
     package let clear: Int
     private let folder: TemporaryFolder
     private let nginx: ChildProcess
 
-    /// The file that has to be trusted.
+    /// The file with the certificate authority that clients must trust.
     package var authorities: String { folder.file("ca.pem") }
     package var client: (certificate: String, key: String) {
         (folder.file("client.pem"), folder.file("client.key"))
@@ -55,13 +55,13 @@ package final class TLSFront: Sendable {
                 server { listen 127.0.0.1:\(clear); \(place) }
             }
             """, to: "nginx.conf")
-        // Should the tests die, it follows, in half an hour: longer than any test takes on a busy machine.
+        // If the test process crashes, nginx ends after half an hour, which is longer than any test takes.
         let log = folder.file("nginx.log")
         nginx = try ChildProcess(
             "/usr/bin/timeout", ["-k", "2", "1800", "/usr/sbin/nginx", "-c", path],
             environment: Self.environment,
             output: .file(log), errors: .file(log))
-        // nginx does not say when it listens.
+        // nginx does not report when it is ready.
         let end = ContinuousClock.now + .seconds(120)
         while (try? RawClient(port: expired)) == nil {
             guard !nginx.hasEnded, ContinuousClock.now < end else {
@@ -81,11 +81,12 @@ package final class TLSFront: Sendable {
         _ = nginx.wait()
     }
 
+    /// A TLS port, as an argument of parameterized tests.
     package enum Door: Sendable { case modern, expired }
 
     package func port(_ door: Door) -> Int { door == .modern ? modern : expired }
 
-    /// `front.test` and the hosts of `jam.test` are what the certificates are for.
+    /// The URL on a port. The certificates are for `front.test` and the subdomains of `jam.test`.
     package func url(_ target: String, port: Int, host: String = "front.test") -> String {
         "https://\(host):\(port)\(target)"
     }

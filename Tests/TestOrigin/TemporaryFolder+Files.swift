@@ -1,7 +1,7 @@
 import Glibc
 
 extension TemporaryFolder {
-    /// Writes a file, and gives its path.
+    /// Writes a file, and returns its path.
     @discardableResult
     package func write(_ bytes: [UInt8], to name: String) throws(TestError) -> String {
         let path = file(name)
@@ -21,7 +21,7 @@ extension TemporaryFolder {
         Glibc.remove(file(name))
     }
 
-    /// The names in a folder below, without order; none when there is no such folder.
+    /// The names in a subfolder, unsorted; empty if it does not exist.
     package func names(in folder: String = "") -> [String] {
         guard let entries = opendir(file(folder)) else { return [] }
         defer { closedir(entries) }

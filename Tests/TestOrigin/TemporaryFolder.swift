@@ -1,6 +1,6 @@
 import Glibc
 
-/// An empty folder for a test, removed with everything in it when the last reference goes.
+/// A temporary folder for a test, removed with its content when it is released.
 package final class TemporaryFolder: Sendable {
     package let path: String
 
@@ -12,13 +12,13 @@ package final class TemporaryFolder: Sendable {
     }
 
     deinit {
-        // A process that was just killed may have helpers which write for a moment longer.
+        // Helpers of a process that was just killed may still write for a moment.
         for _ in 0..<50 where !Self.remove(path) { usleep(10_000) }
     }
 
     package func file(_ name: String) -> String { path + "/" + name }
 
-    /// Whether nothing is left.
+    /// Removes a file or folder. Returns false if something could not be removed.
     private static func remove(_ path: String) -> Bool {
         if unlink(path) == 0 || errno == ENOENT { return true }
         guard let folder = opendir(path) else { return false }

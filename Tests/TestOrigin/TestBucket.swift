@@ -1,15 +1,15 @@
 import Glibc
 
-/// A server that speaks like Amazon's S3, and looks at signatures: moto, from PyPI, with a bucket and a key. It ends
-/// when the process does that had it started, however that ends.
+/// A server with the API of Amazon S3 that checks signatures: moto, from PyPI, with a bucket and a key. It
+/// ends when the process that started it has ended for any reason.
 package struct TestBucket: Sendable {
-    /// The one of this process, started when it is first asked for.
+    /// The server of this process, started on first use.
     package static let running: Result<TestBucket, TestError> = Result { () throws(TestError) in
         try TestBucket()
     }
 
-    /// Whether it can be started: `scripts/test` installs it, or `pip install 'moto[server,s3]'` and the name of
-    /// that Python in LARDER_TEST_MOTO.
+    /// Whether moto is installed: either by `scripts/test`, or by `pip install 'moto[server,s3]'`, with the
+    /// path of that Python in LARDER_TEST_MOTO.
     package static let isInstalled = python() != nil
 
     package let endpoint: String
@@ -36,7 +36,7 @@ package struct TestBucket: Sendable {
         (keyID, secretKey) = (words[1], words[2])
     }
 
-    /// What it is asked for until there is a key is not looked at.
+    /// Starts moto. The first four requests, which create the bucket and the key, need no signature.
     private static let script = """
         import json, os, sys, time
         os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = "4"

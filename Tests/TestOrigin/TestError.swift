@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the system would not do for a test.
+/// An error in the test environment, with the action that failed and the reason.
 package struct TestError: Error, CustomStringConvertible {
     package let doing: String
     package let why: String

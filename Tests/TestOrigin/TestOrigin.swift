@@ -5,8 +5,8 @@
 ///     origin.on("/next", .failure(503), .page("second time lucky"))
 ///     origin.on("/echo") { .file($0.body, type: "text/plain") }
 ///
-/// One thread a connection. It stops, with all its threads joined, at `stop()` or when the last reference
-/// goes; a handler must therefore not capture its own origin, except weakly.
+/// Each connection has a thread. The origin stops and joins all threads on `stop()` or when it is released,
+/// so a handler may capture its own origin only weakly.
 package final class TestOrigin: Sendable {
     package let port: Int
     package let loopback: Loopback
@@ -22,42 +22,41 @@ package final class TestOrigin: Sendable {
 
     deinit { server.stop() }
 
-    /// Ends every connection and joins every thread. Whoever connects afterwards is refused.
+    /// Ends all connections and joins all threads. Later connections are refused.
     package func stop() { server.stop() }
 
-    /// "http://127.0.0.1:49152"
+    /// The origin as a URL, such as "http://127.0.0.1:49152".
     package var base: String { "http://\(loopback.host):\(port)" }
 
     package func url(_ target: String) -> String { base + target }
 
     // MARK: - Script
 
-    /// Answers `target` by a closure, which runs on the connection's thread.
+    /// Responds to `target` with the result of a closure, which runs on the connection's thread.
     ///
-    /// A target with a query is that one only; one without stands for every query of its path that has no own
-    /// answer.
+    /// A target without a query also matches all queries of its path that have no response of their own.
     package func on(_ target: String, _ handler: @escaping @Sendable (OriginRequest) -> OriginAnswer) {
         server.state.withLock { $0.routes[target] = .handler(handler) }
     }
 
-    /// Answers `target` by these in turn, and then again and again by the last.
+    /// Responds to `target` with these responses in turn, and then always with the last one.
     package func on(_ target: String, _ answers: OriginAnswer...) {
         server.state.withLock { $0.routes[target] = .turns(answers[...]) }
     }
 
-    /// Answers what no route is for, before the folders are asked; nil goes on to them.
+    /// Responds to requests without a route. If the closure returns nil, the served folders are tried.
     package func otherwise(_ handler: @escaping @Sendable (OriginRequest) -> OriginAnswer?) {
         server.state.withLock { $0.fallback = handler }
     }
 
-    /// Serves the files of a folder below a path, with types by extension, validators and ranges.
+    /// Serves the files of a folder below a path, with media types, validators and ranges.
     package func serve(folder: String, at prefix: String = "/", adding fields: [(String, String)] = []) {
         let folder = ServedFolder(
             root: folder, prefix: prefix.hasSuffix("/") ? prefix : prefix + "/", fields: fields)
         server.state.withLock { $0.folders.append(folder) }
     }
 
-    /// Keeps the answers to `target` back until `release` lets them go.
+    /// Delays the responses to `target` until `release` is called.
     package func hold(_ target: String) {
         server.state.withLock { _ = $0.held.insert(target) }
     }
@@ -68,23 +67,23 @@ package final class TestOrigin: Sendable {
 
     // MARK: - Record
 
-    /// Everything asked so far, in the order in which the heads were complete.
+    /// All requests so far, in the order in which they were received.
     package var requests: [OriginRequest] { server.state.withLock { $0.requests } }
 
     package func requests(to target: String) -> [OriginRequest] { requests.filter { $0.target == target } }
 
-    /// How many connections were ever taken.
+    /// The number of connections accepted so far.
     package var connectionCount: Int { server.state.withLock { $0.connectionCount } }
 
-    /// How many connections are open now.
+    /// The number of open connections.
     package var openConnectionCount: Int { server.state.withLock { $0.connections.count } }
 
-    /// Starts the record anew; connections keep their numbers.
+    /// Clears the recorded requests. Connections keep their numbers.
     package func forgetRequests() {
         server.state.withLock { $0.requests = [] }
     }
 
-    /// Waits until `count` requests have come, and says whether they did in time.
+    /// Waits until `count` requests were received. Returns false if they were not received in time.
     package func waitForRequests(
         _ count: Int, to target: String? = nil, within limit: Duration = .seconds(120)
     ) -> Bool {
@@ -94,7 +93,7 @@ package final class TestOrigin: Sendable {
         }
     }
 
-    /// Waits until no connection is open, and says whether it came to that in time.
+    /// Waits until no connection is open. Returns false if that did not happen in time.
     package func waitUntilIdle(within limit: Duration = .seconds(120)) -> Bool {
         server.state.wait(limit) { $0.connections.isEmpty }
     }

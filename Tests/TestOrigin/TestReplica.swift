@@ -1,20 +1,20 @@
 import Glibc
 
-/// A PostgreSQL that speaks TLS on loopback, by a certificate of an authority of its own, and a standby that
-/// follows it: both end when this process does.
+/// A PostgreSQL primary with TLS on loopback, whose certificate is from its own authority, and a standby.
+/// Both end when this process does.
 package struct TestReplica: Sendable {
-    /// Debian's `postgresql`, and what makes certificates.
+    /// Whether PostgreSQL and `openssl` are installed.
     package static let isInstalled = TestPostgreSQL.isInstalled && access("/usr/bin/openssl", X_OK) == 0
 
-    /// Where the one that is written to listens, for `localhost`, by TLS alone.
+    /// The port of the primary on `localhost`, which accepts only TLS.
     package let port: Int
     private let folder: TemporaryFolder
     private let process: ChildProcess
 
-    /// The authority that its certificate is of, and one that it is not of.
+    /// The authority that issued the certificate, and (`otherAuthority`) an unrelated one.
     package var authority: String { folder.file("ca.pem") }
     package var otherAuthority: String { folder.file("other.pem") }
-    /// The folders of their sockets.
+    /// The folders with the Unix sockets of the two servers.
     package var primary: String { folder.file("primary") }
     package var standby: String { folder.file("standby") }
 

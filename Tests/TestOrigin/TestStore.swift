@@ -1,31 +1,31 @@
 import Glibc
 
-/// Where a test's store is: in a folder or, where `LARDER_TEST_STORE` is `postgres`, on a PostgreSQL, with the
-/// folder for what is the machine's own.
+/// The location of the stores of tests: a folder, or a PostgreSQL server if `LARDER_TEST_STORE` is
+/// `postgres`. A store on a server still has a folder for the files of this machine.
 package enum TestStore {
-    /// Whether tests of stores run on a PostgreSQL.
+    /// Whether tests of stores use a PostgreSQL server.
     package static let isServed = getenv("LARDER_TEST_STORE").map { String(cString: $0) } == "postgres"
 
-    /// Whether larders on a PostgreSQL have all their bodies in a folder.
+    /// Whether stores on a PostgreSQL server keep all bodies in a folder.
     package static let hasBodiesInFolder =
         getenv("LARDER_TEST_BODIES").map { String(cString: $0) } == "folder"
 
-    /// What stands behind `--store` for the larder of that folder.
+    /// The value of `--store` for the store of that folder.
     package static func place(_ folder: String) throws(TestError) -> String {
         guard isServed else { return folder }
         return try TestPostgreSQL.running.get().place(folder)
     }
 }
 
-/// A PostgreSQL of the tests' own, in a temporary folder and without a port: nobody else sees it. It ends when
-/// the process does that had it started, however that ends.
+/// A private PostgreSQL server in a temporary folder, reached only by a socket in it. It ends when the
+/// process that started it has ended for any reason.
 package struct TestPostgreSQL: Sendable {
-    /// The one of this process, started when it is first asked for.
+    /// The server of this process, started on first use.
     package static let running: Result<TestPostgreSQL, TestError> = Result { () throws(TestError) in
         try TestPostgreSQL()
     }
 
-    /// Whether there is one to be started: Debian's package `postgresql`.
+    /// Whether PostgreSQL is installed (Debian's package `postgresql`).
     package static let isInstalled = newestPrograms() != nil
 
     private let folder: TemporaryFolder
@@ -49,13 +49,13 @@ package struct TestPostgreSQL: Sendable {
         guard told.hasSuffix("ready\n") else { throw TestError("starting a PostgreSQL: \(told)") }
     }
 
-    /// The larder that has its own things in that folder: always the same. Where `LARDER_TEST_BODIES` is `folder`,
-    /// all bodies of it are in a folder that machines share.
+    /// The address of the store for that folder, always the same for the same folder. If `LARDER_TEST_BODIES`
+    /// is `folder`, all its bodies are in a shared folder.
     package func place(_ path: String) -> String {
         TestStore.hasBodiesInFolder ? place(path, bodies: folder.path + "/bodies", over: 0) : ownPlace(path)
     }
 
-    /// The same with bodies below that folder.
+    /// The same store address, with bodies of more than `least` bytes in a subfolder of `bodies`.
     package func place(_ path: String, bodies: String, over least: Int? = nil) -> String {
         let own = ownPlace(path)
         let name =
@@ -70,7 +70,8 @@ package struct TestPostgreSQL: Sendable {
             "postgres://larder@/postgres?host=\(folder.path)/socket&schema=t\(String(sum, radix: 16))&folder=\(path)"
     }
 
-    /// It refuses root, and lets go of everything when it is told to stop at once.
+    /// Starts and stops the server. PostgreSQL refuses to run as root, so root starts it as another user.
+    /// SIGQUIT stops it at once.
     private static let script = """
         set -eu
         programs=$1 folder=$2 parent=$3 as=

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Starts a thread which has to be joined. Nil when the system has no more of them.
+/// Starts a thread, which the caller must join. Returns nil if no thread can be created.
 func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t? {
     final class Work: Sendable {
         let body: @Sendable () -> Void

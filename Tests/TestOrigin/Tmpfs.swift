@@ -1,6 +1,6 @@
 import Glibc
 
-/// A small file system in memory, which a test may fill to the last byte. Root alone can have one.
+/// A small file system in memory that a test can fill completely. Only root can mount it.
 package final class Tmpfs: Sendable {
     private let folder: TemporaryFolder
     package var path: String { folder.path }
@@ -22,7 +22,7 @@ package final class Tmpfs: Sendable {
         }
     }
 
-    /// Leaves no byte free until `free`.
+    /// Fills the file system until `free` is called.
     package func fill() throws(TestError) {
         let file = open(filler, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TestError("filling a tmpfs") }
