@@ -6,7 +6,7 @@
 #include <unicode/uidna.h>
 #include <unicode/unorm2.h>
 
-// ICU's functions carry its version in their names behind macros; the shims give them names that stay.
+// Macros add the version of ICU to the names of its functions. The shims have names without a version.
 
 static inline UIDNA *larder_idna_open(uint32_t options, UErrorCode *status) {
     return uidna_openUTS46(options, status);
@@ -16,7 +16,7 @@ static inline void larder_idna_close(UIDNA *idna) {
     uidna_close(idna);
 }
 
-/// The length of the ASCII form; what went wrong with the name itself is in `errors`, not in `status`.
+/// Converts a host name to ASCII and returns the length. Errors in the name itself are in `errors`, not in `status`.
 static inline int32_t larder_idna_name_to_ascii(const UIDNA *idna, const char *name, int32_t length, char *ascii,
                                                 int32_t capacity, uint32_t *errors, UErrorCode *status) {
     UIDNAInfo info = UIDNA_INFO_INITIALIZER;
@@ -25,8 +25,8 @@ static inline int32_t larder_idna_name_to_ascii(const UIDNA *idna, const char *n
     return written;
 }
 
-/// How a character reads when case, width and the forms of compatibility are let go (NFKC_Casefold), each accent
-/// being a character of its own. The length in UTF-16; nothing of what is longer than `capacity`.
+/// Folds a character: NFKC_Casefold removes differences of case, width and compatibility forms, and NFD then separates accents.
+/// Returns the length in UTF-16 code units. Sets `status` to an error if it exceeds `capacity`.
 static inline int32_t larder_fold(UChar32 character, UChar *folded, int32_t capacity, UErrorCode *status) {
     UChar source[2], composed[64];
     int32_t length = 0;

@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <openssl/x509.h>
 
-// A macro of OpenSSL's.
+// EVP_EC_gen is a macro, which Swift does not import.
 static inline EVP_PKEY *larder_new_signing_key(const char *curve) {
     return EVP_EC_gen(curve);
 }

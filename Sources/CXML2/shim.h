@@ -12,8 +12,8 @@ static inline void larder_xml_say_nothing(void *context, const char *message, ..
     (void)message;
 }
 
-/// What is wrong with a document's bytes is no matter, and is not written to stderr: some of libxml2's
-/// complaints know of no parser whose options could tell. To be called before anything else of it.
+/// Initializes libxml2, and discards the errors that it would write to stderr. Some of them are not associated with a parser, so
+/// that parser options cannot suppress them. Call it before all other functions of libxml2.
 static inline void larder_xml_set_up(void) {
     xmlInitParser();
     xmlThrDefSetGenericErrorFunc(NULL, larder_xml_say_nothing);
