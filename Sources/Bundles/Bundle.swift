@@ -164,7 +164,7 @@ package enum Verdict: Sendable, Equatable {
 
 // MARK: - Mismatch
 
-/// The differences between a body and what is expected of it.
+/// The differences between a body and its expected digests and size.
 package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
     /// The claims that failed. The others hold or could not be checked. Never empty.
     package let failures: [Claim.Failure]

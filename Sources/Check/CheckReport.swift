@@ -96,7 +96,7 @@ public struct CheckReport: Sendable, Equatable {
         case skew
         /// The body could not be obtained.
         case missing
-        /// The body does not match what is expected.
+        /// The body does not match its expected digest or size.
         case mismatch
 
         var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }

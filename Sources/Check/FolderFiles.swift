@@ -4,11 +4,13 @@ internal import Web
 
 /// The files of a folder and its subfolders, sorted by their paths relative to it.
 struct FolderFiles {
+    /// The paths of the regular files.
     private(set) var paths: [String] = []
     /// Symbolic links, and everything that is not a regular file: a build contains none, and a link may lead
     /// elsewhere.
     private(set) var skipped: [ManifestReport.Skipped] = []
 
+    /// The file to leave out; nil if there is none.
     private let output: stat?
 
     /// - Parameter output: the path of a file to leave out.

@@ -74,7 +74,7 @@ package final class Crawl {
         case all
         /// The hosts that this worker leases.
         case share(ServerFrontier.Shared, WorkCourier)
-        /// The end of a shared snapshot: counts what the workers stored, fetches what is missing, and
+        /// The end of a shared snapshot: counts the stored responses, fetches missing URLs, and
         /// publishes.
         case rest(ServerFrontier.Shared, worker: Int64, SnapshotMemory, [ServerFrontier.Found])
 

@@ -20,7 +20,7 @@ package struct CrawlPlan: Sendable {
     package var beyond: Int?
     /// Recorded misses, which this run tries to fetch.
     package var missed: [Missed] = []
-    /// Whether the site consists of its assets and what they need. Pages are not fetched, and the start URLs
+    /// Whether the site consists of assets and their own assets. Pages are not fetched, and the start URLs
     /// only identify the site.
     package var startsAtAssets = false
     /// Whether the links of assets and pages are followed.

@@ -6,8 +6,8 @@ internal import Web
 
 /// One worker of a snapshot that several workers fetch together, with a store in PostgreSQL.
 ///
-/// Each worker leases hosts. The last worker that finds nothing left to do counts what is stored, fetches
-/// what is missing, and publishes the snapshot. A worker that loses its lease joins again as a new one.
+/// Each worker leases hosts. The last worker that finds nothing left to do counts the stored responses, fetches
+/// missing URLs, and publishes the snapshot. A worker that loses its lease joins again as a new one.
 package struct SharedCrawl: Sendable {
     /// The result of one worker.
     package struct Ending: Sendable {
@@ -130,7 +130,7 @@ package struct SharedCrawl: Sendable {
         }
     }
 
-    /// Counts what is stored, fetches what is missing, and publishes the snapshot. Returns nil if another
+    /// Counts the stored responses, fetches missing URLs, and publishes the snapshot. Returns nil if another
     /// worker has to do so, because this one lost its lease.
     private func finish(
         _ shared: ServerFrontier.Shared, _ worker: Int64, _ courier: WorkCourier, _ frontier: ServerFrontier

@@ -1,6 +1,6 @@
 internal import Web
 
-/// A start URL with what is held of it.
+/// A stored site: its start URLs and its snapshots.
 package struct Site: Sendable, Equatable {
     package let id: Int64
     /// How people name it: the first start URL.
@@ -9,7 +9,7 @@ package struct Site: Sendable, Equatable {
     package let snapshots: [Snapshot]
     /// The snapshot that readers see; nil until one is complete.
     package let published: Int64?
-    /// What servers loaded, shown on top of it; nil when they loaded nothing since.
+    /// The overlay: responses that servers loaded on top of the live snapshot; nil if there are none.
     package let overlay: Int64?
     /// How it is prefetched and served, as whoever prefetched it wrote it down; empty when nothing was said.
     package let settings: String
@@ -491,7 +491,7 @@ extension StoreWriter {
         try noteState()
     }
 
-    /// What the addresses answered in the snapshot says that there is nothing, whatever its status.
+    /// Marks responses of the snapshot as "not found" pages, although their status is not 404.
     func mark(softNotFound hrefs: [String], in snapshot: OpenSnapshot) throws(StoreError) {
         guard !hrefs.isEmpty else { return }
         try transaction { () throws(StoreError) in
@@ -605,10 +605,10 @@ extension StoreWriter {
         }
     }
 
-    /// Removes what is held under the addresses that are meant, in whatever snapshot; the manifests of sites
-    /// stay. The bodies go with the next collection.
+    /// Removes the stored responses of the URLs for which `isMeant` returns true, from all snapshots. Manifests
+    /// of sites stay. The next collection removes the bodies.
     ///
-    /// - Returns: How many addresses that were.
+    /// - Returns: The number of removed URLs.
     package func remove(addresses isMeant: (String) -> Bool) throws(StoreError) -> Int {
         var urls: [Int64] = []
         try alone(doing: "remove from") { () throws(StoreError) in
@@ -632,11 +632,10 @@ extension StoreWriter {
 }
 
 extension StoreWriter {
-    /// Adds what was loaded while serving to what is shown, in an overlay: beside or in place of what was
-    /// held for the request, else to the site that starts on its host, else to a site of its own; or all to
-    /// the site that is named.
+    /// Adds a response that a server or proxy loaded to the overlay of a site: the site whose stored response it
+    /// replaces, else the site that starts on its host, else a new site. `name` chooses the site instead.
     ///
-    /// Fails with `.busy` where it would need a site that is just being prefetched for the first time.
+    /// - Throws: `StoreError` with the reason `.busy` if the site is being prefetched for the first time.
     package func add(
         loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String,
         site name: String? = nil, now: Int64
@@ -708,7 +707,8 @@ extension StoreWriter {
         return found
     }
 
-    /// What lies over the published snapshot. One that is shown while it is still being made needs none.
+    /// The overlay of the live snapshot, which is created if necessary. A first snapshot that is served while it
+    /// is being made needs none.
     private func overlay(of site: Int64, over held: StoredResponse?, now: Int64) throws(StoreError)
         -> OpenSnapshot
     {
