@@ -143,6 +143,7 @@ import Testing
                 ending.errors.contains(
                     "cannot migrate \(store.folder.path): an earlier version of Larder created it"))
             #expect(ending.errors.contains("run larder status on it once as a user who can write to it"))
+            chmod(store.folder.path, 0o755)
             #expect(try store.column("PRAGMA user_version") == ["1"])
         } else {
             #expect(ending.errors == "")

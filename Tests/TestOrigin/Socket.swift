@@ -104,12 +104,13 @@ final class Socket: Sendable {
         return client
     }
 
-    /// Sets whether the kernel drops all packets that arrive for this socket.
-    func swallow(_ swallows: Bool) {
+    /// Sets whether the kernel drops all packets that arrive for this socket. Returns false if it may not.
+    @discardableResult
+    func swallow(_ swallows: Bool) -> Bool {
         guard swallows else { return set(SOL_SOCKET, SO_DETACH_FILTER, Int32(0)) }
         // A filter of one instruction: BPF_RET with length 0, which drops the packet.
         var instruction: UInt64 = 0x06
-        withUnsafeMutablePointer(to: &instruction) {
+        return withUnsafeMutablePointer(to: &instruction) {
             set(SOL_SOCKET, SO_ATTACH_FILTER, (count: UInt64(1), UnsafeMutableRawPointer($0)))
         }
     }
@@ -193,9 +194,10 @@ final class Socket: Sendable {
         set(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
     }
 
-    private func set<Value>(_ level: Int32, _ option: Int32, _ value: Value) {
+    @discardableResult
+    private func set<Value>(_ level: Int32, _ option: Int32, _ value: Value) -> Bool {
         withUnsafePointer(to: value) {
-            _ = setsockopt(descriptor, level, option, $0, socklen_t(MemoryLayout<Value>.size))
+            setsockopt(descriptor, level, option, $0, socklen_t(MemoryLayout<Value>.size)) == 0
         }
     }
 

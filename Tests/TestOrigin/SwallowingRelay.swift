@@ -3,6 +3,9 @@ import Glibc
 /// A TCP relay to a Unix socket that can drop all packets from its clients for a while. It simulates a
 /// PostgreSQL server whose machine has failed without closing its connections.
 package final class SwallowingRelay: Sendable {
+    /// Whether this user may drop packets. Some systems allow it only to root.
+    package static let isPossible = (try? Socket.listening(on: .ipv4))?.socket.swallow(true) ?? false
+
     package let port: Int
     private let listener: Socket
     private let shared = Monitor(State())
