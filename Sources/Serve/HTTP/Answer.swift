@@ -126,6 +126,21 @@ final class Answer: Sendable {
             sharing: sharing)
     }
 
+    /// An answer that explains an error in one line, or, for the subresource of a page, an answer without a
+    /// body: scripts would take the explanation for data and show it.
+    ///
+    /// - Parameter request: The fields of the request.
+    static func explanation(
+        _ status: Int, _ text: String, to request: HTTPFields,
+        fields: [(name: String, value: String)] = [], sharing: Sharing = .portal
+    ) -> Answer {
+        guard let type = request.expectedTypeOfSubresource else {
+            return .text(status, text, fields: fields, sharing: sharing)
+        }
+        return Answer(
+            status: status, fields: [("Content-Type", type)] + fields, body: [], sharing: sharing)
+    }
+
     static func html(
         _ status: Int, _ html: String, fields: [(name: String, value: String)] = [],
         sharing: Sharing = .portal

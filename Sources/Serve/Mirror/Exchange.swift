@@ -631,8 +631,8 @@ final class Exchange {
         hasMissed = true
         responder.counts.add(.misses)
         if isTransparent {
-            return .text(
-                504, "\(url) is not stored, and was not requested from the network.\n",
+            return .explanation(
+                504, "\(url) is not stored, and was not requested from the network.\n", to: fields,
                 fields: [("Larder", "miss"), ("Cache-Control", "no-store")])
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
@@ -649,7 +649,7 @@ final class Exchange {
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
             page.neighbours = try neighbours(of: url, look.reader)
         }
-        return page.answer(isNavigation: fields.isNavigation, layout: layout)
+        return page.answer(to: fields, layout: layout)
     }
 
     /// The nearest network zone that this requester may cause a request to. For a page it is the zone that

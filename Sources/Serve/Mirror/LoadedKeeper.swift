@@ -448,7 +448,9 @@ final class LoadedKeeper {
             let status = job.layout.isTransparent ? 502 : 504
             let fields = [("Larder", AnswerSource.miss.text)] + job.layout.fields(of: job.request.url)
             return LoadedReply(
-                answer: .text(status, text, fields: fields, sharing: Sharing(missing: job.request.url)),
+                answer: .explanation(
+                    status, text, to: job.request.fields, fields: fields,
+                    sharing: Sharing(missing: job.request.url)),
                 source: .missed)
         case .stored(let entry, let hit):
             let source = AnswerSource(hit, [])

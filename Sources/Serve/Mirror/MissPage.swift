@@ -20,15 +20,17 @@ struct MissPage {
     /// The language of the page.
     var language = PortalLanguage.english
 
-    /// Answers navigations with a page, and other requests with one line.
-    func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
+    /// Answers navigations with a page, subresources of pages without a body, and other requests with one
+    /// line.
+    func answer(to request: HTTPFields, layout: OriginLayout) -> Answer {
         let fields =
             [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
         // The list of linking pages is for people; scripts of the origin must not read it.
         let policy = ("Content-Security-Policy", OriginLayout.sandbox)
         let sharing = WebURL(url).map { Sharing(missing: $0) } ?? .portal
-        guard isNavigation else {
-            return .text(504, "Not stored: \(url)\n", fields: fields, sharing: sharing)
+        guard request.isNavigation else {
+            return .explanation(
+                504, "Not stored: \(url)\n", to: request, fields: fields, sharing: sharing)
         }
         var html = HTMLWriter()
         html.language = language

@@ -96,8 +96,7 @@ struct OriginLayout: Sendable {
             case (_?, false):
                 "'self' \(scheme)://localhost:\(port) \(scheme)://*.localhost:\(port) data: blob:"
             }
-        let policy =
-            "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
+        let policy = "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside)"
         let fields: [(name: String, value: String)] = [
             // A content security policy does not restrict DNS lookups before a request.
             ("X-DNS-Prefetch-Control", "off"),

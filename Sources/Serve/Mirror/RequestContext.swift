@@ -214,4 +214,24 @@ extension HTTPFields {
         }
         return self["Accept"]?.utf8.contains("text/html".utf8) ?? false
     }
+
+    /// The media type that a page expects of a subresource, by the destination of the request. Nil if no page
+    /// sent the request: then a person may read the response.
+    var expectedTypeOfSubresource: String? {
+        guard let destination = self["Sec-Fetch-Dest"], !isNavigation else { return nil }
+        switch destination {
+        case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet":
+            return "text/javascript"
+        case "style": return "text/css"
+        case "image": return "image/svg+xml"
+        case "font": return "font/woff2"
+        case "audio", "video": return "\(destination)/mp4"
+        case "track": return "text/vtt"
+        case "manifest": return "application/manifest+json"
+        case "json": return "application/json"
+        default:
+            let acceptsJSON = self["Accept"]?.utf8.contains("json".utf8) ?? false
+            return acceptsJSON ? "application/json" : "text/plain"
+        }
+    }
 }
