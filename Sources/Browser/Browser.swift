@@ -416,6 +416,8 @@ private final class BrowserLoop {
             sessions[session] = key
         case .disownSession(let session):
             sessions[session] = nil
+        case .act:
+            tabs[key]?.tab.visit.willAct?()
         case .giveUp(let why):
             drop(why)
         case .finish(let outcome):

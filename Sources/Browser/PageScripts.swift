@@ -1,6 +1,6 @@
 internal import Web
 
-/// The scripts that read pages, scroll them, and open their collapsed parts.
+/// The scripts that read and scroll pages. ``PageActions`` has those that use their controls.
 ///
 /// They run in an isolated world, where pages cannot change built-in objects. Only named forms and images can
 /// shadow members of `document`, so those members are read through `Document.prototype`.
@@ -23,10 +23,10 @@ enum PageScripts {
         };
         """
 
-    private static func function(_ body: String) -> String { "(async () => {\(shared)\(body)})()" }
+    static func function(_ body: String) -> String { "(async () => {\(shared)\(body)})()" }
 
     /// Sets `links` to the links of the document, its shadow roots and its same-origin frames.
-    private static func links(for visit: PageVisit) -> String {
+    static func links(for visit: PageVisit) -> String {
         """
         const links = new Set();
         const collect = (root, depth) => {
@@ -136,96 +136,6 @@ enum PageScripts {
         text.value(fragment)
         return function("location.hash = \(text.text); await frames();")
     }
-
-    /// Opens collapsed parts of the page, and then one tab. Returns how many were opened, whether a tab was
-    /// among them, and the current links. Opens nothing twice, follows no links and sends no forms.
-    static func unfold(for visit: PageVisit) -> String { function(links(for: visit) + unfolding) }
-
-    /// Sends a full sequence of pointer and mouse events to the innermost element, because listeners may be
-    /// on any element and for any event. Menus and other popups are closed after their links were collected.
-    private static let unfolding = """
-
-        if (!globalThis.larderOpened) {
-          globalThis.larderOpened = new WeakSet();
-          globalThis.larderTabLists = [];
-          globalThis.navigation?.addEventListener('navigate', (e) => {
-            if (e.cancelable && !e.destination.sameDocument) e.preventDefault();
-          });
-        }
-        const opened = globalThis.larderOpened, tabLists = globalThis.larderTabLists;
-        const press = (e) => {
-          e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
-          const box = e.getBoundingClientRect();
-          const clientX = box.x + box.width / 2, clientY = box.y + box.height / 2;
-          const root = e.getRootNode(), kind = root === document ? Document : ShadowRoot;
-          const inner = kind.prototype.elementFromPoint.call(root, clientX, clientY);
-          let target = inner && e.contains(inner) ? inner : e;
-          while (target.childElementCount === 1) target = target.firstElementChild;
-          const how = { bubbles: true, cancelable: true, composed: true, detail: 1, view: window, clientX, clientY };
-          const pen = { ...how, detail: 0, isPrimary: true, pointerId: 1, pointerType: 'mouse' };
-          target.dispatchEvent(new PointerEvent('pointerdown', { ...pen, buttons: 1 }));
-          target.dispatchEvent(new MouseEvent('mousedown', { ...how, buttons: 1 }));
-          target.closest('a, button, input, [tabindex]')?.focus();
-          target.dispatchEvent(new PointerEvent('pointerup', pen));
-          target.dispatchEvent(new MouseEvent('mouseup', how));
-          if (!target.isConnected) return;
-          target.dispatchEvent(new PointerEvent('click', { ...how, pointerId: 1, pointerType: 'mouse' }));
-        };
-        const leave = () => {
-          const key = { key: 'Escape', code: 'Escape', keyCode: 27, bubbles: true, cancelable: true, composed: true };
-          (own('activeElement') || own('body')).dispatchEvent(new KeyboardEvent('keydown', key));
-        };
-        const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
-          + 'button[aria-controls], [role="button"][aria-controls],'
-          + '[aria-haspopup]:not([aria-haspopup="false"], [aria-expanded="true"])';
-        let count = 0, tab = null, place = -1;
-        const start = performance.now();
-        for (const e of [...elements(document)]) {
-          if (count >= 40 || performance.now() - start > 1000) break;
-          if (opened.has(e)) continue;
-          if (e instanceof HTMLDetailsElement) {
-            opened.add(e);
-            if (!e.open) { e.open = true; count += 1; }
-          } else if (e instanceof HTMLMediaElement) {
-            opened.add(e);
-            e.muted = true;
-            e.preload = 'auto';
-            // What nobody asked for may be played when it is silent film, and be loaded when it is sound.
-            e.play().catch(() => e.load());
-            setTimeout(() => e.pause(), 1500);
-            count += 1;
-          } else if (e.matches(folded)) {
-            const link = e.closest('a[href]');
-            const leads = link && !(link.getAttribute('href') || '').startsWith('#');
-            const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
-            if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !e.getClientRects().length) continue;
-            if (e.getAttribute('role') === 'tab') {
-              // What a tab shows may have tabs of its own, and goes away with it.
-              const list = e.closest('[role="tablist"]') || e.parentNode;
-              if (!tabLists.includes(list)) tabLists.push(list);
-              if (tabLists.indexOf(list) > place) { tab = e; place = tabLists.indexOf(list); }
-            } else {
-              opened.add(e);
-              press(e);
-              count += 1;
-              await frames();
-              if ((e.getAttribute('aria-haspopup') || 'false') !== 'false') {
-                collect(document, 0);
-                leave();
-                await frames();
-              }
-            }
-          }
-        }
-        if (tab) {
-          opened.add(tab);
-          press(tab);
-          count += 1;
-        }
-        await frames();
-        collect(document, 0);
-        return { count, isTab: Boolean(tab), links: [...links] };
-        """
 
     /// Reports which permissions a page requests, because the browser denies them without an event.
     static let permissionWatch = """

@@ -12,6 +12,9 @@ struct PageTour: Sendable {
         case script(Int)
         case scroll, scrollBack
         case look
+        /// Gives the focus to the search field, types a word, and leaves the field.
+        case focusSearch, typeSearch, leaveSearch
+        /// Opens collapsed parts and presses buttons.
         case unfold
         case dark
         case viewport(Int)
@@ -27,6 +30,8 @@ struct PageTour: Sendable {
         case again
         /// Goes to the next step, immediately or after a pause.
         case onward(isAtOnce: Bool)
+        /// Goes to the next step when the page has been quiet for its whole quiet time.
+        case onwardWhenQuiet
         /// Takes a picture or prints a PDF, and then goes to the next step.
         case picture, paper
     }
@@ -59,7 +64,8 @@ struct PageTour: Sendable {
         steps = visit.scripts.indices.map { .script($0) }
         if visit.scroll > 0 { steps.append(.scroll) }
         steps.append(.look)
-        if visit.isDeep { steps.append(.unfold) }
+        if visit.acting != .never { steps += [.focusSearch, .typeSearch, .leaveSearch] }
+        if visit.acting == .all { steps.append(.unfold) }
         if visit.seesDark { steps.append(.dark) }
         steps += visit.viewports.indices.dropFirst().map { .viewport($0) }
         if steps.last != .look { steps.append(.lookAgain) }
@@ -68,8 +74,13 @@ struct PageTour: Sendable {
     /// The current or next step; nil at the end.
     var step: Step? { steps.first }
 
-    /// Whether the page is opening collapsed parts, or scrolls a tab that was just opened.
-    var isUnfolding: Bool { step == .unfold || tabs > 0 && steps.contains(.unfold) }
+    /// Whether controls of the page are being used, or were used just now.
+    var isActing: Bool {
+        switch step {
+        case .focusSearch, .typeSearch, .leaveSearch, .unfold: true
+        default: tabs > 0 && steps.contains(.unfold)
+        }
+    }
 
     /// The number of additional views (fragments and tabs) that were or will be shown.
     var viewCount: Int { plannedRoutes + tabs }
@@ -85,7 +96,10 @@ struct PageTour: Sendable {
         case .scrollBack: PageScripts.scrollBack
         case .look: PageScripts.look(for: visit, linksOnly: false)
         case .lookAgain: PageScripts.look(for: visit, linksOnly: true)
-        case .unfold: PageScripts.unfold(for: visit)
+        case .focusSearch: PageActions.focusSearch(for: visit)
+        case .typeSearch: PageActions.typeSearch
+        case .leaveSearch: PageActions.leaveSearch(for: visit)
+        case .unfold: PageActions.unfold(for: visit)
         case .dark, .viewport: PageScripts.settle
         case .route(let fragment): PageScripts.go(to: fragment)
         }
@@ -122,6 +136,17 @@ struct PageTour: Sendable {
             hasLooked = true
             return visit.wantsPicture ? .picture : visit.wantsPaper ? .paper : .onward(isAtOnce: true)
         case .lookAgain:
+            takeLook(value, &outcome, isHurried)
+            return .onward(isAtOnce: true)
+        case .focusSearch:
+            guard value?["isFound"]?.bool ?? false else {
+                steps.removeAll { $0 == .typeSearch || $0 == .leaveSearch }
+                return .onward(isAtOnce: true)
+            }
+            return .onward(isAtOnce: false)
+        case .typeSearch:
+            return .onwardWhenQuiet
+        case .leaveSearch:
             takeLook(value, &outcome, isHurried)
             return .onward(isAtOnce: true)
         case .unfold:

@@ -41,6 +41,16 @@ package struct Viewport: Sendable, Equatable {
     }
 }
 
+/// Which controls of a page are used, to load what they show. Links are not followed and forms are not sent.
+package enum Acting: Sendable {
+    case never
+    /// The search field: it gets the focus and a word of the page.
+    case search
+    /// The search field, collapsed parts, tabs, menus, and buttons whose names do not say that they change
+    /// something.
+    case all
+}
+
 /// One page to render, how to look at it, and what to collect from it.
 package struct PageVisit: Sendable {
     package var url: String
@@ -57,8 +67,11 @@ package struct PageVisit: Sendable {
     package var scroll = 20
     /// The maximum number of views of one document to show, where links name them by a fragment (`#/about`).
     package var routes = 1000
-    /// Whether to open details, tabs and menus, and to play the beginning of audio and video. Links are not
-    /// followed and forms are not sent.
+    /// Which controls of the page are used.
+    package var acting = Acting.never
+    /// Called before the first control is used. Requests from then on may be consequences of that.
+    package var willAct: (@Sendable () -> Void)?
+    /// Whether to play the beginning of audio and video, if all controls are used.
     package var isDeep = false
     /// Scripts that run in each new document before its own scripts, in frames and workers too.
     package var preludes: [String] = []

@@ -72,6 +72,9 @@ struct PageWalk: Sendable {
     /// How often the next step was postponed because the page was busy.
     private var busyCount = 0
 
+    /// Whether controls of the page have been used.
+    private var hasActed = false
+
     /// The page sent a request some time after it was scrolled, so that later scrolls must wait longer.
     private var isSlowToAsk = false
 
@@ -280,8 +283,8 @@ struct PageWalk: Sendable {
             loaded.insert(loader)
             if loader == self.loader { lastActivity = now }
         case "Page.frameRequestedNavigation":
-            // An element that was opened for its links must not navigate away from the page.
-            guard tour.isUnfolding, event["frameId"]?.string == target,
+            // A control must not navigate away from the page; what it would show is a page of its own.
+            guard tour.isActing, event["frameId"]?.string == target,
                 !isWithinDocument(event["url"]?.string ?? "")
             else { return }
             post("Page.stopLoading", session)
@@ -496,6 +499,11 @@ struct PageWalk: Sendable {
     private mutating func perform(_ now: Duration) {
         guard let step = tour.step else { return end(outcome.ending, now) }
         if case .script = step { return evaluate(step, inWorld: false, now) }
+        if tour.isActing, !hasActed {
+            hasActed = true
+            record.areConsequences = true
+            talk.say(.act)
+        }
         guard world != nil else {
             let frame: JSONMembers = ["frameId": target ?? "", "worldName": "larder"]
             return ask(
@@ -535,6 +543,7 @@ struct PageWalk: Sendable {
         switch next {
         case .again: wait(pause(since: stepTime), now)
         case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : moment)
+        case .onwardWhenQuiet: finishStep(now, quiet: visit.quiet)
         case .picture: takePicture(of: value["value"], now)
         case .paper: print(now)
         }

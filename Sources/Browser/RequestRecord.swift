@@ -11,6 +11,9 @@ struct RequestRecord: Sendable {
     /// each.
     private var pending: [String: String] = [:]
 
+    /// Whether requests from now on may be consequences of controls that were used.
+    var areConsequences = false
+
     var isQuiet: Bool { pending.isEmpty }
 
     /// Updates the record, and returns whether the event resets the time for which the page has been quiet.
@@ -89,6 +92,7 @@ struct RequestRecord: Sendable {
         guard requests.count < Self.limit else { return }
         places[key] = requests.count
         requests.append(request)
+        requests[requests.count - 1].isConsequence = areConsequences
     }
 
     /// The maximum number of recorded requests. Further ones are not recorded.

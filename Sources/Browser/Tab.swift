@@ -15,6 +15,8 @@ struct Tab: Sendable {
         case ownSession(String)
         /// Stops routing the events of this session.
         case disownSession(String)
+        /// The controls of the page are used from now on: calls ``PageVisit/willAct``.
+        case act
         /// The tab is over, with this outcome.
         case finish(PageOutcome)
         /// The browser itself does not answer and must be ended.

@@ -22,6 +22,10 @@ public struct CheckReport: Sendable, Equatable {
     public let failsOn: Set<Verdict>
     /// Notes about content that cannot be checked.
     public var notes: [String] = []
+    /// For a site, whether its pages show offline what they showed online; nil if that was not examined.
+    public package(set) var rehearsal: Rehearsal?
+    /// How much must be proved about a site for the check to succeed.
+    public package(set) var requires = Rehearsal.Level.read
 
     /// A bundle of a manifest, or a URL of a site.
     public struct Item: Sendable, Equatable {
@@ -96,22 +100,26 @@ public struct CheckReport: Sendable, Equatable {
         case skew
         /// The body could not be obtained.
         case missing
-        /// The body does not match its expected digest or size.
+        /// The body does not match its expected digest or size, or a page shows something else offline than
+        /// online.
         case mismatch
 
         var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
-    /// The report with further items and notes.
-    package func adding(_ further: [Item], _ notes: [String]) -> CheckReport {
+    /// The report with further items and notes, and what opening pages has shown.
+    package func adding(_ further: [Item], _ notes: [String], _ rehearsal: Rehearsal) -> CheckReport {
         var report = CheckReport(subject: subject, places: places, items: items + further, failsOn: failsOn)
         report.notes = self.notes + notes
+        report.rehearsal = rehearsal
+        report.requires = requires
         return report
     }
 
-    /// Whether no finding makes the check fail.
+    /// Whether nothing makes the check fail: no finding, and no page that had to be opened and compared.
     public var isClean: Bool {
-        items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } }
+        if requires == .rehearsed, let rehearsal, !rehearsal.isProved { return false }
+        return items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } }
     }
 
     /// Whether a finding makes the check fail.

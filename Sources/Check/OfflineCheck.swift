@@ -122,6 +122,11 @@ public struct OfflineCheckOptions: Sendable {
     public var failsOn = CheckReport.usualFailures
     /// Also opens pages in a browser; nil opens none.
     public var showing: Showing?
+    /// Why no pages are opened, for the report.
+    public var reasonForNotShowing = "no page was opened"
+    /// How much must be proved for the check to succeed. Differences that opening pages shows are findings like
+    /// others; this decides about kinds of pages that could not be compared.
+    public var requires = Rehearsal.Level.read
     /// Receives the number of compared bodies now and then, on threads of the check.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
@@ -132,7 +137,10 @@ public struct OfflineCheckOptions: Sendable {
     public struct Showing: Sendable {
         /// The path of a Chromium or Chrome; nil for the first one that is found.
         public var browser: String?
-        /// The number of pages to open, chosen from all URL patterns; nil for all.
+        /// Whether the check fails if there is no browser; else it opens no pages then.
+        public var needsBrowser = true
+        /// The maximum number of pages to open, chosen from all kinds of pages with scripts, and at most six of
+        /// a kind; nil for all.
         public var pages: Int? = 60
         /// The number of pages to open at once; nil for what the cores and the memory of the machine allow.
         public var tabs: Int?

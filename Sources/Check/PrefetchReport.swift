@@ -24,6 +24,9 @@ public struct PrefetchReport: Sendable, Equatable {
     /// The result of adding the pages to the search index; nil if that was left out.
     public package(set) var indexing: IndexReport?
 
+    /// Whether a sample of the pages, opened from the store alone, shows what it showed online; nil if none was opened.
+    public package(set) var rehearsal: Rehearsal?
+
     /// This worker's part in a shared snapshot; nil if no other workers took part.
     public package(set) var work: Work?
 
@@ -70,6 +73,15 @@ public struct PrefetchReport: Sendable, Equatable {
     /// Marks the snapshot as rejected, because all its bundles were.
     mutating func reject() { crawl.isRejected = true }
 
+    /// Continues with the report of a run that fetched what was still missing.
+    package mutating func `continue`(with further: PrefetchReport) {
+        var next = further.crawl
+        next.include(crawl)
+        crawl = next
+        check = further.check ?? check
+        unansweredMisses = further.unansweredMisses
+    }
+
     /// Removes URLs from the missing ones.
     mutating func forgive(_ urls: Set<String>) { crawl.missing.removeAll { urls.contains($0.url) } }
 
@@ -93,7 +105,7 @@ public struct PrefetchReport: Sendable, Equatable {
 extension PrefetchReport: JSONObject {
     package var members: JSONMembers {
         runMembers + workMembers + snapshotMembers + [
-            "rendering": crawl.rendering, "index": IfAny(indexing?.members),
+            "rendering": crawl.rendering, "rehearsal": IfAny(rehearsal), "index": IfAny(indexing?.members),
         ]
             + listMembers
     }

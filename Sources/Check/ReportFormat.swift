@@ -71,6 +71,7 @@ extension CheckReport: JSONObject {
         return [
             subject: name, "clean": isClean, "places": places,
             "failOn": Verdict.allCases.filter(failsOn.contains).map(\.rawValue), "notes": IfAny(notes),
+            "requires": IfAny(rehearsal == nil ? nil : requires.rawValue), "rehearsal": IfAny(rehearsal),
             list: items.map(members),
         ]
     }
@@ -171,15 +172,26 @@ extension CheckReport {
                 return "\(place): " + (found.isEmpty ? "no bundles" : found.joined(separator: ", "))
             }
         }
-        if case .site = subject, isClean, !items.contains(where: { $0.verdict == .unverifiable }) {
+        let isRead = items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } }
+        if case .site = subject, isRead, !items.contains(where: { $0.verdict == .unverifiable }) {
             // URLs that the servers do not have are reported as gone.
             let needed = "everything its pages are known to need"
             let isGone = items.contains { $0.verdict == .gone }
-            return [
-                "\(name): \(summary); \(needed)\(isGone ? " and its servers have" : "") is stored and undamaged"
-            ]
+            let stored = "\(needed)\(isGone ? " and its servers have" : "") is stored and undamaged"
+            return (rehearsal?.lines ?? []) + ["\(name): \(summary); \(stored)\(rehearsalEnding)"]
         }
+        if let rehearsal { return rehearsal.lines + ["\(name): \(summary)"] }
         return ["\(name): " + (items.isEmpty ? "no bundles" : summary)]
+    }
+}
+
+extension CheckReport {
+    /// The end of the last line about a site, which tells what the pages show offline.
+    private var rehearsalEnding: String {
+        guard let rehearsal, !rehearsal.kinds.isEmpty else { return "" }
+        return rehearsal.isProved
+            ? ", and its pages show offline what they showed online"
+            : "; what its scripts request was not compared for all pages"
     }
 }
 

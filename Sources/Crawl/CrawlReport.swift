@@ -317,3 +317,28 @@ extension CrawlReport {
         return isInterrupted ? .keepOpen : .forget
     }
 }
+
+extension CrawlReport {
+    /// Adds the work of an earlier run of the same site that this one continued.
+    package mutating func include(_ earlier: CrawlReport) {
+        isContinued = earlier.isContinued
+        requests += earlier.requests
+        confirmed = earlier.confirmed
+        savedByteCount = earlier.savedByteCount
+        wireByteCount += earlier.wireByteCount
+        bodyByteCount += earlier.bodyByteCount
+        elapsed += earlier.elapsed
+        for (name, host) in earlier.tallies {
+            guard var own = tallies[name] else {
+                tallies[name] = host
+                continue
+            }
+            own.requests += host.requests
+            own.failures += host.failures
+            own.byteCount += host.byteCount
+            tallies[name] = own
+        }
+        // The later run renders hardly any page.
+        if rendering.rendered == 0 { rendering = earlier.rendering }
+    }
+}

@@ -14,7 +14,10 @@ public struct RenderSettings: Sendable, Equatable {
     /// The sizes of the window, such as `1280x900` or `390x844@3`. The page is rendered in the first one, and
     /// then shown in the others for a moment.
     public var viewports: [String] = []
-    /// Opens details, tabs and menus, and plays the beginning of videos.
+    /// Which controls of pages are used, to load what they show.
+    public var acting = RenderActing.all
+    /// Uses controls on every rendered page, and not only on the first ones of each kind, and plays the
+    /// beginning of videos.
     public var isDeep = false
     /// Also shows the page with the dark colour scheme.
     public var seesDark = false
@@ -49,6 +52,7 @@ public struct RenderSettings: Sendable, Equatable {
         mode = json["mode"]?.string.flatMap(RenderMode.init) ?? mode
         scroll = json["scroll"]?.int ?? scroll
         viewports = json["viewports"]?.array?.compactMap(\.string) ?? []
+        acting = json["act"]?.string.flatMap(RenderActing.init) ?? acting
         isDeep = json["deep"]?.bool ?? false
         seesDark = json["dark"]?.bool ?? false
         takesPictures = json["pictures"]?.bool ?? false
@@ -67,13 +71,25 @@ extension RenderSettings: JSONObject {
         let usual = RenderSettings()
         return [
             "mode": mode.rawValue, "scroll": IfAny(scroll == usual.scroll ? nil : scroll),
-            "viewports": IfAny(viewports), "deep": IfAny(isDeep ? true : nil),
+            "viewports": IfAny(viewports), "act": IfAny(acting == usual.acting ? nil : acting.rawValue),
+            "deep": IfAny(isDeep ? true : nil),
             "dark": IfAny(seesDark ? true : nil),
             "pictures": IfAny(takesPictures ? true : nil), "steady": IfAny(steadySince),
             "seconds": IfAny(limit == usual.limit ? nil : Int(limit / .seconds(1))),
             "scripts": IfAny(scripts.map { ["pages": IfAny($0.pages), "text": $0.text] as JSONMembers }),
         ]
     }
+}
+
+/// Which controls of rendered pages are used.
+public enum RenderActing: String, Sendable, CaseIterable {
+    /// No control.
+    case never
+    /// The search field: it gets the focus and a word of the page.
+    case search
+    /// The search field, collapsed parts, tabs, menus and buttons. Controls whose names say that they change
+    /// something are not used, and requests that could change something are not sent then.
+    case all
 }
 
 /// How many pages are rendered at once, and with which renderer.
@@ -109,10 +125,13 @@ package protocol PageRenderer: Sendable {
 
     /// Renders a page, and calls `done` once, on any thread.
     ///
-    /// - Parameter isBrief: Gives the page less time, because pages with similar URLs hardly ever finish
-    ///   loading.
+    /// - Parameters:
+    ///   - isBrief: Gives the page less time, because pages with similar URLs hardly ever finish loading.
+    ///   - acts: Whether controls of the page are used, as the settings say. They are not on pages like those
+    ///     on which they have been used.
     func render(
-        _ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void)
+        _ page: UInt32, at url: WebURL, isBrief: Bool, acts: Bool,
+        done: @escaping @Sendable (RenderedPage) -> Void)
 
     /// Ends the rendering of all pages. Returns when no part of the renderer is running any more.
     func close()
@@ -269,11 +288,12 @@ extension Crawl {
         self.rendering = rendering
         let door = rendering.door
         let isBrief = frontier.rendering.isRestless(number)
+        let acts = frontier.rendering.isAmongFirst(number)
         let url = frontier.url(number)
         // The renderer reads stored responses, so they have to be committed first.
         try storing { () throws(StoreError) in
             try writes.afterCommit {
-                renderer.render(number, at: url, isBrief: isBrief) { door.tell(number, $0) }
+                renderer.render(number, at: url, isBrief: isBrief, acts: acts) { door.tell(number, $0) }
             }
         }
     }
@@ -594,7 +614,7 @@ extension RenderReasons {
         let all: [(RenderReasons, String)] = [
             (.hardlyAnyText, "hardly any text"), (.unreadLoader, "a module loader"),
             (.composedAddress, "URLs put together by a script"),
-            (.unreadFetch, "a fetch whose URL is set elsewhere"),
+            (.unreadFetch, "a fetch whose URL is set elsewhere"), (.runsScripts, "scripts"),
         ]
         return all.filter { contains($0.0) }.map(\.1)
     }

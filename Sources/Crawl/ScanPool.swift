@@ -121,6 +121,8 @@ struct ScanResult: Sendable {
     var isNofollow = false
     /// The reasons for which rendering may find more links than the scan.
     var renderReasons: RenderReasons = []
+    /// A hash of the names of the page's scripts; 0 if it has none, or was not scanned.
+    var scripts: UInt64 = 0
     /// Whether the response was stored by an earlier run or snapshot.
     var isRecalled = false
     /// The response of an earlier snapshot with the same body, if this one was fetched.

@@ -231,7 +231,12 @@ final class ScanWorker {
                 content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
         }
         references.removeAll()
-        let reading = scanner.read(bytes.span, of: job.url, as: mediaType) { references.append($0, $1) }
+        var scripts = ScriptNames()
+        let reading = scanner.read(bytes.span, of: job.url, as: mediaType) {
+            references.append($0, $1)
+            if job.role == .page { scripts.add($0, $1) }
+        }
+        result.scripts = scripts.hash
         let (format, table) = (reading.format, reading.table)
         result.format = format
         read(fields, table, of: job, into: &result)
@@ -416,5 +421,22 @@ final class ScanWorker {
         let opened = try StoreReader(folder)
         reader = opened
         return opened
+    }
+}
+
+/// The names of the scripts of a page, without their folders and queries, which differ from page to page.
+struct ScriptNames {
+    private var names: Set<UInt64> = []
+
+    /// The same for pages with the same scripts, in any order; 0 for none.
+    var hash: UInt64 { names.reduce(0, &+) }
+
+    mutating func add(_ link: LinkOccurrence, _ reference: Span<UInt8>) {
+        guard link.kind == .script || link.kind == .module else { return }
+        reference.withUnsafeBufferPointer { bytes in
+            let path = bytes.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+            let name = path.lastIndex(of: UInt8(ascii: "/")).map { path[($0 + 1)...] } ?? path
+            names.insert(SeededHash.of(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: name)), 0))
+        }
     }
 }

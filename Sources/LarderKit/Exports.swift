@@ -13,6 +13,7 @@
 @_exported public import struct Check.PrefetchReport
 @_exported public import struct Check.PreloadOptions
 @_exported public import struct Check.PreloadReport
+@_exported public import struct Check.Rehearsal
 @_exported public import enum Check.ReportFormat
 @_exported public import struct Crawl.CrawlLimits
 @_exported public import struct Crawl.CrawlReport
@@ -21,6 +22,7 @@
 @_exported public import struct Crawl.PlanReport
 @_exported public import struct Crawl.PrefetchProgress
 @_exported public import struct Crawl.PrefetchedURL
+@_exported public import enum Crawl.RenderActing
 @_exported public import enum Crawl.RenderEnding
 @_exported public import enum Crawl.RenderMode
 @_exported public import struct Crawl.RenderReport

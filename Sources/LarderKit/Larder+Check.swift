@@ -47,10 +47,11 @@ extension Larder {
         let interruption = Interruption()
         return try await Self.onThread("larder-offline", onCancel: interruption.request) {
             () throws(LarderError) in
-            let report = try OfflineCheck.report(
+            var report = try OfflineCheck.report(
                 onSite: site, options, in: larder.folder, hidesPrivate: hidesPrivate, interruption)
-            guard let showing = options.showing else { return report }
-            return try OfflineShow(larder, site: report.name, showing).adding(to: report, interruption)
+            report.requires = options.requires
+            let show = try OfflineShow(larder, site: report.name, hidesPrivate: hidesPrivate, options)
+            return try show.adding(to: report, interruption)
         }
     }
 

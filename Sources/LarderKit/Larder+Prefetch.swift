@@ -31,7 +31,7 @@ extension Larder {
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try WebURL.starts(urls)
         let options = options.rendering(by: folder.path)
-        return try await indexing(options) { (run) throws(LarderError) in
+        return try await rehearsing(options) { (run, options) throws(LarderError) in
             try run.prefetch(first, start: start, options: options, by: principal)
         }
     }
@@ -50,7 +50,7 @@ extension Larder {
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
         let options = options.rendering(by: folder.path)
-        return try await indexing(options) { (run) throws(LarderError) in
+        return try await rehearsing(options) { (run, options) throws(LarderError) in
             try run.prefetch(
                 ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options,
                 by: .localUser)
@@ -108,7 +108,7 @@ extension Larder {
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
             do throws(LarderError) {
-                let report = try await indexing(options) { [options] (run) throws(LarderError) in
+                let report = try await rehearsing(options) { (run, options) throws(LarderError) in
                     try run.update(site, options: options, by: principal)
                 }
                 options.doubted.formUnion(report.doubted)
@@ -133,16 +133,19 @@ extension Larder {
         }
     }
 
-    /// Runs a prefetch like `running`, then indexes its pages for the search.
-    private func indexing(
+    /// Runs a prefetch like `running`, then opens a sample of its pages offline, and indexes them for the search.
+    private func rehearsing(
         _ options: PrefetchOptions,
-        _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> PrefetchReport
+        _ body: @escaping @Sendable (SiteRun, PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) async throws(LarderError) -> PrefetchReport {
         let (interruption, isWanted) = (Interruption(), options.indexes)
         let folder = options.watching(folder, interruption)
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
-            var report = try body(SiteRun(folder, interruption))
+            var report = try body(SiteRun(folder, interruption), options)
+            try rehearse(&report, options, interruption) { (options) throws(LarderError) in
+                try body(SiteRun(folder, interruption), options)
+            }
             if isWanted { report.index(folder, interruption) }
             return report
         }

@@ -11,9 +11,12 @@ internal import Web
 /// and reports what differs from the prefetch.
 struct OfflineShow {
     private let larder: Larder
-    private let program: String
+    private let program: String?
     private let tabs: Int
+    private let kinds: [PageKinds.Kind]
     private let pages: [Page]
+    /// Why pages of a kind were not opened.
+    private let reasonForNotOpening: String
     /// The origins of all URLs in the snapshot.
     private let origins: Set<String>
     private let wishes: Wishes
@@ -42,10 +45,14 @@ struct OfflineShow {
 
     private struct Page: Sendable {
         let url: WebURL
+        /// The index of its kind in `kinds`.
+        let kind: Int
         /// The text that the page showed when it was prefetched; nil if no browser rendered it then.
         let text: String?
         /// The screenshot from the prefetch, if there is one.
         let picture: [UInt8]?
+        /// Whether the page is among the first ones of its kind, whose controls are used.
+        let isAmongFirst: Bool
     }
 
     private struct Shown: Sendable {
@@ -53,43 +60,63 @@ struct OfflineShow {
         let outcome: PageOutcome
     }
 
-    /// - Parameter site: the name of the site in the store.
-    init(_ larder: Larder, site: String, _ options: OfflineCheckOptions.Showing) throws(LarderError) {
+    /// The maximum number of pages of one kind that are opened, unless all pages are.
+    private static let pagesOfKind = 6
+
+    /// - Parameters:
+    ///   - site: the name of the site in the store.
+    ///   - hidesPrivate: leaves out responses that were fetched with credentials, as if they were not stored.
+    init(
+        _ larder: Larder, site: String, hidesPrivate: Bool, _ options: OfflineCheckOptions
+    ) throws(LarderError) {
         self.larder = larder
-        program = try BrowserProgram.needed(options.browser)
-        tabs = options.tabs ?? Machine.usualTabs
-        var (held, origins): ([WebURL], Set<String>) = ([], [])
+        var showing = options.showing
+        var reason = options.reasonForNotShowing
+        if let wanted = showing, !wanted.needsBrowser, !BrowserProgram.isNamedOrFound(wanted.browser) {
+            showing = nil
+            reason = "no browser was found"
+        }
+        program = try showing.map { (showing) throws(LarderError) in
+            try BrowserProgram.needed(showing.browser)
+        }
+        tabs = showing?.tabs ?? Machine.usualTabs
+        reasonForNotOpening = showing.map { "no more than \($0.pages ?? 0) pages were opened" } ?? reason
+        var responses: [StoredResponse] = []
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
+        var origins: Set<String> = []
         do throws(StoreError) {
-            let reader = try StoreReader(larder.folder)
+            let reader = try StoreReader(larder.folder, hidesPrivate: hidesPrivate)
             let known = try reader.sites().first { $0.name == site }
             wishes = Wishes(known)
             let snapshot = known?.published ?? 0
             try reader.eachResponse(ofSnapshot: snapshot) { response in
                 guard let url = WebURL(response.href) else { return }
                 origins.insert(url.origin)
-                if response.request == .shown {
-                    texts[response.href] = response
-                } else if response.request == .pictured {
-                    pictures[response.href] = response
-                } else if response.request == .get, response.role == 0, response.status == 200,
-                    response.type == "text/html" || response.type == "application/xhtml+xml"
-                {
-                    held.append(url)
-                }
+                responses.append(response)
+                if response.request == .shown { texts[response.href] = response }
+                if response.request == .pictured { pictures[response.href] = response }
+            }
+            let found = try PageKinds(of: responses, start: known?.start ?? [], reader)
+            kinds = found.kinds
+            func bytes(_ url: WebURL, _ known: StoredResponse?, _ key: RequestKey) throws(StoreError)
+                -> [UInt8]?
+            {
+                let seen =
+                    if let known { known } else { try reader.lastSeen(url.href, key, before: snapshot) }
+                guard let body = seen?.body else { return nil }
+                return try reader.content(of: body)?.load()
             }
             var pages: [Page] = []
-            for url in Self.sample(held, options.pages) {
-                func bytes(_ response: StoredResponse?, _ key: RequestKey) throws(StoreError) -> [UInt8]? {
-                    let seen =
-                        if let response { response } else {
-                            try reader.lastSeen(url.href, key, before: snapshot)
-                        }
-                    guard let body = seen?.body else { return nil }
-                    return try reader.content(of: body)?.load()
-                }
-                let text = try bytes(texts[url.href], .shown).map { String(decoding: $0, as: UTF8.self) }
-                pages.append(Page(url: url, text: text, picture: try bytes(pictures[url.href], .pictured)))
+            for (kind:kind, page:turn) in showing.map({ found.sample($0.pages, perKind: Self.pagesOfKind) })
+                ?? []
+            {
+                guard let url = WebURL(found.kinds[kind].pages[turn].href) else { continue }
+                let text = try bytes(url, texts[url.href], .shown).map { String(decoding: $0, as: UTF8.self) }
+                let picture = try bytes(url, pictures[url.href], .pictured)
+                pages.append(
+                    Page(
+                        url: url, kind: kind, text: text, picture: picture,
+                        isAmongFirst: turn < RenderBook.fewPages))
             }
             self.pages = pages
         } catch {
@@ -99,57 +126,98 @@ struct OfflineShow {
         manner = try RenderManner(wishes.plan)
     }
 
-    /// A sample of pages of every URL pattern, in the order of their URLs.
-    private static func sample(_ urls: [WebURL], _ count: Int?) -> [WebURL] {
-        let sorted = urls.sorted { $0.href < $1.href }
-        guard let count, sorted.count > count else { return sorted }
-        let kinds = Dictionary(grouping: sorted) { RenderBook.pattern(of: $0) }.sorted { $0.key < $1.key }
-        var sample: [WebURL] = []
-        var turn = 0
-        while sample.count < count {
-            for kind in kinds where turn < kind.value.count && sample.count < count {
-                sample.append(kind.value[turn])
-            }
-            turn += 1
-        }
-        return sample
-    }
-
     /// Adds to a report what the browser requested and did not get, and pages that show something else than when they
     /// were prefetched.
     func adding(to report: CheckReport, _ interruption: Interruption) throws(LarderError) -> CheckReport {
-        guard !pages.isEmpty else { return report.adding([], ["no page is stored that a browser can show"]) }
+        let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))
+        let findings = try findings(interruption)
+        let items = findings.items.filter { !known.contains($0.name) }
+        return report.adding(items, findings.notes, findings.rehearsal)
+    }
+
+    /// The result of opening the pages.
+    struct Findings {
+        /// Requests that failed, and pages that show something else than when they were prefetched.
+        var items: [CheckReport.Item] = []
+        var notes: [String] = []
+        var rehearsal: Rehearsal
+
+        /// The URLs that pages requested and did not get.
+        var missing: Set<String> { Set(items.filter { $0.verdict == .missing }.map(\.name)) }
+    }
+
+    /// Opens the pages.
+    func findings(_ interruption: Interruption) throws(LarderError) -> Findings {
+        guard let program, !pages.isEmpty else { return Findings(rehearsal: rehearsal([:], of: [])) }
         return try larder.showing(by: program) { (browser, service) throws(LarderError) in
-            try adding(to: report, by: browser, service, interruption)
+            try findings(by: browser, service, interruption)
         }
     }
 
-    private func adding(
-        to report: CheckReport, by browser: Browser, _ service: MirrorService, _ interruption: Interruption
-    ) throws(LarderError) -> CheckReport {
-        let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))
+    /// The results of all kinds.
+    ///
+    /// - Parameters:
+    ///   - differences: the first difference of each kind that has one.
+    ///   - shown: the pages that were opened.
+    private func rehearsal(
+        _ differences: [Int: (page: WebURL, detail: String)], of shown: [Shown]
+    ) -> Rehearsal {
+        Rehearsal(
+            kinds.enumerated().map { place, kind in
+                let opened = shown.filter { $0.page.kind == place }
+                let result: Rehearsal.Kind.Result
+                if let (page, detail) = differences[place] {
+                    result = .different(page: page.href, detail: detail)
+                } else if opened.contains(where: { $0.page.text != nil }) {
+                    result = .equal
+                } else {
+                    result = .unknown(
+                        opened.isEmpty
+                            ? reasonForNotOpening : "no page of it was rendered when the site was prefetched")
+                }
+                return Rehearsal.Kind(
+                    example: opened.first?.page.url.href ?? kind.pages.first?.href ?? "",
+                    pages: kind.pages.count, opened: opened.count, result)
+            })
+    }
+
+    private func findings(
+        by browser: Browser, _ service: MirrorService, _ interruption: Interruption
+    ) throws(LarderError) -> Findings {
         var items: [CheckReport.Item] = []
         var told: Set<String> = []
         var refused: Set<String> = []
         var talking: [String] = []
+        var differences: [Int: (page: WebURL, detail: String)] = [:]
         let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
-        for shown in try show(browser, service, interruption) {
-            if shown.outcome.notices.contains(where: { $0.kind == .webSocket }) {
+        let all = try show(browser, service, interruption)
+        for shown in all {
+            if shown.outcome.notices.contains(where: { $0.kind == .webSocket })
+                || shown.outcome.requests.contains(where: \.isLive)
+            {
                 talking.append(shown.page.url.href)
             }
-            for loss in losses(of: shown, service) where !known.contains(loss.url.href) {
+            func differs(_ detail: String) {
+                if differences[shown.page.kind] == nil {
+                    differences[shown.page.kind] = (shown.page.url, detail)
+                }
+            }
+            for loss in losses(of: shown, service) {
                 // The stored response forbids other origins to read it (CORS), as on the live site.
                 if loss.isRefusedByCORS,
                     try storing({ () throws(StoreError) in try reader.response(for: loss.url.key.href) })
                         != nil
                 {
                     refused.insert(loss.url.href)
-                } else if told.insert(loss.url.href).inserted {
-                    items.append(item(of: loss, on: shown.page.url))
+                    continue
                 }
+                let item = item(of: loss, on: shown.page.url)
+                if item.verdict == .missing { differs("it requests \(loss.url.href), which is not stored") }
+                if told.insert(loss.url.href).inserted { items.append(item) }
             }
-            if let item = Self.item(of: shown), !known.contains(item.name), told.insert(item.name).inserted {
-                items.append(item)
+            if let item = Self.item(of: shown) {
+                if item.verdict == .mismatch || item.verdict == .missing { differs(item.detail ?? "") }
+                if told.insert(item.name).inserted { items.append(item) }
             }
         }
         let words = pages.count { $0.text != nil }
@@ -160,7 +228,9 @@ struct OfflineShow {
         ]
         if let first = talking.first {
             let pages = Wording.count(talking.count, "page")
-            notes.append("\(pages) using a WebSocket, which is not stored, such as \(first)")
+            notes.append(
+                "\(pages) using live data (a WebSocket, server-sent events or polling), which is not stored, such as \(first)"
+            )
         }
         if !refused.isEmpty {
             let first = refused.min() ?? ""
@@ -168,7 +238,7 @@ struct OfflineShow {
                 "\(Wording.count(refused.count, "address", plural: "addresses")) not readable by pages of other origins, as online: \(first)"
             )
         }
-        return report.adding(items, notes)
+        return Findings(items: items, notes: notes, rehearsal: rehearsal(differences, of: all))
     }
 
     /// Opens all pages, several at a time. The outcomes are in the order of the pages.
@@ -183,7 +253,7 @@ struct OfflineShow {
             if ended == pages.count { break }
             while begun < pages.count, begun - ended < tabs {
                 let (number, page) = (begun, pages[begun])
-                var visit = manner.visit(to: page.url)
+                var visit = manner.visit(to: page.url, acts: page.isAmongFirst)
                 visit.url = service.address(of: page.url.href) ?? page.url.href
                 visit.wantsText = page.text != nil
                 visit.wantsPicture = page.picture != nil
@@ -209,8 +279,10 @@ struct OfflineShow {
             // Requests with other methods are never stored, and pings (`Ping`) have no response that a page needs.
             guard let url = WebURL(request.url), url.isHTTP,
                 ["GET", "HEAD", "POST"].contains(request.method),
-                request.type != "Ping"
+                request.type != "Ping", !request.isLive
             else { return nil }
+            // While the site was prefetched, controls sent no such requests either.
+            if request.isConsequence, request.method == "POST" { return nil }
             let original = service.original(of: url.href) { origins.contains($0.origin) } ?? url
             switch request.status {
             // The site itself sent this status. `/favicon.ico` is requested by browsers, not by pages.
@@ -240,19 +312,12 @@ struct OfflineShow {
     /// A finding about the page itself; nil if there is none.
     private static func item(of shown: Shown) -> CheckReport.Item? {
         let page = shown.page.url.href
+        let difference = difference(of: shown)
+        if let difference, difference.verdict == .mismatch {
+            return .init(url: page, .mismatch, difference.text)
+        }
         switch shown.outcome.ending {
-        case .complete:
-            if let then = shown.page.text, let now = shown.outcome.text,
-                let difference = WordDifference(then, now)
-            {
-                let why = "a browser shows other text than at the prefetch: \(difference)"
-                return .init(url: page, .unverifiable, why)
-            }
-            if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
-                let why = "a browser shows another picture than at the prefetch"
-                return .init(url: page, .unverifiable, why)
-            }
-            return nil
+        case .complete: return difference.map { .init(url: page, $0.verdict, $0.text) }
         case .outOfTime: return .init(url: page, .unverifiable, "it keeps loading in a browser")
         case .hung: return .init(url: page, .unverifiable, "its scripts do not end in a browser")
         case .crashed: return .init(url: page, .unverifiable, "it crashes a browser")
@@ -260,14 +325,47 @@ struct OfflineShow {
         case .failed(let why): return .init(url: page, .missing, "a browser cannot show it: \(why)")
         }
     }
+
+    /// How the page differs from what it showed when it was prefetched; nil if it does not.
+    private static func difference(of shown: Shown) -> (verdict: CheckReport.Verdict, text: String)? {
+        if let then = shown.page.text, let now = shown.outcome.text,
+            let difference = WordDifference(then, now)
+        {
+            // A few words may be a clock or a greeting.
+            let verdict: CheckReport.Verdict = difference.likeness < 0.9 ? .mismatch : .unverifiable
+            return (verdict, "a browser shows other text than at the prefetch: \(difference)")
+        }
+        if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
+            return (.unverifiable, "a browser shows another picture than at the prefetch")
+        }
+        return nil
+    }
+}
+
+extension SeenRequest {
+    /// Whether the request asks for live data, which has no end: server-sent events, or a transport that polls
+    /// in place of a WebSocket.
+    fileprivate var isLive: Bool {
+        guard type != "EventSource" else { return true }
+        guard let url = WebURL(url) else { return false }
+        let query = url.query ?? ""
+        return query.contains("transport=polling") || query.contains("transport=longPolling")
+            || query.contains("transport=serverSentEvents")
+            || ["/xhr_streaming", "/xhr_send", "/eventsource", "/htmlfile"].contains {
+                url.path.hasSuffix($0)
+            }
+    }
 }
 
 /// The first line in which two texts differ, for messages.
 struct WordDifference: CustomStringConvertible {
     let description: String
+    /// The share of words that both texts have, from 0 to 1. Words with digits, such as times, do not count.
+    let likeness: Double
 
     init?(_ then: String, _ now: String) {
         guard then != now else { return nil }
+        likeness = Self.likeness(then, now)
         let (before, after) = (Self.lines(then), Self.lines(now))
         let change = after.difference(from: before)
         let gone = change.removals.first.flatMap { Self.line(of: $0) }
@@ -288,6 +386,22 @@ struct WordDifference: CustomStringConvertible {
     }
 
     private static let mostLines = 2000
+
+    private static func likeness(_ then: String, _ now: String) -> Double {
+        func counts(_ text: String) -> [Substring: Int] {
+            var counts: [Substring: Int] = [:]
+            for word in text.split(whereSeparator: \.isWhitespace)
+            where !word.utf8.contains(where: \.isASCIIDigit) {
+                counts[word, default: 0] += 1
+            }
+            return counts
+        }
+        let (before, after) = (counts(then), counts(now))
+        let total = before.values.reduce(0, +) + after.values.reduce(0, +)
+        guard total > 0 else { return 1 }
+        let common = before.reduce(0) { $0 + min($1.value, after[$1.key] ?? 0) }
+        return Double(2 * common) / Double(total)
+    }
 
     private static func line(of change: CollectionDifference<String>.Change) -> String? {
         let line =

@@ -92,11 +92,13 @@ struct RenderManner: Sendable {
         self.scripts = scripts
     }
 
-    func visit(to url: WebURL, isBrief: Bool = false) -> PageVisit {
+    /// - Parameter acts: Whether controls of the page are used, as the settings say.
+    func visit(to url: WebURL, isBrief: Bool = false, acts: Bool) -> PageVisit {
         var visit = PageVisit(url: url.href)
         if !viewports.isEmpty { visit.viewports = viewports }
         visit.scroll = settings.scroll
         visit.routes = mostViews ?? visit.routes
+        if acts || settings.isDeep { visit.acting = Acting(settings.acting) }
         visit.isDeep = settings.isDeep
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
@@ -143,7 +145,8 @@ private final class BrowserRenderer: PageRenderer {
     var version: String? { browser.version }
 
     func render(
-        _ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void
+        _ page: UInt32, at url: WebURL, isBrief: Bool, acts: Bool,
+        done: @escaping @Sendable (RenderedPage) -> Void
     ) {
         let proxy: PageProxy
         do throws(ServerError) {
@@ -154,7 +157,8 @@ private final class BrowserRenderer: PageRenderer {
             return done(failed)
         }
         proxy.begin(page, at: url)
-        var visit = manner.visit(to: url, isBrief: isBrief)
+        var visit = manner.visit(to: url, isBrief: isBrief, acts: acts)
+        visit.willAct = { proxy.refuseChanges() }
         visit.proxy = proxy.address
         visit.wantsText = true
         visit.wantsCookies = true
@@ -164,6 +168,7 @@ private final class BrowserRenderer: PageRenderer {
             var rendered = RenderedPage(outcome)
             let traffic = proxy.end()
             rendered.given = traffic.given.compactMap { WebURL($0) }
+            if traffic.refusedChanges > 0 { rendered.notices["not-sent-by-control"] = traffic.refusedChanges }
             // Scripts cannot read or set cookies that are HTTP only, and the fetcher knows those of servers already.
             rendered.cookies = outcome.cookies.filter {
                 !$0.isHTTPOnly && !traffic.servedCookies.contains($0.name)
@@ -202,6 +207,17 @@ private final class BrowserRenderer: PageRenderer {
             return idle.proxies
         }
         for proxy in proxies { proxy.stop() }
+    }
+}
+
+extension Acting {
+    init(_ acting: RenderActing) {
+        self =
+            switch acting {
+            case .never: .never
+            case .search: .search
+            case .all: .all
+            }
     }
 }
 

@@ -216,8 +216,8 @@ extension Arguments {
     /// The settings for rendering pages; nil if no option for rendering is given.
     private func renderSettings() throws(UsageError) -> RenderSettings? {
         let said: [Option] = [
-            .render, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript, .renderPictures,
-            .viewport, .steady,
+            .render, .renderScroll, .renderTime, .act, .renderDeep, .renderDark, .renderScript,
+            .renderPictures, .viewport, .steady,
         ]
         guard said.contains(where: has) else { return nil }
         var settings = RenderSettings()
@@ -231,6 +231,7 @@ extension Arguments {
         }
         settings.scroll = try numberIfGiven(.renderScroll, in: 0...10_000) ?? settings.scroll
         settings.limit = try time(.renderTime) ?? settings.limit
+        settings.acting = try choice(.act) ?? settings.acting
         settings.isDeep = has(.renderDeep)
         settings.seesDark = has(.renderDark)
         settings.takesPictures = has(.renderPictures)

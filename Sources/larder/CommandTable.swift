@@ -274,14 +274,14 @@ struct CommandEntry: Sendable {
             ],
             options: [
                 .offline, .stored, .live, .folder, .base, .format, .release, .evidence, .quick,
-                .renderOffline,
-                .renderPages, .browser.in(.general), .report, .failOn, .strong, .target, .store, .json,
+                .requireLevel, .renderOffline, .renderPages, .browser.in(.general), .report, .failOn, .strong,
+                .target, .store, .json,
                 .quiet,
                 .progress,
             ],
             aliases: ["verify"], synonyms: ["test"],
             mainOptions: [
-                .offline, .stored, .live, .folder, .base, .renderOffline, .report, .failOn, .strong, .json,
+                .offline, .stored, .live, .folder, .base, .requireLevel, .report, .failOn, .strong, .json,
             ],
             notes: [
                 """
@@ -302,6 +302,13 @@ struct CommandEntry: Sendable {
                 --offline follows all stored links from the start pages: everything that a page is known to need must be stored
                 with unchanged bytes. Dead links of the site itself are reported as gone, and pages left out by a limit, a trap or
                 robots.txt as left-out; neither fails unless --fail-on says so.
+                """,
+                """
+                Reading cannot tell what scripts request. If a browser is found, pages with scripts are therefore opened in it,
+                from the store alone, some of each kind (pages of one host with the same scripts), and their controls are used as
+                by prefetch. A request that is not stored is missing. A page of which less than nine tenths of the words
+                agree with what it showed when it was prefetched is a mismatch. The report names the kinds that could not be
+                compared; they fail with --require rehearsed. --quick and --require read open no pages.
                 """,
                 """
                 --stored reads the bytes: a body that changed on disk counts as missing, and the next run fetches it. --quick

@@ -205,12 +205,13 @@ struct HelpTopic: Sendable {
             names its path.
 
             Which pages are rendered
-              auto     Pages are grouped by folder and kind (example.com/docs/*.html). Of each group with a reason (scripts
-                       with hardly any text, a module loader that could not be analysed, URLs built by scripts, requests
-                       to other hosts) one page is rendered during the crawl and two afterwards, and more as long as
-                       that finds new assets. An update renders new pages, and unchanged ones only if an asset
-                       changed or the page sends data. A host is skipped after 12 pages without a new asset (more if it
-                       has many groups, up to 60); the report says how many groups were skipped
+              auto     Pages are grouped by folder and kind (example.com/docs/*.html). Of each group whose pages have
+                       scripts, one page is rendered; of a group with a reason (scripts with hardly any text, a module
+                       loader that could not be analysed, URLs built by scripts, requests to other hosts) three; and
+                       more as long as that finds new assets. Large groups come first. An update renders new pages, and
+                       unchanged ones only if an asset changed or the page sends data. A host is skipped after 12 pages
+                       without a new asset (more if it has many groups, up to 60); the report says how many groups were
+                       skipped
               always   all pages
               never    no pages
 
@@ -226,9 +227,14 @@ struct HelpTopic: Sendable {
             or after --render-time. Views behind fragments (#/about) are opened one by one, up to --max-pages, else 1,000
             per document; the report lists those that were not.
 
-            --render-deep opens details elements, elements that declare themselves as collapsed or as menus (aria-expanded,
-            aria-controls, aria-haspopup) and up to forty tabs (role=tab). Other buttons are not pressed, since their
-            effect is unknown; a --render-script can press them.
+            On the first pages of each group, controls are used (--act). The search field gets the focus and a word of the
+            page. Details elements, elements that declare themselves as collapsed or as menus (aria-expanded,
+            aria-controls, aria-haspopup) and up to forty tabs (role=tab) are opened. Up to twelve buttons at a time are
+            pressed, in three rounds, and those for more of the same (Next, Load more, zoom) three times. Buttons of
+            forms are not, nor those whose name says that they change something (Delete, Save, Buy, Share, Log out, in 25
+            languages). From then on, requests other than GET are refused and counted, and pages cannot be left. --act
+            search uses only the search field. --render-deep uses the controls of every rendered page, and plays the
+            beginning of videos.
 
             --render-pictures stores a screenshot of each page with its text. larder check SITE --render opens the pages from
             the store alone and reports differences in text or picture. larder diff SITE --pictures lists the pages whose

@@ -251,7 +251,8 @@ extension Option {
         .hostPatience,
     ]
     static let renderOptions: [Option] = [
-        .render, .browser, .renderTabs, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript,
+        .render, .browser, .renderTabs, .renderScroll, .renderTime, .act, .renderDeep, .renderDark,
+        .renderScript,
         .renderPictures, .steady, .viewport,
     ]
     static let heldOptions: [Option] = [
@@ -317,9 +318,15 @@ extension Option {
     static let renderTime = Option(
         name: "--render-time", value: "TIME", help: "Maximum time for one page", standard: "20s",
         group: .rendering)
+    static let act = Option(
+        name: "--act", value: "WHICH",
+        help:
+            "Use controls of the first rendered pages of each kind, to load what they show: search (the search field), all (also tabs, menus and buttons, but none that changes something) or never",
+        brief: "Use controls of rendered pages: search, all or never",
+        standard: "all", group: .rendering)
     static let renderDeep = Option(
         name: "--render-deep", value: nil,
-        help: "Open details, tabs and menus, and start videos",
+        help: "Use the controls of every rendered page, and start videos",
         standard: nil, group: .rendering)
     static let renderDark = Option(
         name: "--render-dark", value: nil, help: "Also render pages in dark mode", standard: nil,
@@ -728,12 +735,18 @@ extension Option {
         repeats: true)
     static let renderOffline = Option(
         name: "--render", value: nil,
-        help: "With --offline, also open pages in a browser that can only reach the store",
-        brief: "Also open pages in a browser that has only the store",
-        standard: nil)
+        help: "Open pages of the site in a browser that can only reach the store",
+        brief: "Open pages in a browser that has only the store",
+        standard: "if a browser is found")
+    static let requireLevel = Option(
+        name: "--require", value: "LEVEL",
+        help:
+            "What must be proved about a site: read (all links lead to stored responses; opens no pages) or rehearsed (each kind of pages with scripts shows what it showed online)",
+        brief: "What must be proved about a site: read or rehearsed",
+        standard: "no difference is found")
     static let renderPages = Option(
         name: "--render-pages", value: "N",
-        help: "With --render, number of pages to open, some of each kind; 0 opens all",
+        help: "Maximum number of pages to open, some of each kind; 0 opens all",
         standard: "60")
     static let offline = Option(
         name: "--offline", value: nil,

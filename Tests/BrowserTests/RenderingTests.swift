@@ -243,14 +243,50 @@ struct RenderingTests {
             <form action=/sent><button aria-expanded=false>Send</button></form>
             <audio src=/sound.mp3 preload=none></audio>
             """)
-        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.isDeep = true }
+        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+            ($0.acting, $0.isDeep) = (.all, true)
+        }
         let asked = targets(outcome, of: origin)
         #expect(asked.isSuperset(of: ["/", "/in-details.png", "/by-menu", "/by-tab", "/sound.mp3"]))
         #expect(asked.isDisjoint(with: ["/away", "/sent"]))
         #expect(outcome.address == origin.url("/"))
-        #expect(outcome.links == [origin.url("/away")])
+        // The page that a button would have opened is found, too.
+        #expect(outcome.links == [origin.url("/away"), origin.url("/left")])
         let shallow = try SharedBrowser.look(at: origin.url("/"))
         #expect(targets(shallow, of: origin) == ["/"])
+    }
+
+    @Test("Search fields and buttons are used, except those that change something")
+    func controls() throws {
+        let origin = try site(
+            """
+            <title>The Hydrangea garden</title><h1>Hydrangea</h1>
+            <input type=search placeholder="Search" onfocus="fetch('/index.json')" oninput="fetch('/fragment-' + value)">
+            <button onclick="fetch('/plain')">Show the map</button>
+            <div role=button onclick="fetch('/page-' + (this.n = (this.n || 1) + 1))">Load more</div>
+            <button onclick="fetch('/deleted')">Delete this page</button>
+            <button onclick="fetch('/gelöscht')">Löschen</button>
+            <button id=logoutButton onclick="fetch('/out')">✕</button>
+            <button class="block" onclick="history.pushState({}, '', '/view'); fetch('/view.json')">Details</button>
+            <button onclick="location = '/elsewhere'">Elsewhere</button>
+            <form method=post action=/posted><button>Go</button></form>
+            <button onclick="fetch('/changed', { method: 'POST', body: 'x' })">Run</button>
+            """, [:])
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.acting = .all }
+        let asked = targets(outcome, of: origin)
+        let expected: Set = [
+            "/", "/index.json", "/fragment-Hydrangea", "/fragment-", "/plain", "/page-2", "/page-3",
+            "/page-4", "/view.json",
+            "/changed",
+        ]
+        #expect(asked.subtracting(["/favicon.ico"]) == expected)
+        #expect(outcome.requests.filter(\.isConsequence).count == expected.count - 1)
+        #expect(
+            outcome.links.contains(origin.url("/view")) && outcome.links.contains(origin.url("/elsewhere")))
+        #expect(outcome.address == origin.url("/"))
+        let search = try SharedBrowser.look(at: origin.url("/")) { $0.acting = .search }
+        #expect(targets(search, of: origin).isDisjoint(with: ["/plain", "/changed"]))
+        #expect(targets(search, of: origin).contains("/fragment-Hydrangea"))
     }
 
     @Test func `preludes run before the page's scripts, in frames and workers too, and scripts after them`()

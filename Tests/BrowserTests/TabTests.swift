@@ -11,6 +11,7 @@ private struct Play {
     var commands: [(command: Command, number: Int?)] = []
     var outcomes: [PageOutcome] = []
     var givenUp: [String] = []
+    var actCount = 0
     var owned: [String] = []
 
     init(_ change: (inout PageVisit) -> Void = { _ in }) {
@@ -35,6 +36,7 @@ private struct Play {
             case .disownSession(let name): owned.removeAll { $0 == name }
             case .finish(let outcome): outcomes.append(outcome)
             case .giveUp(let why): givenUp.append(why)
+            case .act: actCount += 1
             }
         }
     }
@@ -649,7 +651,7 @@ private struct Play {
 
     @Test func `what a tab shows is scrolled before the next one is opened`() throws {
         var play = Play {
-            $0.isDeep = true
+            $0.acting = .all
             $0.scroll = 20
         }
         try play.open()
@@ -657,6 +659,8 @@ private struct Play {
         try play.enterWorld()
         try play.value(#"{"hasMoved":false,"height":900}"#)
         try play.look()
+        try play.value(#"{"isFound":false}"#)
+        #expect(play.actCount == 1)
         for _ in 1...2 {
             #expect(
                 try play.reply("Runtime.evaluate", #"{"result":{"value":{"isTab":true,"count":1}}}"#)

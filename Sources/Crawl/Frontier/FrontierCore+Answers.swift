@@ -65,7 +65,7 @@ extension FrontierCore {
         if renders.isOn {
             noteForRendering(
                 number, result.renderReasons, needs: (links.assets + links.guesses).map(\.number),
-                isNofollow: result.isNofollow,
+                scripts: result.scripts, isNofollow: result.isNofollow,
                 isRecalled: result.isRecalled || result.format?.mattersToScripts != true)
         }
         // Text of a page that is filled in by scripts is compared after rendering: before, all such pages

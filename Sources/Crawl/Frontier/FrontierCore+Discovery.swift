@@ -343,14 +343,15 @@ extension FrontierCore {
 /// Pages for rendering, and the requests of pages that are being rendered.
 extension FrontierCore {
     mutating func noteForRendering(
-        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isNofollow: Bool,
+        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], scripts: UInt64 = 0, isNofollow: Bool,
         isRecalled: Bool = false
     ) {
         if isNofollow { unfollowed.insert(number) }
         let record = records[Int(number)]
         // HTML that the user or a manifest names as an asset to start from is rendered as well.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
-            renders.addPage(number, url(number), reasons, needs: needs, isRecalled: isRecalled)
+            renders.addPage(
+                number, url(number), reasons, needs: needs, scripts: scripts, isRecalled: isRecalled)
         } else if record.role == .asset {
             renders.addPart(number, reasons, needs: needs, isRecalled: isRecalled)
         }

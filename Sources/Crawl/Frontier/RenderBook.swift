@@ -3,8 +3,8 @@ package import Web
 
 /// Which pages are rendered in a browser, to find the requests of their scripts.
 public enum RenderMode: String, Sendable, CaseIterable {
-    /// A few pages of each URL pattern whose scripts could not be analysed, and more of them while rendering
-    /// finds new URLs.
+    /// One page of each URL pattern that has scripts, a few if the scripts could not be analysed, and more
+    /// while rendering finds new URLs.
     case auto
     /// Every page.
     case always
@@ -14,9 +14,10 @@ public enum RenderMode: String, Sendable, CaseIterable {
 
 /// The decisions about which pages of a crawl are rendered.
 ///
-/// Pages are grouped into patterns of similar URLs. In automatic mode a few pages of each pattern are
-/// rendered if a scan found scripts that it could not analyse, and more of them while rendering finds URLs
-/// that no scan had found.
+/// Pages are grouped into patterns of similar URLs. In automatic mode one page of each pattern with scripts is
+/// rendered, a few if a scan found scripts that it could not analyse, and more of them while rendering finds
+/// URLs that no scan had found. Patterns of which no page was rendered come first, those with most pages
+/// before others.
 ///
 /// A page is added with `addPage` after its scan, and its assets with `addPart`. In automatic mode, rendering
 /// starts when `settle` is called, after all requests and scans have ended: it decides which patterns have a
@@ -83,20 +84,55 @@ package struct RenderBook: Sendable {
             (isView ? RenderBook.fewPagesOfView : RenderBook.fewPages) + min(bringingCount, 7)
         }
 
+        /// Whether a page of it is due that is the first one of its kind.
+        fileprivate var hasFirstLook: Bool {
+            startedCount == 0 || !lines[0].firsts.isEmpty || !lines[1].firsts.isEmpty
+        }
+
+        /// The number of pages that were rendered or are being rendered.
+        fileprivate var startedCount: Int { renderedCount + lines[0].runningCount + lines[1].runningCount }
+
+        /// The order in which patterns are rendered: those with a page that is the first of its kind, then those
+        /// for which rendering has found something, then those with strong reasons, then by their pages.
+        fileprivate func comes(before other: Pattern) -> Bool {
+            func rank(_ pattern: Pattern) -> (Int, Int, Int, Int) {
+                (
+                    pattern.hasFirstLook ? 0 : 1, pattern.isWorthIt || pattern.isKnown ? 0 : 1,
+                    pattern.reasons.strong.isEmpty ? 1 : 0, -pattern.pageCount
+                )
+            }
+            return rank(self) < rank(other)
+        }
+
         /// The new or the unchanged pages of a pattern.
         fileprivate struct Line {
-            /// Pages that have reasons of their own, and other pages, of which only an asset may have one.
+            /// The first page with scripts, and the first one of each set of scripts that no other page of the
+            /// host has.
+            var firsts = Queue()
+            /// Pages that have strong reasons of their own, pages that only have scripts, and other pages, of
+            /// which only an asset may have a reason.
             var own = Queue()
+            var scripted = Queue()
             var others = Queue()
             var runningCount = 0
             /// The number of pages since the last one for which rendering found something.
             var quietCount = 0
+
+            var isEmpty: Bool { firsts.isEmpty && own.isEmpty && scripted.isEmpty && others.isEmpty }
+            /// Whether it never had a page.
+            var isUnused: Bool {
+                [firsts, own, scripted, others].allSatisfy(\.pages.isEmpty)
+            }
+
+            mutating func popFirst() -> UInt32? {
+                firsts.popFirst() ?? own.popFirst() ?? scripted.popFirst() ?? others.popFirst()
+            }
         }
         /// Whether rendering has found something.
         var isWorthIt: Bool { bringingCount > 0 }
         /// Whether no further page is rendered because rendering the last ones found nothing.
         fileprivate var isGivenUp: Bool {
-            lines.allSatisfy { $0.quietCount >= patience || $0.own.pages.isEmpty && $0.others.pages.isEmpty }
+            lines.allSatisfy { $0.quietCount >= patience || $0.isUnused }
         }
         /// The number of pages in a row that did not become idle and for which rendering found nothing.
         fileprivate var restlessCount = 0
@@ -141,8 +177,12 @@ package struct RenderBook: Sendable {
 
     /// The results of rendering pages of one host.
     private struct Host {
-        /// The number of patterns whose pages have reasons of their own.
+        /// The number of patterns whose pages have reasons of their own, strong or not.
         var kinds = 0
+        /// The sets of scripts that its pages have.
+        var scriptSets: Set<UInt64> = []
+        /// The number of rendered pages that were the first of their kind.
+        var firstLooks = 0
         var hasBrought = false
         var quietCount = 0
         var runningCount = 0
@@ -153,6 +193,8 @@ package struct RenderBook: Sendable {
     let tabs: Int
     private(set) var patterns: [Pattern] = []
     private var places: [String: Int] = [:]
+    /// The folders with a pattern of their own, by the pattern that they would share otherwise.
+    private var namedFolders: [String: Set<Substring>] = [:]
     private var hosts: [Host] = []
     private var hostPlaces: [String: Int] = [:]
     /// The pattern of each page as an index into `patterns`, and its line there: 0 for new, 1 for unchanged
@@ -192,7 +234,10 @@ package struct RenderBook: Sendable {
 
     /// The number of pages of a pattern that are rendered before it is given up because rendering found
     /// nothing.
-    static let fewPages = 3
+    package static let fewPages = 3
+    /// The maximum number of pages of a host that are rendered because they are the first of their kind.
+    static let mostFirstLooks = 40
+    private static let mostScriptSets = 1024
     /// The same for a view. There are many views, and the reason that their pattern has may not apply to
     /// them.
     static let fewPagesOfView = 2
@@ -202,6 +247,9 @@ package struct RenderBook: Sendable {
     /// It is higher for hosts with many patterns, since those differ.
     static func fewPagesOfHost(kinds: Int) -> Int { max(12, min(kinds / 2, 60)) }
     private static let mostPatterns = 4096
+    /// The maximum number of pages below one folder that each have a pattern of their own because their URLs
+    /// end in a slash. `/shop/` and `/contact/` differ; a thousand articles do not.
+    static let mostNamedFolders = 12
     /// The maximum number of assets recorded for each pattern, and for each script.
     private static let mostNeeds = 4096
     private static let mostNeedsOfScript = 64
@@ -222,9 +270,13 @@ package struct RenderBook: Sendable {
 
     /// Adds a page after its scan.
     ///
-    /// - Parameter isRecalled: whether the page has not changed since an earlier snapshot.
+    /// - Parameters:
+    ///   - scripts: a hash of the names of its scripts, which is the same for pages of one kind; 0 if it is not
+    ///     known.
+    ///   - isRecalled: whether the page has not changed since an earlier snapshot.
     mutating func addPage(
-        _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
+        _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, needs: [UInt32], scripts: UInt64 = 0,
+        isRecalled: Bool = false
     ) {
         guard isOn, patternOf[number] == nil else { return }
         let line = isRecalled ? 1 : 0
@@ -240,19 +292,33 @@ package struct RenderBook: Sendable {
                 patterns[place].recalled.append((number, needs))
             }
         }
+        let known = patterns[place].ownReasons
         if reasons.isEmpty {
             patterns[place].lines[line].others.append(number)
+        } else if reasons.strong.isEmpty {
+            let isNewKind = isFirst(scripts, onHost: patterns[place].host)
+            if known.isEmpty || isNewKind {
+                patterns[place].lines[line].firsts.append(number)
+            } else {
+                patterns[place].lines[line].scripted.append(number)
+            }
         } else {
-            if mode == .auto, !isRecalled, patterns[place].ownReasons.isEmpty, !patterns[place].isReleased {
+            if mode == .auto, !isRecalled, known.strong.isEmpty, !patterns[place].isReleased {
                 early.waiting.append((number, needs))
             }
             patterns[place].lines[line].own.append(number)
-            if patterns[place].ownReasons.isEmpty { hosts[patterns[place].host].kinds += 1 }
-            patterns[place].ownReasons.formUnion(reasons)
         }
+        if known.isEmpty, !reasons.isEmpty { hosts[patterns[place].host].kinds += 1 }
+        patterns[place].ownReasons.formUnion(reasons)
         for need in needs where patterns[place].needs.count < Self.mostNeeds {
             if patterns[place].needs.insert(need).inserted { isNews = true }
         }
+    }
+
+    /// Whether no page of the host has had this set of scripts before.
+    private mutating func isFirst(_ scripts: UInt64, onHost host: Int) -> Bool {
+        scripts != 0 && hosts[host].scriptSets.count < Self.mostScriptSets
+            && hosts[host].scriptSets.insert(scripts).inserted
     }
 
     /// Notes that the page sent a request when an earlier snapshot rendered it. Must be called before
@@ -285,7 +351,7 @@ package struct RenderBook: Sendable {
     /// Whether the page's text may change because pages of its pattern may be rendered.
     func mayRender(_ url: WebURL) -> Bool {
         guard isOn else { return false }
-        return places[Self.pattern(of: url)].map { !patterns[$0].isGivenUp } ?? true
+        return places[text(of: url)].map { !patterns[$0].isGivenUp } ?? true
     }
 
     /// Whether pages of this pattern rarely become idle, so that they get less time.
@@ -293,8 +359,13 @@ package struct RenderBook: Sendable {
         patternOf[number].map { patterns[$0.place].restlessCount >= Self.fewPages } ?? false
     }
 
+    /// Whether the page is among the first ones of its pattern that are rendered.
+    func isAmongFirst(_ number: UInt32) -> Bool {
+        patternOf[number].map { patterns[$0.place].startedCount <= Self.fewPages } ?? true
+    }
+
     private mutating func place(of url: WebURL) -> Int {
-        let text = places.count < Self.mostPatterns ? Self.pattern(of: url) : url.host
+        let text = places.count < Self.mostPatterns ? newText(of: url) : url.host
         if let known = places[text] { return known }
         let host = hostPlaces[url.host] ?? hosts.count
         if host == hosts.count {
@@ -303,6 +374,23 @@ package struct RenderBook: Sendable {
         }
         places[text] = add(Pattern(text: text, host: host))
         return patterns.count - 1
+    }
+
+    /// The text of the pattern that the page belongs to, or would belong to.
+    private func text(of url: WebURL) -> String {
+        let shared = Self.pattern(of: url)
+        guard let folder = Self.lastFolder(of: url) else { return shared }
+        let names = namedFolders[shared] ?? []
+        let isNamed = names.count < Self.mostNamedFolders || names.contains(folder)
+        return isNamed ? Self.pattern(of: url, isNamed: true) : shared
+    }
+
+    private mutating func newText(of url: WebURL) -> String {
+        let text = text(of: url)
+        if let folder = Self.lastFolder(of: url), case let shared = Self.pattern(of: url), text != shared {
+            namedFolders[shared, default: []].insert(folder)
+        }
+        return text
     }
 
     private mutating func add(_ new: Pattern) -> Int {
@@ -345,6 +433,10 @@ package struct RenderBook: Sendable {
         guard let line = patternOf[page]?.line else { return }
         if patterns[place].lines[line].own.remove(page) {
             patterns[view].lines[line].own.append(page)
+        } else if patterns[place].lines[line].firsts.remove(page) {
+            patterns[view].lines[line].firsts.append(page)
+        } else if patterns[place].lines[line].scripted.remove(page) {
+            patterns[view].lines[line].scripted.append(page)
         } else if patterns[place].lines[line].others.remove(page) {
             patterns[view].lines[line].others.append(page)
         } else {
@@ -358,22 +450,22 @@ package struct RenderBook: Sendable {
     }
 
     /// The pattern of a URL: its host, the first two folders and the file extension, such as
-    /// `example.com/docs/guide/*.html`. Numbers are replaced, since they are names of objects and not of
-    /// folders: `example.com/runs/…/*`.
+    /// `example.com/docs/guide/*.html`, or `example.com/docs/guide/*/` for a URL that ends in a slash. Numbers
+    /// are replaced, since they are names of objects and not of folders: `example.com/runs/…/*`.
     package static func pattern(of url: WebURL) -> String { pattern(of: url, isNamed: false) }
 
     /// - Parameter isNamed: whether the last path component is included as it is.
     private static func pattern(of url: WebURL, isNamed: Bool) -> String {
         var names = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        let last = names.popLast() ?? ""
-        let folder = isNamed && last.isEmpty ? names.popLast() : nil
-        let dot = last.lastIndex(of: ".")
+        var last = names.popLast() ?? ""
+        var slash = ""
+        if last.isEmpty, let folder = names.popLast() { (last, slash) = (folder, "/") }
+        let dot = slash.isEmpty ? last.lastIndex(of: ".") : nil
         let ending = dot.map { last[$0...] } ?? ""
         var text = url.host + (url.port.map { ":\($0)" } ?? "")
         for name in names.prefix(2) { text += isNumber(name) ? "/…" : "/\(name)" }
         if names.count > 2, !text.hasSuffix("/…") { text += "/…" }
-        if let folder { text += "/\(folder)" }
-        text += "/" + (isNamed ? String(last) : last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")")
+        text += "/" + (isNamed ? last : last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")") + slash
         if let query = url.query, !query.isEmpty {
             // A query item without a name may be any value.
             let keys = Set(
@@ -383,6 +475,15 @@ package struct RenderBook: Sendable {
             text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
         }
         return text
+    }
+
+    /// The last folder of a URL that ends in a slash, unless it is a number; nil for other URLs.
+    private static func lastFolder(of url: WebURL) -> Substring? {
+        guard url.path.hasSuffix("/"),
+            let folder = url.path.split(separator: "/", omittingEmptySubsequences: true).last,
+            !isNumber(folder)
+        else { return nil }
+        return folder
     }
 
     /// Whether the path component is a decimal number, or a long hexadecimal one such as an identifier.
@@ -502,9 +603,10 @@ package struct RenderBook: Sendable {
 
     private mutating func nextDue() -> UInt32? {
         while mayBeDue, let (place, line) = due,
-            let page = patterns[place].lines[line].own.popFirst()
-                ?? patterns[place].lines[line].others.popFirst()
+            case let isFirstLook = patterns[place].hasFirstLook,
+            let page = patterns[place].lines[line].popFirst()
         {
+            if isFirstLook { hosts[patterns[place].host].firstLooks += 1 }
             if !wereOwed.contains(page) { return page }
         }
         mayBeDue = false
@@ -530,7 +632,14 @@ package struct RenderBook: Sendable {
 
     private var due: (place: Int, line: Int)? {
         for line in 0...1 {
-            if let place = patterns.indices.first(where: { mayStart($0, line) }) { return (place, line) }
+            let places = patterns.indices.lazy.filter { mayStart($0, line) }
+            guard mode == .auto else {
+                if let place = places.first { return (place, line) }
+                continue
+            }
+            if let place = places.min(by: { patterns[$0].comes(before: patterns[$1]) }) {
+                return (place, line)
+            }
         }
         return nil
     }
@@ -538,13 +647,21 @@ package struct RenderBook: Sendable {
     private func mayStart(_ place: Int, _ line: Int) -> Bool {
         let pattern = patterns[place]
         let pages = pattern.lines[line]
-        if mode == .always { return !pages.own.isEmpty || !pages.others.isEmpty }
+        if mode == .always { return !pages.isEmpty }
         // The earlier snapshot knows the result for unchanged pages.
         if line == 1, pattern.wasLookedAt, !pattern.hasNews { return false }
-        guard pattern.isReleased || pattern.isWorthIt,
-            !pages.own.isEmpty || !pages.others.isEmpty && (pattern.isKnown || !pattern.sharedReasons.isEmpty)
-        else { return false }
+        guard pattern.isReleased || pattern.isWorthIt else { return false }
         let host = hosts[pattern.host]
+        if pattern.hasFirstLook, !pages.firsts.isEmpty || !pages.own.isEmpty,
+            host.firstLooks < Self.mostFirstLooks
+        {
+            return true
+        }
+        let isOfAll = pattern.isKnown || !pattern.sharedReasons.isEmpty
+        guard
+            !pages.own.isEmpty || isOfAll && !pages.isEmpty
+                || pattern.isWorthIt && !(pages.firsts.isEmpty && pages.scripted.isEmpty)
+        else { return false }
         // Rendering may find nothing for any of the running pages.
         return pages.quietCount + pages.runningCount < pattern.patience
             && (host.hasBrought || pattern.isKnown

@@ -34,6 +34,10 @@ package final class PageProxy: Sendable {
     /// Attributes all requests from now on to this page.
     package func begin(_ page: UInt32, at url: WebURL) { tab.begin(page, at: url) }
 
+    /// From now on, the page's requests may be consequences of its controls being used: those that could
+    /// change something on a server are refused.
+    package func refuseChanges() { tab.refuseChanges() }
+
     /// Ends the current page.
     package func end() -> PageTraffic { tab.end() }
 
@@ -46,6 +50,8 @@ package struct PageTraffic: Sendable {
     package var given: [String] = []
     /// Names of cookies that responses set.
     package var servedCookies: Set<String> = []
+    /// The number of requests that were refused because they could change something.
+    package var refusedChanges = 0
 }
 
 /// The state of a tab and its current page. Any thread may use it.
@@ -57,6 +63,8 @@ private final class PageTab: Sendable {
         var given: Set<String> = []
         /// Names of cookies that responses set; all others were set by scripts.
         var servedCookies: Set<String> = []
+        var refusesChanges = false
+        var refusedChanges = 0
     }
 
     private let snapshot: Int64
@@ -79,7 +87,21 @@ private final class PageTab: Sendable {
     func end() -> PageTraffic {
         page.withLock { page in
             defer { page = nil }
-            return PageTraffic(given: page?.given.sorted() ?? [], servedCookies: page?.servedCookies ?? [])
+            return PageTraffic(
+                given: page?.given.sorted() ?? [], servedCookies: page?.servedCookies ?? [],
+                refusedChanges: page?.refusedChanges ?? 0)
+        }
+    }
+
+    func refuseChanges() { page.withLock { $0?.refusesChanges = true } }
+
+    /// Whether a request with this method is refused, which is counted.
+    func refuses(_ method: String) -> Bool {
+        guard !["GET", "HEAD", "OPTIONS"].contains(method) else { return false }
+        return page.withLock { page in
+            guard page?.refusesChanges == true else { return false }
+            page?.refusedChanges += 1
+            return true
         }
     }
 
@@ -142,21 +164,24 @@ private final class PageTab: Sendable {
 
     private static let mostGiven = 20_000
 
-    func answer(_ answer: PageAnswer, to url: WebURL, _ request: RequestKey, by origin: String?) -> Answer {
+    func answer(
+        _ answer: PageAnswer, to url: WebURL, _ request: RequestKey, _ fields: HTTPFields, by origin: String?
+    ) -> Answer {
         switch answer {
         case .held:
             do throws(StoreError) {
                 if case .answer(let answer) = try held(url, request, by: origin) { return answer }
                 // The browser blocks the response and reports that to the page.
                 if case .answer(let answer) = try held(url, request, by: nil) { return answer }
-                return .text(504, "\(url.href) is not stored.\n")
+                return .explanation(504, "\(url.href) is not stored.\n", to: fields)
             } catch {
                 return .text(500, "\(error)\n")
             }
         case .given(let status, let fields, let body):
             return Answer(status: status, fields: outgoing(fields), body: body)
-        case .refused(let why): return .text(403, "\(url.href) was not requested: \(why)\n")
-        case .failed(let why): return .text(502, "\(url.href): \(why)\n")
+        case .refused(let why):
+            return .explanation(403, "\(url.href) was not requested: \(why)\n", to: fields)
+        case .failed(let why): return .explanation(502, "\(url.href): \(why)\n", to: fields)
         }
     }
 
@@ -235,13 +260,18 @@ private final class PageResponder: Responder {
         } catch {
             return Reply(answer: .text(500, "\(error)\n"))
         }
+        if tab.refuses(request.method) {
+            return Reply(
+                answer: .explanation(
+                    403, "\(request.method) would change data on the server.\n", to: request.fields))
+        }
         let slot = later.slot()
         var asked = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
         asked.wantsOwnAnswer = isForeign
         asked.cookies = tab.scriptCookies(of: request.fields)
-        tab.ask(number, asked) { [tab] answer in
-            slot.give(Reply(answer: tab.answer(answer, to: url, key, by: origin)))
+        tab.ask(number, asked) { [tab, fields = request.fields] answer in
+            slot.give(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))
         }
         return nil
     }

@@ -96,9 +96,16 @@ enum CheckCommand {
         var options = OfflineCheckOptions()
         options.isQuick = arguments.has(.quick)
         options.failsOn = try arguments.failsOn
-        if arguments.has(.renderOffline) {
+        let level: Rehearsal.Level? = try arguments.choice(.requireLevel)
+        options.requires = level ?? .read
+        let mustOpen = arguments.has(.renderOffline) || level == .rehearsed
+        if !mustOpen, arguments.has(.quick) || level == .read {
+            options.reasonForNotShowing =
+                "no page was opened, because of \(arguments.has(.quick) ? "--quick" : "--require read")"
+        } else {
             var showing = OfflineCheckOptions.Showing()
             showing.browser = arguments.text(.browser)
+            showing.needsBrowser = mustOpen
             let pages = try arguments.number(.renderPages, in: 0...Int(Int32.max))
             showing.pages = pages == 0 ? nil : pages
             options.showing = showing

@@ -194,6 +194,7 @@ enum PrefetchSummary {
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
         lines += hosts(report)
         lines += rendering(report.rendering)
+        lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
         if arguments.has(.renderPictures), report.rendering.rendered == 0 {
             lines.append(
                 "  no screenshot was taken, because no page was rendered (all pages: --render always)")
@@ -321,6 +322,7 @@ enum PrefetchSummary {
                 switch notice {
                 case "web-socket": ", whose messages are not stored"
                 case "not-sent": ", because a page may send 5,000 requests of at most 4 MiB"
+                case "not-sent-by-control": ", requests of buttons that might change something"
                 case "view-not-shown": ", because of --max-pages or --render-time"
                 default: ""
                 }

@@ -112,13 +112,16 @@ import Web
         #expect(report.isPublished && !report.isInterrupted)
     }
 
-    @Test func `where no scan saw a reason, no browser is started`() throws {
+    @Test("A browser is started only for pages with scripts", arguments: [true, false])
+    func onlyPagesWithScripts(hasScript: Bool) throws {
+        let script = hasScript ? "<script src=/plain.js></script>" : ""
         bench.origin.on(
-            "/", .page("<p>\(String(repeating: "words ", count: 100))<script src=/plain.js></script>"))
+            "/",
+            .page("<p>\(String(repeating: "words ", count: 100))<link rel=icon href=/plain.js>\(script)"))
         bench.origin.on("/plain.js", .file("var a = 1", type: "text/javascript"))
         let report = try crawl()
-        #expect(browser.door.withLock { $0 == nil })
-        #expect(report.rendering.rendered == 0)
+        #expect(browser.door.withLock { $0 == nil } == !hasScript)
+        #expect(report.rendering.rendered == (hasScript ? 1 : 0))
     }
 
     @Test func `pages that a shown page leads to are followed, and shown as well`() throws {
@@ -439,7 +442,8 @@ private final class ScriptedBrowser: PageRenderer {
     }
 
     func render(
-        _ number: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void
+        _ number: UInt32, at url: WebURL, isBrief: Bool, acts: Bool,
+        done: @escaping @Sendable (RenderedPage) -> Void
     ) {
         let (script, requests, leads) = state.withLock { state in
             state.shown.append(url.path)

@@ -10,7 +10,7 @@ import Web
 
     @Test(arguments: [
         ("http://a.test/", "a.test/"),
-        ("http://a.test:8080/docs/", "a.test:8080/docs/"),
+        ("http://a.test:8080/docs/", "a.test:8080/*/"),
         ("http://a.test/docs/intro.html", "a.test/docs/*.html"),
         ("http://a.test/docs/guide/setup.html", "a.test/docs/guide/*.html"),
         ("http://a.test/docs/guide/deep/er/setup.html", "a.test/docs/guide/…/*.html"),
@@ -25,6 +25,9 @@ import Web
         ("http://a.test/nav?0.2446196311407488", "a.test/*?*"),
         ("http://a.test/v1.2.34567890", "a.test/*"),
         ("http://a.test/s?a=1&b=2&c=3&d=4&e=5", "a.test/*?a&b&c&d&…"),
+        ("http://a.test/", "a.test/"), ("http://a.test/shop/", "a.test/*/"),
+        ("http://a.test/posts/an.entry/", "a.test/posts/*/"),
+        ("http://a.test/runs/17/log/", "a.test/runs/…/*/"),
     ])
     func `a pattern is a folder with the kind of its files`(text: String, pattern: String) throws {
         #expect(RenderBook.pattern(of: try url(text)) == pattern)
@@ -53,6 +56,62 @@ import Web
                 number, try url("http://a.test/p/\(number)"), reasons, needs: needs, isRecalled: isRecalled)
         }
         return book
+    }
+
+    @Test(
+        "Of pages that only have scripts, one of each pattern is rendered, and more if that finds something")
+    func pagesWithScripts() throws {
+        func book() throws -> RenderBook {
+            var book = RenderBook(mode: .auto, tabs: 1)
+            for number: UInt32 in 0..<30 {
+                let folder = number < 5 ? "few" : "many"
+                book.addPage(number, try url("http://a.test/\(folder)/\(number)"), .runsScripts, needs: [])
+            }
+            book.settle()
+            return book
+        }
+        var quiet = try book()
+        #expect(rendered(&quiet) == [5, 0], "the pattern with most pages comes first")
+        var rich = try book()
+        let numbers = rendered(&rich) { $0 >= 5 ? 1 : 0 }
+        #expect(numbers.count { $0 >= 5 } == 25)
+        #expect(numbers.count { $0 < 5 } == 1)
+    }
+
+    @Test("A page with scripts that no other page has is rendered")
+    func scripts() throws {
+        var book = RenderBook(mode: .auto, tabs: 1)
+        for number: UInt32 in 0..<30 {
+            let scripts: UInt64 = [7, 21].contains(number) ? 2 : 1
+            book.addPage(
+                number, try url("http://a.test/p/\(number)"), .runsScripts, needs: [], scripts: scripts)
+        }
+        book.settle()
+        #expect(rendered(&book) == [0, 7])
+    }
+
+    @Test("Every pattern is looked at before another page of one that brings something")
+    func breadthFirst() throws {
+        var book = RenderBook(mode: .auto, tabs: 1)
+        for number: UInt32 in 0..<30 {
+            let page = try url("http://a.test/\(number % 3)x/\(number)")
+            book.addPage(number, page, number % 3 == 0 ? .unreadFetch : .runsScripts, needs: [])
+        }
+        book.settle()
+        #expect(Set(rendered(&book) { $0 % 3 == 0 ? 1 : 0 }.prefix(3).map { $0 % 3 }) == [0, 1, 2])
+    }
+
+    @Test("A dozen pages in folder style have patterns of their own, and the others share one")
+    func slugs() throws {
+        var book = RenderBook(mode: .auto, tabs: 1)
+        for number: UInt32 in 0..<100 {
+            book.addPage(number, try url("http://a.test/posts/slug-\(number)/"), .runsScripts, needs: [])
+        }
+        #expect(book.patterns.count == RenderBook.mostNamedFolders + 1)
+        #expect(book.patterns[0].text == "a.test/posts/slug-0/")
+        #expect(book.patterns.last?.text == "a.test/posts/*/" && book.patterns.last?.pageCount == 88)
+        book.settle()
+        #expect(rendered(&book).first == 12, "the pattern with most pages comes first")
     }
 
     @Test func `without a reason nothing is rendered`() throws {
@@ -145,7 +204,7 @@ import Web
         }
         book.settle()
         let numbers = rendered(&book) { $0 == 100 ? 1 : 0 }
-        #expect(numbers.count { $0 < 100 } == RenderBook.fewPagesOfHost(kinds: 50))
+        #expect(numbers.count { $0 < 100 } == RenderBook.mostFirstLooks)
         #expect(RenderBook.fewPagesOfHost(kinds: 50) == 25 && RenderBook.fewPagesOfHost(kinds: 3) == 12)
         #expect(numbers.count { $0 >= 100 } == 100)
     }

@@ -1,0 +1,245 @@
+internal import Web
+
+/// The scripts that use the controls of a page: its search field, its collapsed parts and its buttons.
+///
+/// They run in the isolated world of ``PageScripts``. State that the page must not see is in global variables
+/// of that world.
+enum PageActions {
+    // MARK: - Controls
+
+    /// Opens collapsed parts of the page, presses its buttons, and then opens one tab. Returns how many
+    /// controls were used, whether a tab was among them, and the current links. Uses nothing twice, except
+    /// buttons that show more of the same, follows no links and sends no forms.
+    static func unfold(for visit: PageVisit) -> String {
+        PageScripts.function(PageScripts.links(for: visit) + shared + unfolding(for: visit))
+    }
+
+    /// Helper functions.
+    ///
+    /// `press` sends a full sequence of pointer and mouse events to the innermost element, because listeners
+    /// may be on any element and for any event. `leave` closes a menu or a dialog. `name` is the name by
+    /// which a person knows a control, and `marks` are the names that its author gave it.
+    private static let shared = """
+
+        if (!globalThis.larderOpened) {
+          globalThis.larderOpened = new WeakSet();
+          globalThis.larderTabLists = [];
+          globalThis.larderPresses = new WeakMap();
+          globalThis.larderWanted = [];
+          globalThis.navigation?.addEventListener('navigate', (e) => {
+            if (!e.cancelable || e.destination.sameDocument) return;
+            e.preventDefault();
+            globalThis.larderWanted.push(e.destination.url);
+          });
+        }
+        const opened = globalThis.larderOpened, tabLists = globalThis.larderTabLists;
+        const presses = globalThis.larderPresses, wanted = globalThis.larderWanted;
+        const press = (e) => {
+          e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
+          const box = e.getBoundingClientRect();
+          const clientX = box.x + box.width / 2, clientY = box.y + box.height / 2;
+          const root = e.getRootNode(), kind = root === document ? Document : ShadowRoot;
+          const inner = kind.prototype.elementFromPoint.call(root, clientX, clientY);
+          let target = inner && e.contains(inner) ? inner : e;
+          while (target.childElementCount === 1) target = target.firstElementChild;
+          const how = { bubbles: true, cancelable: true, composed: true, detail: 1, view: window, clientX, clientY };
+          const pen = { ...how, detail: 0, isPrimary: true, pointerId: 1, pointerType: 'mouse' };
+          target.dispatchEvent(new PointerEvent('pointerdown', { ...pen, buttons: 1 }));
+          target.dispatchEvent(new MouseEvent('mousedown', { ...how, buttons: 1 }));
+          target.closest('a, button, input, [tabindex]')?.focus();
+          target.dispatchEvent(new PointerEvent('pointerup', pen));
+          target.dispatchEvent(new MouseEvent('mouseup', how));
+          if (!target.isConnected) return;
+          target.dispatchEvent(new PointerEvent('click', { ...how, pointerId: 1, pointerType: 'mouse' }));
+        };
+        const leave = () => {
+          const key = { key: 'Escape', code: 'Escape', keyCode: 27, bubbles: true, cancelable: true, composed: true };
+          (own('activeElement') || own('body')).dispatchEvent(new KeyboardEvent('keydown', key));
+        };
+        const isShown = (e) => e.getClientRects().length > 0
+          && (e.checkVisibility?.({ visibilityProperty: true }) ?? true);
+        const join = (texts) => texts.filter((text) => typeof text === 'string' && text)
+          .map((text) => text.slice(0, 200)).join(' ');
+        const name = (e) => join([
+          e.ariaLabel, e.title, e.localName === 'input' && e.type !== 'button' ? '' : e.value, e.textContent,
+          e.getAttribute('placeholder'), e.querySelector('img[alt]')?.alt,
+        ]).trim();
+        const marks = (e) => join([
+          e.id, e.getAttribute('name'), typeof e.className === 'string' ? e.className : '', ...Object.values({ ...e.dataset }),
+        ]).replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ');
+        const isForbidden = (e) => forbidden.test(name(e) || marks(e))
+          || /\\b(delete|remove|destroy|log ?out|sign ?out)/i.test(marks(e));
+        const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
+        const forbidden = \(ActionWords.expression(ActionWords.forbidden, parts: ActionWords.forbiddenParts));
+        const more = \(ActionWords.expression(ActionWords.more, parts: ActionWords.moreParts));
+        const search = \(ActionWords.expression(ActionWords.search, parts: ActionWords.searchParts));
+        """
+
+    /// The maximum number of buttons that are pressed in one round, and how often one that shows more of the
+    /// same.
+    private static let (buttonLimit, moreLimit) = (12, 3)
+
+    private static func unfolding(for visit: PageVisit) -> String {
+        let playsMedia = visit.isDeep
+        return """
+
+            const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
+              + 'button[aria-controls], [role="button"][aria-controls],'
+              + '[aria-haspopup]:not([aria-haspopup="false"], [aria-expanded="true"])';
+            const plain = 'button, [role="button"], input[type="button"]';
+            const changing = '[data-method], [data-confirm], [data-turbo-method], [hx-post], [hx-put], [hx-patch],'
+              + '[hx-delete], [type="submit"][form], [formaction], [type="reset"], [type="file"]';
+            let count = 0, buttons = 0, tab = null, place = -1;
+            const start = performance.now();
+            const use = async (e) => {
+              const before = location.href;
+              press(e);
+              count += 1;
+              await frames();
+              const isMenu = (e.getAttribute('aria-haspopup') || 'false') !== 'false';
+              if (isMenu || document.querySelector('dialog[open], [role="dialog"], [aria-modal="true"]')) {
+                collect(document, 0);
+                leave();
+                await frames();
+              }
+              if (location.href === before) return;
+              // The button showed another view of the application.
+              links.add(location.href);
+              collect(document, 0);
+              history.back();
+              for (let wait = 0; wait < 20 && location.href !== before; wait += 1) {
+                await new Promise((done) => setTimeout(done, 25));
+              }
+            };
+            for (const e of [...elements(document)]) {
+              if (count >= 40 || performance.now() - start > 1500) break;
+              if (opened.has(e) || !e.isConnected) continue;
+              if (e instanceof HTMLDetailsElement) {
+                opened.add(e);
+                if (!e.open) { e.open = true; count += 1; }
+              } else if (e instanceof HTMLMediaElement) {
+                opened.add(e);
+                if (!\(playsMedia)) continue;
+                e.muted = true;
+                e.preload = 'auto';
+                // A browser may refuse to play sound; then it is only loaded.
+                e.play().catch(() => e.load());
+                setTimeout(() => e.pause(), 1500);
+                count += 1;
+              } else if (e.matches(folded) || e.matches(plain)) {
+                const link = e.closest('a[href]');
+                const leads = link && !(link.getAttribute('href') || '').startsWith('#');
+                const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
+                if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !isShown(e)) continue;
+                if (e.closest(changing)) continue;
+                if (e.getAttribute('role') === 'tab') {
+                  // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
+                  const list = e.closest('[role="tablist"]') || e.parentNode;
+                  if (!tabLists.includes(list)) tabLists.push(list);
+                  if (tabLists.indexOf(list) > place) { tab = e; place = tabLists.indexOf(list); }
+                  continue;
+                }
+                if (isForbidden(e)) { opened.add(e); continue; }
+                if (!e.matches(folded)) {
+                  if (buttons >= \(buttonLimit)) continue;
+                  buttons += 1;
+                }
+                const times = (presses.get(e) || 0) + 1;
+                presses.set(e, times);
+                if (!more.test(`${name(e)} ${marks(e)}`) || times >= \(moreLimit)) opened.add(e);
+                await use(e);
+              }
+            }
+            if (tab) {
+              opened.add(tab);
+              press(tab);
+              count += 1;
+            }
+            await frames();
+            collect(document, 0);
+            for (const url of wanted.splice(0)) if (/^https?:/.test(url)) links.add(url);
+            return { count, isTab: Boolean(tab), links: [...links] };
+            """
+    }
+
+    // MARK: - Search
+
+    /// Gives the focus to the search field of the page, after opening it if necessary: many indexes are
+    /// loaded then. Returns whether there is one.
+    static func focusSearch(for visit: PageVisit) -> String {
+        PageScripts.function(
+            PageScripts.links(for: visit) + shared + """
+
+                const texts = 'input:not([type]), input[type="text"], input[type="search"], textarea,'
+                  + '[contenteditable="true"], [role="searchbox"], [role="combobox"]';
+                const isField = (e) => e.matches(texts) && !e.disabled && !e.readOnly && isShown(e)
+                  && (e.matches('[type="search"], [role="searchbox"]') || e.closest('[role="search"], search')
+                    || /^(q|s|query|wd|keywords?)$/i.test(e.name || '') || isSearch(e));
+                const field = () => { for (const e of elements(document)) if (isField(e)) return e; return null; };
+                const opener = () => {
+                  for (const e of elements(document)) {
+                    if (!e.matches('button, [role="button"], a[href^="#"], a:not([href]), label, summary')) continue;
+                    if (e.matches('[type="submit"]') && e.closest('form')) continue;
+                    if (isShown(e) && isSearch(e)) return e;
+                  }
+                  return null;
+                };
+                let e = field();
+                if (!e) {
+                  const open = opener();
+                  if (!open) return { isFound: false };
+                  if (open.localName === 'label') open.click(); else press(open);
+                  for (let wait = 0; wait < 20 && !(e = field()); wait += 1) {
+                    await new Promise((done) => setTimeout(done, 50));
+                  }
+                }
+                if (!e) return { isFound: false };
+                e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
+                e.focus();
+                globalThis.larderSearch = e;
+                await frames();
+                return { isFound: true };
+                """)
+    }
+
+    /// Types a word of the page into the field that has the focus, as a person does: the title's longest word,
+    /// or else the longest of the first ones that the page shows.
+    static let typeSearch = PageScripts.function(
+        """
+
+        const e = globalThis.larderSearch;
+        if (!e || !e.isConnected) return {};
+        const longest = (text) => (text.match(/\\p{L}{4,24}/gu) || []).slice(0, 200)
+          .reduce((best, word) => word.length > best.length ? word : best, '');
+        const heading = Document.prototype.querySelector.call(document, 'main h1, article h1, h1, h2');
+        const word = longest(heading?.innerText || '') || longest(own('title') || '')
+          || longest((own('body')?.innerText || '').slice(0, 2000));
+        if (!word) return {};
+        if (own('activeElement') !== e) e.focus();
+        const key = { key: word.slice(-1), bubbles: true, cancelable: true, composed: true };
+        e.dispatchEvent(new KeyboardEvent('keydown', key));
+        Document.prototype.execCommand.call(document, 'insertText', false, word);
+        e.dispatchEvent(new KeyboardEvent('keyup', key));
+        await frames();
+        return { word };
+        """)
+
+    /// Reads the links among the results, and empties and leaves the field.
+    static func leaveSearch(for visit: PageVisit) -> String {
+        PageScripts.function(
+            PageScripts.links(for: visit) + shared + """
+
+                const e = globalThis.larderSearch;
+                if (e && e.isConnected) {
+                  if ('value' in e && e.value) {
+                    e.select?.();
+                    Document.prototype.execCommand.call(document, 'delete');
+                  }
+                  leave();
+                  e.blur();
+                }
+                await frames();
+                return { links: [...links] };
+                """)
+    }
+}

@@ -1,0 +1,119 @@
+package import Web
+
+/// Whether pages that are opened offline show what was seen online, kind by kind.
+public struct Rehearsal: Sendable, Equatable {
+    /// The pages of one host that have the same scripts.
+    public struct Kind: Sendable, Equatable {
+        /// The result of opening pages of a kind.
+        public enum Result: Sendable, Equatable {
+            /// Each page that was compared shows what it showed online, and requested nothing that is missing.
+            case equal
+            /// A page shows something else, or requested something that is missing.
+            case different(page: String, detail: String)
+            /// No page of the kind was compared, for this reason.
+            case unknown(String)
+        }
+
+        /// The URL of a page of the kind.
+        public let example: String
+        /// The number of pages of the kind.
+        public let pages: Int
+        /// The number of pages that were opened.
+        public let opened: Int
+        public let result: Result
+
+        package init(example: String, pages: Int, opened: Int, _ result: Result) {
+            (self.example, self.pages, self.opened, self.result) = (example, pages, opened, result)
+        }
+    }
+
+    /// How much must be proved for a check to succeed.
+    public enum Level: String, Sendable, CaseIterable {
+        /// All links that were found by reading lead to stored and undamaged responses.
+        case read
+        /// Also, each kind of pages with scripts was opened offline and shows what was seen online.
+        case rehearsed
+    }
+
+    /// The kinds of pages that have scripts. Those that were not opened or differ come first.
+    public let kinds: [Kind]
+
+    package init(_ kinds: [Kind]) {
+        self.kinds = kinds.sorted { Self.rank($0.result) < Self.rank($1.result) }
+    }
+
+    private static func rank(_ result: Kind.Result) -> Int {
+        switch result {
+        case .different: 0
+        case .unknown: 1
+        case .equal: 2
+        }
+    }
+
+    /// Whether every kind of pages shows what was seen online.
+    public var isProved: Bool { kinds.allSatisfy { $0.result == .equal } }
+
+    /// The level that was reached, if all links lead to stored responses.
+    public var level: Level { isProved ? .rehearsed : .read }
+}
+
+extension Rehearsal {
+    /// The result in sentences, for people; the kinds that are not proved have a line each.
+    public var lines: [String] {
+        guard !kinds.isEmpty else { return [] }
+        var lines: [String] = []
+        var unknown: [String: (kinds: Int, example: String)] = [:]
+        var reasons: [String] = []
+        for kind in kinds {
+            switch kind.result {
+            case .equal: continue
+            case .different(let page, let detail):
+                let others = kind.pages - 1
+                let like =
+                    others == 0
+                    ? "" : others == 1 ? " (and 1 page like it)" : " (and \(others) pages like it)"
+                lines.append("differs offline: \(page)\(like): \(detail)")
+            case .unknown(let reason):
+                if unknown[reason] == nil { reasons.append(reason) }
+                unknown[reason] = (
+                    (unknown[reason]?.kinds ?? 0) + 1, unknown[reason]?.example ?? kind.example
+                )
+            }
+        }
+        for reason in reasons {
+            guard let (count, example) = unknown[reason] else { continue }
+            lines.append("not compared: \(Self.kinds(count)), such as \(example): \(reason)")
+        }
+        let equal = kinds.count { $0.result == .equal }
+        if equal > 0 {
+            let all = equal == kinds.count ? "" : " of \(kinds.count)"
+            lines.append(
+                "opened offline: \(equal)\(all) \(equal == 1 && all.isEmpty ? "kind" : "kinds") of pages with scripts, as seen online"
+            )
+        }
+        return lines
+    }
+
+    private static func kinds(_ count: Int) -> String {
+        count == 1 ? "1 kind of pages with scripts" : "\(count) kinds of pages with scripts"
+    }
+}
+
+extension Rehearsal: JSONObject {
+    package var members: JSONMembers { ["level": level.rawValue, "kinds": kinds] }
+}
+
+extension Rehearsal.Kind: JSONObject {
+    package var members: JSONMembers {
+        var (word, page, detail): (String, String?, String?) = ("equal", nil, nil)
+        switch result {
+        case .equal: break
+        case .different(let differing, let why): (word, page, detail) = ("different", differing, why)
+        case .unknown(let why): (word, detail) = ("unknown", why)
+        }
+        return [
+            "example": example, "pages": pages, "opened": opened, "result": word, "page": IfAny(page),
+            "detail": IfAny(detail),
+        ]
+    }
+}
