@@ -507,6 +507,38 @@ import Testing
         }
     }
 
+    @Test(
+        "A page that is not stored is answered by the shell that its server sends for every URL",
+        arguments: [
+            // All pages of the folder have the same body, or all queries of the path.
+            ("/app/users/7", "<p>shell"), ("/app/", "<p>shell"), ("/app/a/b?c", "<p>shell"),
+            ("/stories?id=3", "<p>stories"),
+            // Pages differ, or there is only one.
+            ("/docs/c", nil), ("/docs/a?page=2", nil), ("/single/b", nil), ("/new", nil),
+        ] as [(String, String?)])
+    func shells(target: String, body: String?) throws {
+        defer { server.stop() }
+        let pages = [
+            ("/app/users", "<p>shell"), ("/app/users/1", "<p>shell"), ("/stories?id=1", "<p>stories"),
+            ("/stories?id=2", "<p>stories"), ("/docs/a", "<p>a"), ("/docs/b", "<p>b"), ("/docs/a/x", "<p>a"),
+            ("/single/a", "<p>single"),
+        ]
+        let store = try StockedStore(pages.map { .init(href: "https://shell.test\($0)", text: $1) })
+        let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        let host = "shell-test.localhost:\(server.port)"
+        let answer = try client.get(target, host: host, fields: [("Sec-Fetch-Dest", "document")])
+        #expect(answer.status == (body == nil ? 504 : 200))
+        #expect(answer["Larder"] == (body == nil ? "miss" : "hit; by=shell"))
+        if let body { #expect(answer.text.contains(body)) }
+        // A script gets no page in place of its data.
+        let data = try client.get(
+            target, host: host, fields: [("Sec-Fetch-Dest", "empty"), ("Accept", "application/json")])
+        #expect(data.status == 504 && data.text.isEmpty)
+        #expect(data["Content-Type"] == "application/json")
+    }
+
     @Test
     func `who asks without the slash, or with it, is led to what is held where a redirect told so once`()
         throws

@@ -6,6 +6,19 @@ import Web
 @testable import Serve
 
 @Suite struct RequestContextTests {
+    @Test("A service worker that passes a navigation on requests a page for a window")
+    func passedNavigation() {
+        let passed: HTTPFields = [
+            "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "empty",
+        ]
+        #expect(FetchUse(passed).isWindow && FetchUse(passed).makesDocument && !FetchUse(passed).isRead)
+        #expect(passed.isNavigation && passed.expectedTypeOfSubresource == nil)
+        let script: HTTPFields = [
+            "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty",
+        ]
+        #expect(!FetchUse(script).isWindow && FetchUse(script).isRead && !script.isNavigation)
+    }
+
     /// To hosts of plain http a browser does not say whose page asks.
     @Test(
         arguments: [

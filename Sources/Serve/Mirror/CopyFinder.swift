@@ -80,6 +80,63 @@ struct CopyFinder {
         return nil
     }
 
+    /// Finds the page that the server would probably send for a page that is not stored.
+    ///
+    /// Servers of static files send the same file for every query, and servers of applications the same shell
+    /// for every route. So if at least two stored pages with the same path, or all pages in the same folder and
+    /// at least two, have the same body, this body is the answer.
+    func shell(for addresses: [String]) throws(StoreError) -> FoundCopy? {
+        for url in addresses.compactMap({ WebURL($0) }) where !fields.layout.sharesOrigin {
+            let file = url.origin + url.path
+            let variants = try pages(near: url.href, below: file) { $0.path == url.path }
+            if let shell = Self.commonPage(of: variants) { return try shellCopy(shell) }
+            guard variants.isEmpty else { continue }
+            var folder = url.path[...]
+            while let slash = folder.lastIndex(of: "/") {
+                folder = folder[..<slash]
+                let found = try pages(near: url.href, below: "\(url.origin)\(folder)/") { _ in true }
+                let paths = Set(found.compactMap { WebURL($0.href)?.path })
+                guard paths.count > 1 else { continue }
+                guard let shell = Self.commonPage(of: found) else { break }
+                return try shellCopy(shell)
+            }
+        }
+        return nil
+    }
+
+    /// The stored pages among the closest URLs.
+    private func pages(
+        near href: String, below prefix: String, _ suits: (WebURL) -> Bool
+    ) throws(StoreError) -> [StoredResponse] {
+        var pages: [StoredResponse] = []
+        for neighbour in try reader.neighbours(of: href, below: prefix, count: Self.closePages) {
+            guard let near = WebURL(neighbour), suits(near),
+                let response = try reader.response(for: neighbour), response.status == 200,
+                response.role == 0, response.body != nil,
+                HTTPFields(block: response.fields.utf8.span).contentType?.isHTML ?? false
+            else { continue }
+            pages.append(response)
+        }
+        return pages
+    }
+
+    private static let closePages = 24
+
+    /// One of at least two pages if all have the same body.
+    private static func commonPage(of pages: [StoredResponse]) -> StoredResponse? {
+        guard pages.count > 1, let first = pages.first,
+            pages.allSatisfy({ $0.body?.sha256 == first.body?.sha256 })
+        else { return nil }
+        return first
+    }
+
+    private func shellCopy(_ response: StoredResponse) throws(StoreError) -> FoundCopy? {
+        guard let url = WebURL(response.href), try mayShow(response, url) else { return nil }
+        var copy = try copy(response, url)
+        copy.change = .shell
+        return copy
+    }
+
     private var rootSnapshots: [LiveSnapshot] {
         get throws(StoreError) { try reader.liveSnapshots(ofSitesAt: fields.layout.root?.origins ?? []) }
     }

@@ -54,7 +54,7 @@ final class Exchange {
     private var seenLayout: OriginLayout {
         var layout = context.layout.seen(from: request.authority, at: request.targetText)
         if let bar = context.powers?.bar, bar.isOn, layout.portal != nil {
-            layout.bar = fields["Sec-Fetch-Dest"] == "document" ? .here : .elsewhere
+            layout.bar = fields.fetchDestination == "document" ? .here : .elsewhere
         }
         return layout
     }
@@ -365,7 +365,11 @@ final class Exchange {
             // Today's manifests do not apply to earlier snapshots.
             required = key == .get && layout.snapshot == nil ? try responder.required(addresses, look) : nil
             copy = try timing.measure("lookup") { () throws(StoreError) in
-                try finder(look).find(addresses, request: key, requestFields: originalFields, rules: rules)
+                let finder = finder(look)
+                let found = try finder.find(
+                    addresses, request: key, requestFields: originalFields, rules: rules)
+                guard found == nil, key == .get, fields.isNavigation else { return found }
+                return try finder.shell(for: addresses)
             }
         }
         let look = try look()
@@ -400,7 +404,7 @@ final class Exchange {
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
             && !copy.isVariant
             && !renderer.dependsOnUse
-            && copy.change.isDisjoint(with: [.busters, .query, .search, .time])
+            && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell])
         return (answer, isKept ? copy.response.url : nil)
     }
 

@@ -128,7 +128,7 @@ struct FetchUse: Equatable, Sendable {
     private let takesPages: Bool
 
     init(_ fields: HTTPFields) {
-        destination = fields["Sec-Fetch-Dest"] ?? ""
+        destination = fields.fetchDestination ?? ""
         mode = fields["Sec-Fetch-Mode"] ?? ""
         takesPages = fields["Accept"]?.utf8.contains("text/html".utf8) ?? false
         isFollowedLink = fields["Sec-Fetch-User"] == "?1" && destination == "document"
@@ -206,10 +206,20 @@ extension OriginNames {
 }
 
 extension HTTPFields {
+    /// The use of the response, as the browser reports it; nil if the client is no browser.
+    ///
+    /// A service worker that passes a navigation on requests it with the mode of a navigation and an empty
+    /// destination, which no page can do. Browsers keep the workers of windows and of foreign pages' frames
+    /// apart, so that this is a window.
+    var fetchDestination: String? {
+        let destination = self["Sec-Fetch-Dest"]
+        return destination == "empty" && self["Sec-Fetch-Mode"] == "navigate" ? "document" : destination
+    }
+
     /// Whether a person will read the response: browsers send its destination, and other programs the types
     /// that they accept.
     var isNavigation: Bool {
-        if let destination = self["Sec-Fetch-Dest"] {
+        if let destination = fetchDestination {
             return ["document", "iframe", "frame", "fencedframe"].contains(destination)
         }
         return self["Accept"]?.utf8.contains("text/html".utf8) ?? false
@@ -218,7 +228,7 @@ extension HTTPFields {
     /// The media type that a page expects of a subresource, by the destination of the request. Nil if no page
     /// sent the request: then a person may read the response.
     var expectedTypeOfSubresource: String? {
-        guard let destination = self["Sec-Fetch-Dest"], !isNavigation else { return nil }
+        guard let destination = fetchDestination, !isNavigation else { return nil }
         switch destination {
         case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet":
             return "text/javascript"

@@ -24,6 +24,9 @@ package struct LookupCandidate: Sendable, Hashable {
         package static let order = Change(rawValue: 32)
         /// With other points in time in the request body: the same request, sent at another time.
         package static let time = Change(rawValue: 64)
+        /// Another page of the folder, where the server sends the same page for every URL: the shell of an
+        /// application, whose scripts read the URL.
+        package static let shell = Change(rawValue: 128)
 
         package var description: String {
             var words: [String] = []
@@ -34,6 +37,7 @@ package struct LookupCandidate: Sendable, Hashable {
             if contains(.search) { words.append("search") }
             if contains(.order) { words.append("order") }
             if contains(.time) { words.append("time") }
+            if contains(.shell) { words.append("shell") }
             return words.isEmpty ? "exact" : words.joined(separator: "+")
         }
     }
