@@ -31,6 +31,10 @@ package struct PageOutcome: Sendable {
     /// The page as a PDF.
     package var paper: [UInt8]?
     package var document: String?
+    /// The page as it was shown, as HTML without scripts.
+    package var frozen: String?
+    /// The maximum length of ``frozen`` in UTF-16 code units.
+    static let frozenLimit = 8 << 20
     /// All requests of the page, its frames and its workers, in order. Each redirect is a request of its own.
     package var requests: [SeenRequest] = []
     /// The unwanted actions of the page, one notice for each kind.

@@ -67,6 +67,9 @@ enum PageScripts {
                 look.text = body ? (body.innerText ?? body.textContent).slice(0, \(textLimit)) : '';
                 """
         }
+        if !linksOnly && visit.wantsFrozen {
+            script += PageFreeze.script + "look.frozen = frozen;"
+        }
         if !linksOnly && visit.wantsDocument {
             script += "look.document = (own('documentElement')?.outerHTML ?? '').slice(0, \(textLimit));"
         }

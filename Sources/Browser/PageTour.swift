@@ -64,8 +64,9 @@ struct PageTour: Sendable {
         steps = visit.scripts.indices.map { .script($0) }
         if visit.scroll > 0 { steps.append(.scroll) }
         steps.append(.look)
-        if visit.acting != .never { steps += [.focusSearch, .typeSearch, .leaveSearch] }
+        // The search comes last, because its results may replace the content.
         if visit.acting == .all { steps.append(.unfold) }
+        if visit.acting != .never { steps += [.focusSearch, .typeSearch, .leaveSearch] }
         if visit.seesDark { steps.append(.dark) }
         steps += visit.viewports.indices.dropFirst().map { .viewport($0) }
         if steps.last != .look { steps.append(.lookAgain) }
@@ -133,6 +134,7 @@ struct PageTour: Sendable {
             takeLook(value, &outcome, isHurried)
             outcome.text = value?["text"]?.string
             outcome.document = value?["document"]?.string
+            outcome.frozen = value?["frozen"]?.string
             hasLooked = true
             return visit.wantsPicture ? .picture : visit.wantsPaper ? .paper : .onward(isAtOnce: true)
         case .lookAgain:

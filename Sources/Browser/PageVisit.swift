@@ -101,6 +101,8 @@ package struct PageVisit: Sendable {
     /// Whether the page is shown with dark colours from the beginning.
     package var prefersDark = false
     package var wantsDocument = false
+    /// Whether to write the page as it is shown as HTML without scripts.
+    package var wantsFrozen = false
     /// Whether to collect the cookies that are set at the end.
     package var wantsCookies = false
 

@@ -72,6 +72,8 @@ struct PageWalk: Sendable {
     /// How often the next step was postponed because the page was busy.
     private var busyCount = 0
 
+    /// When the page opened its first socket.
+    private var socketTime: Duration?
     /// Whether controls of the page have been used.
     private var hasActed = false
 
@@ -142,6 +144,14 @@ struct PageWalk: Sendable {
             let count = record.requests.count
             if event.method == "Network.webSocketCreated" {
                 notices.note(.webSocket, event["url"]?.string ?? "")
+                socketTime = socketTime ?? now
+                lastActivity = now
+            }
+            // Sockets fill pages, but may never be quiet.
+            if event.method.hasPrefix("Network.webSocketFrame"), let socketTime,
+                now - socketTime < visit.patience
+            {
+                lastActivity = now
             }
             if record.take(event) { lastActivity = now }
             if record.requests.count > count { noteRequest(now) }

@@ -42,12 +42,17 @@ package struct PageKinds {
             }
             let own = (told.numbers.assets + told.numbers.guesses).filter(scripts.contains)
             let reasons = LinkTable.told(byEnds: told.ends)?.renderReasons ?? []
-            guard !own.isEmpty || !reasons.isEmpty || rendered.contains(response.url) else { continue }
+            // An update does not render unchanged pages again.
+            var isRendered = rendered.contains(response.url)
+            if !isRendered {
+                isRendered = try reader.response(for: response.href, request: .shown)?.body != nil
+            }
+            guard !own.isEmpty || !reasons.isEmpty || isRendered else { continue }
             let pattern = RenderBook.pattern(of: url)
             let key = Key(
                 origin: url.origin, pattern: own.isEmpty ? pattern : nil, scripts: Array(Set(own)).sorted())
             let page = Page(
-                href: response.href, isRendered: rendered.contains(response.url), pattern: pattern)
+                href: response.href, isRendered: isRendered, pattern: pattern)
             // Rendering adds scripts to a page, which others of its kind need too, but are not known to.
             if page.isRendered { later.append((key, page)) } else { groups[key, default: []].append(page) }
         }

@@ -8,6 +8,8 @@ public struct Rehearsal: Sendable, Equatable {
         public enum Result: Sendable, Equatable {
             /// Each page that was compared shows what it showed online, and requested nothing that is missing.
             case equal
+            /// The same, but of this number of pages, frozen copies are shown, without their scripts.
+            case frozen(pages: Int)
             /// A page shows something else, or requested something that is missing.
             case different(page: String, detail: String)
             /// No page of the kind was compared, for this reason.
@@ -46,12 +48,12 @@ public struct Rehearsal: Sendable, Equatable {
         switch result {
         case .different: 0
         case .unknown: 1
-        case .equal: 2
+        case .equal, .frozen: 2
         }
     }
 
     /// Whether every kind of pages shows what was seen online.
-    public var isProved: Bool { kinds.allSatisfy { $0.result == .equal } }
+    public var isProved: Bool { kinds.allSatisfy { Self.rank($0.result) == 2 } }
 
     /// The level that was reached, if all links lead to stored responses.
     public var level: Level { isProved ? .rehearsed : .read }
@@ -66,7 +68,7 @@ extension Rehearsal {
         var reasons: [String] = []
         for kind in kinds {
             switch kind.result {
-            case .equal: continue
+            case .equal, .frozen: continue
             case .different(let page, let detail):
                 let others = kind.pages - 1
                 let like =
@@ -83,6 +85,10 @@ extension Rehearsal {
         for reason in reasons {
             guard let (count, example) = unknown[reason] else { continue }
             lines.append("not compared: \(Self.kinds(count)), such as \(example): \(reason)")
+        }
+        for case (let kind, .frozen(let count)) in kinds.map({ ($0, $0.result) }) {
+            let pages = count == 1 ? "1 page" : "\(count) pages"
+            lines.append("shown as it was, without scripts: \(pages), such as \(kind.example)")
         }
         let equal = kinds.count { $0.result == .equal }
         if equal > 0 {
@@ -106,14 +112,16 @@ extension Rehearsal: JSONObject {
 extension Rehearsal.Kind: JSONObject {
     package var members: JSONMembers {
         var (word, page, detail): (String, String?, String?) = ("equal", nil, nil)
+        var frozen: Int?
         switch result {
         case .equal: break
+        case .frozen(let count): (word, frozen) = ("frozen", count)
         case .different(let differing, let why): (word, page, detail) = ("different", differing, why)
         case .unknown(let why): (word, detail) = ("unknown", why)
         }
         return [
             "example": example, "pages": pages, "opened": opened, "result": word, "page": IfAny(page),
-            "detail": IfAny(detail),
+            "frozen": IfAny(frozen), "detail": IfAny(detail),
         ]
     }
 }

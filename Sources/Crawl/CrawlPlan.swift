@@ -57,6 +57,8 @@ package struct CrawlPlan: Sendable {
     package var patience: Duration? = .seconds(10)
     /// Nil if no page is rendered.
     package var rendering: RenderPlan?
+    /// The URLs of pages that are rendered in any case.
+    package var furtherRendered: Set<String> = []
     /// The most links of each role that are followed from one document. A document with more is listed in
     /// `CrawlReport.overlong`.
     package var maxLinksPerDocument = Self.defaultMaxLinks
@@ -207,7 +209,8 @@ package struct CrawlPlan: Sendable {
             followsGuesses: sitePlan.guesses, patience: patience,
             rendering: rendering.map {
                 RenderBook(
-                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt)
+                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt,
+                    further: furtherRendered)
             }
                 ?? RenderBook())
     }

@@ -39,7 +39,7 @@ struct PageMemory: Sendable, Equatable {
 }
 
 extension Crawl {
-    /// Stores the text and the screenshot of a rendered page, with which an offline check compares the page,
+    /// Stores the text, the screenshot and the frozen copy of a rendered page, with which an offline check compares the page,
     /// and the notes for the next snapshot.
     func keep(_ rendered: RenderedPage, hasSent: Bool, of page: UInt32) throws(CrawlError) {
         var memory = PageMemory()
@@ -53,6 +53,9 @@ extension Crawl {
             try keep(nil, nil, memory.fields, as: .shown, of: page)
         }
         if isWhole, let picture = rendered.picture { try keep(picture, "image/png", as: .pictured, of: page) }
+        if isWhole, let frozen = rendered.frozen {
+            try keep(Array(frozen.utf8), "text/html; charset=utf-8", as: .frozen, of: page)
+        }
     }
 
     private func keep(
@@ -65,7 +68,14 @@ extension Crawl {
                 href: frontier.url(page).href, referrer: nil, status: bytes == nil ? 204 : 200,
                 role: Frontier.Role.guide.rawValue, fields: fields.block, fetched: Self.secondsSinceEpoch(),
                 body: .none)
-            if let bytes {
+            if let bytes, key == .frozen {
+                // Its links are rewritten when it is served.
+                let form = BodyFormat.html.name + ";utf-8"
+                let table = LinkScanner().table(of: bytes.span, form: form) ?? LinkTable()
+                let body = try NewBody(
+                    .bytes(bytes), form: form, links: table.encoded(), in: plan.folder)
+                new.body = .new(body)
+            } else if let bytes {
                 let body = try NewBody(
                     .bytes(bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
                     in: plan.folder)

@@ -16,6 +16,8 @@ public struct RenderSettings: Sendable, Equatable {
     public var viewports: [String] = []
     /// Which controls of pages are used, to load what they show.
     public var acting = RenderActing.all
+    /// Whether pages are also stored as they were shown, without their scripts.
+    public var freezing = RenderFreezing.auto
     /// Uses controls on every rendered page, and not only on the first ones of each kind, and plays the
     /// beginning of videos.
     public var isDeep = false
@@ -53,6 +55,7 @@ public struct RenderSettings: Sendable, Equatable {
         scroll = json["scroll"]?.int ?? scroll
         viewports = json["viewports"]?.array?.compactMap(\.string) ?? []
         acting = json["act"]?.string.flatMap(RenderActing.init) ?? acting
+        freezing = json["freeze"]?.string.flatMap(RenderFreezing.init) ?? freezing
         isDeep = json["deep"]?.bool ?? false
         seesDark = json["dark"]?.bool ?? false
         takesPictures = json["pictures"]?.bool ?? false
@@ -72,6 +75,7 @@ extension RenderSettings: JSONObject {
         return [
             "mode": mode.rawValue, "scroll": IfAny(scroll == usual.scroll ? nil : scroll),
             "viewports": IfAny(viewports), "act": IfAny(acting == usual.acting ? nil : acting.rawValue),
+            "freeze": IfAny(freezing == usual.freezing ? nil : freezing.rawValue),
             "deep": IfAny(isDeep ? true : nil),
             "dark": IfAny(seesDark ? true : nil),
             "pictures": IfAny(takesPictures ? true : nil), "steady": IfAny(steadySince),
@@ -90,6 +94,16 @@ public enum RenderActing: String, Sendable, CaseIterable {
     /// The search field, collapsed parts, tabs, menus and buttons. Controls whose names say that they change
     /// something are not used, and requests that could change something are not sent then.
     case all
+}
+
+/// Whether rendered pages are also stored as they were shown, as HTML without scripts: frozen copies.
+public enum RenderFreezing: String, Sendable, CaseIterable {
+    /// Frozen copies are shown of pages that show something else offline than online.
+    case auto
+    /// Frozen copies are shown of all rendered pages.
+    case always
+    /// No frozen copies are stored.
+    case never
 }
 
 /// How many pages are rendered at once, and with which renderer.
@@ -148,6 +162,8 @@ package struct RenderedPage: Sendable {
     package var text: String?
     /// A screenshot as a PNG.
     package var picture: [UInt8]?
+    /// The page as it was shown, as HTML without scripts.
+    package var frozen: String?
     /// The cookies that scripts of the page set, as lines of a Netscape cookie file.
     package var cookies: [String] = []
     /// The URLs that the page requested and received without a request to the crawl.
@@ -235,6 +251,7 @@ struct Rendering {
         /// The number of documents that the page requested through the door.
         var documentCount = 0
         var sentCount = 0
+        var socketCount = 0
     }
 
     /// A request that belongs to no entry.
@@ -260,6 +277,8 @@ struct Rendering {
     /// The maximum number of requests without an entry per page. A document with many views sends one for
     /// each of them.
     static let mostSentOfPage = 5_000
+    /// The maximum number of sockets that a page may open.
+    static let mostSockets = 8
     /// The maximum number of POST requests in `kept`.
     static let mostKept = 65_536
     /// The maximum number of documents that a page may request. Further ones are refused.
@@ -354,6 +373,13 @@ extension Crawl {
             answer(
                 .given(status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body)
             )
+        case PageRequest.socketMethod:
+            guard rendering?.shown[page]?.socketCount ?? .max < Rendering.mostSockets else {
+                return answer(.refused("the page opens too many sockets"))
+            }
+            if let reason = frontier.refusal(ofAsset: request.url) { return answer(.refused(reason.name)) }
+            rendering?.shown[page]?.socketCount += 1
+            answer(.connect(max(plan.allowedZone, frontier.zone(of: page))))
         case "OPTIONS": send(request, of: page, answer)
         case let method: answer(.refused("\(method) would change data on the server"))
         }

@@ -29,6 +29,8 @@ public struct SitePlan: Sendable, Equatable {
     /// The patterns whose pages were rendered in this or an earlier snapshot with the same settings.
     /// Unchanged pages of them are not rendered again.
     package var lookedAt: [String] = []
+    /// The URLs of pages of which the frozen copy is shown.
+    package var frozen: [String] = []
     /// The number of WebSockets that pages opened when they were last rendered. Their messages are not
     /// stored.
     package var sockets = 0
@@ -68,6 +70,7 @@ public struct SitePlan: Sendable, Equatable {
         render = json["render"].map { RenderSettings($0) }
         rendered = texts("rendered")
         lookedAt = texts("lookedAt")
+        frozen = texts("frozen")
         sockets = json["sockets"]?.int ?? 0
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
@@ -192,7 +195,7 @@ extension SitePlan: JSONObject {
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
-            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt),
+            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "frozen": IfAny(frozen),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
             "zone": IfAny(zone?.name), "doubts": IfAny(doubts),

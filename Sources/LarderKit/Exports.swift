@@ -24,6 +24,7 @@
 @_exported public import struct Crawl.PrefetchedURL
 @_exported public import enum Crawl.RenderActing
 @_exported public import enum Crawl.RenderEnding
+@_exported public import enum Crawl.RenderFreezing
 @_exported public import enum Crawl.RenderMode
 @_exported public import struct Crawl.RenderReport
 @_exported public import struct Crawl.RenderSettings

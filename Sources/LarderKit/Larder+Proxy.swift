@@ -174,7 +174,8 @@ extension MirrorService {
     }
 }
 
-private final class RawChannel: ByteChannel {
+/// A connection to an origin, for a relay.
+final class RawChannel: ByteChannel {
     private let connection: RawConnection
 
     init(_ connection: RawConnection) { self.connection = connection }

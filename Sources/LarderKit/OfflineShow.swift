@@ -141,6 +141,10 @@ struct OfflineShow {
         var items: [CheckReport.Item] = []
         var notes: [String] = []
         var rehearsal: Rehearsal
+        /// The pages that differ, with those of their kinds that were not opened.
+        var differing: [PageKinds.Page] = []
+        /// The rendered pages of all kinds.
+        var rendered: [String] = []
 
         /// The URLs that pages requested and did not get.
         var missing: Set<String> { Set(items.filter { $0.verdict == .missing }.map(\.name)) }
@@ -169,7 +173,9 @@ struct OfflineShow {
                 if let (page, detail) = differences[place] {
                     result = .different(page: page.href, detail: detail)
                 } else if opened.contains(where: { $0.page.text != nil }) {
-                    result = .equal
+                    let frozen = Set(wishes.plan.frozen)
+                    let count = kind.pages.count { frozen.contains($0.href) }
+                    result = count > 0 ? .frozen(pages: count) : .equal
                 } else {
                     result = .unknown(
                         opened.isEmpty
@@ -189,6 +195,7 @@ struct OfflineShow {
         var refused: Set<String> = []
         var talking: [String] = []
         var differences: [Int: (page: WebURL, detail: String)] = [:]
+        var differing: Set<String> = []
         let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
         let all = try show(browser, service, interruption)
         for shown in all {
@@ -198,6 +205,7 @@ struct OfflineShow {
                 talking.append(shown.page.url.href)
             }
             func differs(_ detail: String) {
+                differing.insert(shown.page.url.href)
                 if differences[shown.page.kind] == nil {
                     differences[shown.page.kind] = (shown.page.url, detail)
                 }
@@ -238,7 +246,13 @@ struct OfflineShow {
                 "\(Wording.count(refused.count, "address", plural: "addresses")) not readable by pages of other origins, as online: \(first)"
             )
         }
-        return Findings(items: items, notes: notes, rehearsal: rehearsal(differences, of: all))
+        let equal = Set(all.map(\.page.url.href)).subtracting(differing)
+        return Findings(
+            items: items, notes: notes, rehearsal: rehearsal(differences, of: all),
+            differing: differences.keys.sorted().flatMap { place in
+                kinds[place].pages.filter { !equal.contains($0.href) }
+            },
+            rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) })
     }
 
     /// Opens all pages, several at a time. The outcomes are in the order of the pages.

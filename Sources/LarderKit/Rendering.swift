@@ -1,6 +1,7 @@
 internal import Browser
 internal import Check
 internal import Crawl
+internal import Fetch
 internal import Glibc
 internal import Serve
 internal import Store
@@ -14,7 +15,7 @@ extension PrefetchOptions {
     func rendering(by path: String) -> PrefetchOptions {
         var options = self
         options.rendering = { (options, plan, folder) throws(LarderError) in
-            try RenderPlan(options, plan, authorityFolder: path)
+            try RenderPlan(options, plan, folder, authorityFolder: path)
         }
         return options
     }
@@ -25,7 +26,7 @@ extension RenderPlan {
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no browser, or a setting is invalid.
     fileprivate init?(
-        _ options: PrefetchOptions, _ plan: SitePlan, authorityFolder: String
+        _ options: PrefetchOptions, _ plan: SitePlan, _ folder: StoreFolder, authorityFolder: String
     ) throws(LarderError) {
         let settings = plan.render ?? RenderSettings()
         guard settings.mode != .never else { return nil }
@@ -33,8 +34,12 @@ extension RenderPlan {
         let program = try BrowserProgram.needed(options.browser)
         let manner = try RenderManner(plan)
         let tabs = options.renderTabs ?? Machine.usualTabs
+        let fetching = try options.network.options(for: [], spoolFolder: folder.incoming)
+        let connect: Connect = { url, nearestZone in
+            (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
+        }
         self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
-            try BrowserRenderer(program, door, manner, authorityFolder: authorityFolder)
+            try BrowserRenderer(program, door, manner, connect, authorityFolder: authorityFolder)
         }
     }
 }
@@ -115,14 +120,17 @@ private final class BrowserRenderer: PageRenderer {
     private let browser: Browser
     private let manner: RenderManner
     private let security: TLSServer
+    private let connect: Connect
     private let reader: Mutex<StoreReader>
     /// Proxies that no page uses now.
     private let idle = Mutex<(proxies: [PageProxy], isClosed: Bool)>(([], false))
 
     init(
-        _ program: String, _ door: RenderDoor, _ manner: RenderManner, authorityFolder: String
+        _ program: String, _ door: RenderDoor, _ manner: RenderManner, _ connect: @escaping Connect,
+        authorityFolder: String
     ) throws(RenderFailure) {
         self.door = door
+        self.connect = connect
         self.manner = manner
         var options = BrowserOptions(executable: program)
         do throws(TLSError) {
@@ -163,6 +171,7 @@ private final class BrowserRenderer: PageRenderer {
         visit.wantsText = true
         visit.wantsCookies = true
         visit.wantsPicture = manner.settings.takesPictures
+        visit.wantsFrozen = manner.settings.freezing != .never
         if let since = steadySince(url) { visit.preludes.append(SteadyTime.call(since: since)) }
         browser.open(visit) { [self] outcome in
             var rendered = RenderedPage(outcome)
@@ -194,7 +203,7 @@ private final class BrowserRenderer: PageRenderer {
 
     private func takeProxy() throws(ServerError) -> PageProxy {
         if let proxy = idle.withLock({ $0.proxies.popLast() }) { return proxy }
-        return try PageProxy(door.folder, snapshot: door.snapshot, security: security) {
+        return try PageProxy(door.folder, snapshot: door.snapshot, security: security, connect: connect) {
             [door] page, request, answer in
             door.ask(page, request, answer: answer)
         }
@@ -235,6 +244,7 @@ extension RenderedPage {
         }
         text = outcome.text
         picture = outcome.picture
+        frozen = outcome.frozen
         links = outcome.links.compactMap { WebURL($0) }
         for notice in outcome.notices { notices[notice.kind.rawValue, default: 0] += notice.count }
     }

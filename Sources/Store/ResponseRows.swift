@@ -225,7 +225,7 @@ extension StoreWriter {
         var referrer: Int64?
         if let href = response.referrer { referrer = try urls.row(of: href, response.referrerNumber) }
         var isBrought = false
-        if response.request == .shown || response.request == .pictured {
+        if [.shown, .pictured, .frozen].contains(response.request) {
             isBrought = try bringPage(url, to: snapshot)
         }
         try rows.add(response, url: url, referrer: referrer, body: body, ofSnapshot: snapshot.id)

@@ -218,10 +218,10 @@ struct HelpTopic: Sendable {
             What rendering does
               Everything that a rendered page requests is served from the store or fetched by the crawl, with its limits,
               rules and digests, and stored as an asset of the page; its links are followed. POST requests are sent,
-              and their responses are stored with what was sent; PUT, DELETE and WebSockets are refused. When such a page is
-              served, requests that contain the current time (from=1764000000000&to=1764003600000) get the response that
-              was recorded for the same distance from the time of recording. The report lists each group with the number
-              of pages, of rendered pages and of assets found.
+              and their responses are stored with what was sent; PUT and DELETE are refused. WebSockets are connected, and their
+              messages are not stored. When such a page is served, requests that contain the current time
+              (from=1764000000000&to=1764003600000) get the response that was recorded for the same distance from the time
+              of recording. The report lists each group with the number of pages, of rendered pages and of assets found.
 
             Each page is scrolled to the end (--render-scroll) and captured when it has been quiet for half a second,
             or after --render-time. Views behind fragments (#/about) are opened one by one, up to --max-pages, else 1,000
@@ -235,6 +235,11 @@ struct HelpTopic: Sendable {
             languages). From then on, requests other than GET are refused and counted, and pages cannot be left. --act
             search uses only the search field. --render-deep uses the controls of every rendered page, and plays the
             beginning of videos.
+
+            Before a prefetch ends, some pages of each group are opened from the store alone. What they still request is
+            fetched. Of pages that show something else than before, a copy without scripts is shown from then on
+            (--freeze auto): the page as it was, with a link to the page with its scripts. larder check SITE opens pages in
+            the same way and reports the result.
 
             --render-pictures stores a screenshot of each page with its text. larder check SITE --render opens the pages from
             the store alone and reports differences in text or picture. larder diff SITE --pictures lists the pages whose

@@ -251,7 +251,7 @@ extension Option {
         .hostPatience,
     ]
     static let renderOptions: [Option] = [
-        .render, .browser, .renderTabs, .renderScroll, .renderTime, .act, .renderDeep, .renderDark,
+        .render, .browser, .renderTabs, .renderScroll, .renderTime, .act, .freeze, .renderDeep, .renderDark,
         .renderScript,
         .renderPictures, .steady, .viewport,
     ]
@@ -324,6 +324,12 @@ extension Option {
             "Use controls of the first rendered pages of each kind, to load what they show: search (the search field), all (also tabs, menus and buttons, but none that changes something) or never",
         brief: "Use controls of rendered pages: search, all or never",
         standard: "all", group: .rendering)
+    static let freeze = Option(
+        name: "--freeze", value: "WHEN",
+        help:
+            "Show rendered pages as they were, without scripts: auto (those that show something else offline), always or never",
+        brief: "Show pages as they were, without scripts",
+        standard: "auto", group: .rendering)
     static let renderDeep = Option(
         name: "--render-deep", value: nil,
         help: "Use the controls of every rendered page, and start videos",

@@ -659,8 +659,6 @@ private struct Play {
         try play.enterWorld()
         try play.value(#"{"hasMoved":false,"height":900}"#)
         try play.look()
-        try play.value(#"{"isFound":false}"#)
-        #expect(play.actCount == 1)
         for _ in 1...2 {
             #expect(
                 try play.reply("Runtime.evaluate", #"{"result":{"value":{"isTab":true,"count":1}}}"#)
@@ -675,6 +673,8 @@ private struct Play {
             play.pass(.milliseconds(150))
         }
         try play.value(#"{"isTab":false,"count":0,"links":["http://a.test/c"]}"#)
+        #expect(play.actCount == 1)
+        try play.value(#"{"isFound":false}"#)
         try play.look()
         try play.reply("Target.disposeBrowserContext")
         #expect(play.outcomes.first?.links.contains("http://a.test/c") == true)

@@ -60,16 +60,80 @@ struct RehearsalTests {
         #expect(rehearsal["kinds"]?.array?.first?["result"]?.string == "equal")
     }
 
+    /// A page that is blank in a mirror.
+    private static let livePage = OriginAnswer.page(
+        """
+        <!DOCTYPE html><title>t</title><style id=look></style><div id=host></div><input id=field><p id=words></p>
+        <canvas id=drawing width=20 height=20></canvas>
+        <script>
+        if (!\(isMirror)) {
+          words.textContent = 'Words that only the live site shows';
+          look.sheet.insertRule('#words { color: green }');
+          host.attachShadow({ mode: 'open' }).innerHTML = '<b onclick=go()>In a shadow tree</b>';
+          field.value = 'typed';
+          drawing.getContext('2d').fillRect(0, 0, 20, 20);
+        }
+        </script>
+        """)
+
+    @Test("Of a page that is blank offline, a copy without scripts is shown")
+    func frozen() throws {
+        origin.on("/", Self.livePage)
+        let prefetch = try larder(["prefetch", origin.url("/")])
+        #expect(
+            prefetch.output.contains("shown as it was, without scripts: 1 page, such as \(origin.url("/"))"))
+        origin.stop()
+        let check = try larder(["check", origin.url("/"), "--require", "rehearsed"])
+        #expect(check.status == 0, "\(check)")
+        let server = try Server(home)
+        defer { server.stop() }
+        let page = try server.page(of: origin)
+        let expected = [
+            "Words that only the live site shows", "#words { color: green; }",
+            #"<template shadowrootmode="open"><b>In a shadow tree</b></template>"#, #"value="typed""#,
+            #"<img id="drawing" width="20" height="20" src="data:image/png;base64,"#,
+            #"<a href="?larder-scripts">Open it with scripts</a>"#,
+        ]
+        for part in expected { #expect(page.contains(part), "\(part)") }
+        #expect(!page.contains("<script>\nif"))
+        #expect(try server.page(of: origin, "/?larder-scripts").contains("if (!location.hostname"))
+    }
+
+    /// `larder serve` on a free port.
+    private struct Server {
+        private let process: ChildProcess
+        private let port: Int
+
+        init(_ home: TemporaryFolder) throws {
+            process = try ChildProcess(
+                ChildProcess.built("larder"), ["serve", "--port", "0"],
+                environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"])
+            let line = process.read(until: "/ (Ctrl-C")
+            port = try #require(
+                line.split(separator: "http://localhost:").last?.split(separator: "/").first.flatMap {
+                    Int($0)
+                })
+        }
+
+        func page(of origin: TestOrigin, _ target: String = "/") throws -> String {
+            let address = try #require(WebURL(origin.url("/")))
+            let client = try RawClient(port: port)
+            return try client.get(
+                target, host: "port-\(address.port ?? 0).127-0-0-1.localhost:\(port)",
+                fields: [("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Site", "none")]
+            ).text
+        }
+
+        func stop() {
+            process.signal(SIGINT)
+            _ = process.wait()
+        }
+    }
+
     @Test("A page that is blank offline fails the check, although everything that it links to is stored")
     func blank() throws {
-        origin.on(
-            "/",
-            .page(
-                """
-                <!DOCTYPE html><title>t</title><p id=words>
-                <script>if (!\(Self.isMirror)) words.textContent = 'Words that only the live site shows'</script>
-                """))
-        let prefetch = try larder(["prefetch", origin.url("/")])
+        origin.on("/", Self.livePage)
+        let prefetch = try larder(["prefetch", origin.url("/"), "--freeze", "never"])
         #expect(prefetch.output.contains("differs offline: \(origin.url("/")): a browser shows other text"))
         origin.stop()
         let check = try larder(["check", origin.url("/")])

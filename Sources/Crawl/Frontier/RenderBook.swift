@@ -229,6 +229,8 @@ package struct RenderBook: Sendable {
     /// snapshots.
     private let known: Set<String>
     private let lookedAt: Set<String>
+    /// The URLs of pages that are rendered in any case.
+    private let further: Set<String>
     /// Pages that sent a request (other than GET) when an earlier snapshot rendered them.
     private var senders: Set<UInt32> = []
 
@@ -256,8 +258,10 @@ package struct RenderBook: Sendable {
     private static let mostScripts = 65_536
 
     init(
-        mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = []
+        mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
+        further: Set<String> = []
     ) {
+        self.further = further
         self.mode = mode
         self.tabs = max(1, tabs)
         self.known = Set(known)
@@ -285,6 +289,7 @@ package struct RenderBook: Sendable {
         isUnsettled = true
         if mode == .always || patterns[place].isReleased || patterns[place].isWorthIt { mayBeDue = true }
         patterns[place].pageCount += 1
+        if mode == .auto, further.contains(url.key.href) { owe(number) }
         if isRecalled, mode == .auto, patterns[place].wasLookedAt {
             if senders.contains(number) {
                 owe(number)

@@ -14,7 +14,10 @@ struct FoundCopy {
     /// How long a cache may serve the response without validation.
     var freshness: Freshness?
 
-    var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0) }
+    var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0 || isFrozen) }
+
+    /// Whether this is the frozen copy of a page.
+    var isFrozen: Bool { response.request == .frozen }
 }
 
 /// Finds the stored response for a request: under the exact URL, or else under a URL that may stand in for
@@ -203,6 +206,8 @@ struct SiteRules {
     /// The rules from the server's options, which take precedence.
     private var own: [CacheRules.Rule] = []
     private var zones: [String: NetworkZone] = [:]
+    /// The URLs of pages of which the frozen copy is shown.
+    private(set) var frozen: Set<String> = []
     /// The names and start URLs of the sites that start on a host.
     private var starts: [String: [(name: String, start: String)]] = [:]
 
@@ -225,6 +230,7 @@ struct SiteRules {
         for site in sites {
             let settings = try? JSONValue.parse(site.settings.utf8.span)
             let texts = settings?["rules"]?.array?.compactMap(\.string) ?? []
+            frozen.formUnion(settings?["frozen"]?.array?.compactMap(\.string) ?? [])
             let zone =
                 importedSites.contains(site.name)
                 ? .publicNetwork : settings?["zone"]?.string.flatMap { NetworkZone(name: $0) } ?? .thisMachine

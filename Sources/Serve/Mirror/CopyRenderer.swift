@@ -24,6 +24,8 @@ final class CopyRenderer {
     /// Whether the result is only for this kind of use.
     private(set) var dependsOnUse = false
     private var steadySince: Int?
+    /// A notice at the end of the document.
+    var notice: [UInt8] = []
 
     init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields) {
         self.finder = finder
@@ -342,6 +344,7 @@ final class CopyRenderer {
         }
         // A document without scripts has no such mark: the bar goes to its end.
         if lacksBar { changes.append(Patch.Change(source.count..<source.count, bar)) }
+        if !notice.isEmpty { changes.append(Patch.Change(source.count..<source.count, notice)) }
         return changes
     }
 

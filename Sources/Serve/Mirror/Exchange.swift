@@ -355,7 +355,12 @@ final class Exchange {
         }
     }
 
-    private func show(_ addresses: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
+    private func show(_ requested: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
+        var (addresses, wantsScripts) = (requested, false)
+        if fields.isNavigation, !isTransparent {
+            let stripped = requested.compactMap { WebURL($0).flatMap(FrozenCopy.withScripts)?.href }
+            if stripped.count == requested.count { (addresses, wantsScripts) = (stripped, true) }
+        }
         let body = request.body
         let key = RequestKey(method: request.method, body: body.span, type: fields.contentType)
         var required: Bundle?
@@ -393,8 +398,16 @@ final class Exchange {
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.made(copy.response.url, at: look.time)
         let renderer = renderer(finder(look), asked: fields)
+        var frozen: FoundCopy?
+        if !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil, !isTransparent,
+            bundle == nil, try rules().frozen.contains(copy.url.href)
+        {
+            frozen = try finder(look).frozen(copy, originalFields)
+            let language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+            if frozen != nil { renderer.notice = FrozenCopy.notice(of: copy.url, in: language) }
+        }
         let answer = try timing.measure("splice") { () throws(StoreError) in
-            try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
+            try renderer.answer(frozen ?? copy, source: .hit(copy.change), bundle: bundle)
         }
         // Another page may not get an archive's response.
         var isForAll = copy.response.isForAllClients(in: layout)
@@ -402,7 +415,7 @@ final class Exchange {
         // A URL with a cache buster, or with a query that varies, is requested only once.
         let isKept =
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
-            && !copy.isVariant
+            && !copy.isVariant && frozen == nil && !wantsScripts
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell])
         return (answer, isKept ? copy.response.url : nil)

@@ -80,6 +80,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case manyResults, relaxed, theBest, justThese, nothingMore, nothingFound, nothingSoFar, theLast
     case maybeMoreThan, nothingHereTitle
     // The bar on mirrored pages
+    case frozenNotice, frozenScripts
     case barName, barHide, barFrom, barEarlier, barLater, barAbout, barTitle, barLead, barIsOn, barIsOff
     case doBarOn, doBarOff
     // The page for a URL that is not stored
@@ -207,6 +208,9 @@ package enum Sentence: String, Sendable, CaseIterable {
                 "Only for folders and saved pages that do not contain it, for example https://example.com/docs/",
                 "仅用于未记录原始网址的文件夹和网页，例如 https://example.com/docs/"
             )
+        case .frozenNotice:
+            ("This is the page as it was shown, without its scripts.", "这是当时显示的网页，不含脚本。")
+        case .frozenScripts: ("Open it with scripts", "打开含脚本的网页")
         case .barName: ("Larder: about this copy", "Larder：关于此副本")
         case .barHide: ("Hide the bar until the next page", "隐藏此栏，直到打开下一个网页")
         case .barFrom: ("As of ", "保存于 ")

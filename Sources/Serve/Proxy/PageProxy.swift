@@ -15,8 +15,10 @@ package final class PageProxy: Sendable {
     private let server: HTTPServer
     private let tab: PageTab
 
+    /// - Parameter connect: Connects sockets of pages with their origins; nil if pages get no sockets.
     package init(
-        _ folder: StoreFolder, snapshot: Int64, security: TLSServer, ask: @escaping Ask
+        _ folder: StoreFolder, snapshot: Int64, security: TLSServer, connect: Connect? = nil,
+        ask: @escaping Ask
     ) throws(ServerError) {
         let tab: PageTab
         do throws(StoreError) { tab = try PageTab(folder, snapshot: snapshot, ask: ask) } catch {
@@ -24,7 +26,7 @@ package final class PageProxy: Sendable {
         }
         self.tab = tab
         server = try HTTPServer(port: 0, threadCount: 1, limits: .proxy) { _ throws(ServerError) in
-            PageResponder(tab, security)
+            PageResponder(tab, security, connect)
         }
     }
 
@@ -179,6 +181,7 @@ private final class PageTab: Sendable {
             }
         case .given(let status, let fields, let body):
             return Answer(status: status, fields: outgoing(fields), body: body)
+        case .connect: return .explanation(502, "\(url.href): no socket was requested\n", to: fields)
         case .refused(let why):
             return .explanation(403, "\(url.href) was not requested: \(why)\n", to: fields)
         case .failed(let why): return .explanation(502, "\(url.href): \(why)\n", to: fields)
@@ -217,10 +220,12 @@ extension StoredResponse {
 private final class PageResponder: Responder {
     private let tab: PageTab
     private let security: TLSServer
+    private let connect: Connect?
 
-    init(_ tab: PageTab, _ security: TLSServer) {
+    init(_ tab: PageTab, _ security: TLSServer, _ connect: Connect?) {
         self.tab = tab
         self.security = security
+        self.connect = connect
     }
 
     var isProxy: Bool { true }
@@ -243,10 +248,7 @@ private final class PageResponder: Responder {
         guard let number = tab.number else {
             return Reply(answer: .text(503, "The page was closed.\n"))
         }
-        // Protocol upgrades cannot be replayed.
-        guard !Upgrade.isAsked(for: request) else {
-            return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
-        }
+        if Upgrade.isAsked(for: request) { return openSocket(request, url, number, later) }
         let origin = request.fields["Origin"].flatMap { $0 == url.origin ? nil : $0 }
         let key = RequestKey(
             method: request.method, body: request.body.span, type: request.fields.contentType)
@@ -272,6 +274,23 @@ private final class PageResponder: Responder {
         asked.cookies = tab.scriptCookies(of: request.fields)
         tab.ask(number, asked) { [tab, fields = request.fields] answer in
             slot.give(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))
+        }
+        return nil
+    }
+
+    /// Connects a socket of the page with its origin, if the crawl allows it. What it transports is not stored,
+    /// but the page shows what it would show a person.
+    private func openSocket(_ request: Request, _ url: WebURL, _ number: UInt32, _ later: Later) -> Reply? {
+        guard let connect, request.method == "GET", !tab.refuses(PageRequest.socketMethod) else {
+            return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
+        }
+        let (upgrade, slot) = (Upgrade(request, url), later.slot())
+        let asked = PageRequest(url: url, method: PageRequest.socketMethod, fields: request.fields)
+        tab.ask(number, asked) { answer in
+            guard case .connect(let zone) = answer else {
+                return slot.give(Reply(answer: .text(403, "\(url.href) was not requested.\n")))
+            }
+            slot.give(upgrade.relay(by: connect, nearestZone: zone) { _ in })
         }
         return nil
     }

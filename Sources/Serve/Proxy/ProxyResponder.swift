@@ -76,9 +76,8 @@ final class ProxyResponder: Responder {
             if request.tunnel == nil, let refusal = refusal(ofPort: url.effectivePort) {
                 return Reply(answer: refusal)
             }
-            return Upgrade(
-                request, url, nearestZone: mirror.nearestZone(of: request, to: url), options
-            ).reply(start)
+            return Upgrade(request, url).reply(
+                nearestZone: mirror.nearestZone(of: request, to: url), options, start)
         }
         let reply = mirror.respond(
             to: request, proxied: url,

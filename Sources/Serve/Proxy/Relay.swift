@@ -355,10 +355,8 @@ struct AnswerHeads {
 /// A request to switch the connection to another protocol, such as WebSocket (RFC 9110 §7.8).
 struct Upgrade {
     private let url: WebURL
-    private let nearestZone: NetworkZone
     private let method: String
     private let head: [UInt8]
-    private let options: ProxyOptions
 
     static func isAsked(for request: Request) -> Bool {
         request.head.asksUpgrade && request.head.body == .none
@@ -367,10 +365,8 @@ struct Upgrade {
             && request.fields.elements("Upgrade").contains { !HTTPGrammar.matches($0, "h2c") }
     }
 
-    init(_ request: Request, _ url: WebURL, nearestZone: NetworkZone, _ options: ProxyOptions) {
+    init(_ request: Request, _ url: WebURL) {
         self.url = url
-        self.nearestZone = nearestZone
-        self.options = options
         method = request.method
         var head =
             "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.origin.drop { $0 != ":" }.dropFirst(3))\r\n"
@@ -383,23 +379,34 @@ struct Upgrade {
         self.head = HTTPGrammar.bytes(of: head)
     }
 
-    func reply(_ start: ContinuousClock.Instant) -> Reply {
-        let (log, url, method, head, nearestZone) = (options.log, url, method, head, nearestZone)
+    func reply(
+        nearestZone: NetworkZone, _ options: ProxyOptions, _ start: ContinuousClock.Instant
+    ) -> Reply {
+        let (log, url, method) = (options.log, url, method)
         guard let connect = options.connect else {
             log.noteMiss("UPGRADE", url.href, since: start)
             let text = "\(url.href): upgrades to other protocols cannot be answered from the store.\n"
             return Reply(
                 answer: .text(504, text, fields: [("Larder", "miss"), ("Cache-Control", "no-store")]))
         }
+        return relay(by: connect, nearestZone: nearestZone) { byteCount in
+            log.noteTunnel(method, url.href, byteCount, since: start)
+        }
+    }
+
+    /// The reply that connects the client with the origin.
+    ///
+    /// - Parameter ended: called with the number of relayed bytes.
+    func relay(
+        by connect: @escaping Connect, nearestZone: NetworkZone, ended: @escaping @Sendable (Int) -> Void
+    ) -> Reply {
+        let (url, method, head) = (url, method, head)
         var reply = Reply(answer: .text(502, ""))
         reply.takeover = { client in
             Relay.start(
                 client, to: url, nearestZone: nearestZone, by: connect,
                 greeting: .request(head, method: method)
-            ) {
-                outcome in
-                log.noteTunnel(method, url.href, outcome.byteCount, since: start)
-            }
+            ) { ended($0.byteCount) }
         }
         return reply
     }

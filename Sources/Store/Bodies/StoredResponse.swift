@@ -334,6 +334,9 @@ package struct RequestKey: Hashable, Sendable {
     /// A pseudo-request for a picture of a page as a browser showed it. Never answers a request.
     package static let pictured = RequestKey(stored: "pictured")
 
+    /// A pseudo-request for a page as a browser showed it, as HTML without scripts: its frozen copy.
+    package static let frozen = RequestKey(stored: "frozen")
+
     /// Whether this is the key of a real request and not one of the pseudo-requests.
     package var isOfRequest: Bool { text.isEmpty || text.contains(" ") }
 

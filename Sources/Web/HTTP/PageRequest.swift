@@ -9,6 +9,9 @@ package struct PageRequest: Sendable {
         case part
     }
 
+    /// The method of a request for a socket, which is no HTTP method.
+    package static let socketMethod = "SOCKET"
+
     package let url: WebURL
     package let method: String
     package let fields: HTTPFields
@@ -97,6 +100,8 @@ package enum PageAnswer: Sendable {
     case held
     /// The response itself. It need not be stored.
     case given(status: Int, fields: HTTPFields, body: [UInt8])
+    /// The page may connect a socket to the origin, in this network zone or a more public one.
+    case connect(NetworkZone)
     /// The request was not sent, for this reason.
     case refused(String)
     /// The request was sent, and failed for this reason.

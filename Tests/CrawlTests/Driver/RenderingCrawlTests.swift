@@ -226,6 +226,7 @@ import Web
                         switch answer {
                         case .given(_, _, let body): String(decoding: body, as: UTF8.self)
                         case .held: "held"
+                        case .connect: "connected"
                         case .refused(let why), .failed(let why): why
                         }
                     told.change { $0.append(text) }
@@ -486,6 +487,7 @@ private final class ScriptedBrowser: PageRenderer {
         let text =
             switch answer {
             case .held: "held"
+            case .connect: "connected"
             case .given(let status, _, let body): "\(status) \(String(decoding: body, as: UTF8.self))"
             case .refused: "refused"
             case .failed: "failed"

@@ -114,6 +114,18 @@ import Web
         #expect(rendered(&book).first == 12, "the pattern with most pages comes first")
     }
 
+    @Test("Named pages are rendered, although they have no reason and have not changed")
+    func further() throws {
+        var book = RenderBook(
+            mode: .auto, tabs: 1, lookedAt: ["a.test/p/*"],
+            further: ["http://a.test/p/3", "http://a.test/p/5"])
+        for number: UInt32 in 0..<10 {
+            book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: [], isRecalled: true)
+        }
+        book.settle()
+        #expect(Set(rendered(&book)) == [3, 5])
+    }
+
     @Test func `without a reason nothing is rendered`() throws {
         var book = try book(reasons: [])
         book.settle()

@@ -1,0 +1,48 @@
+internal import Store
+internal import Web
+
+/// The frozen copy of a page: the page as a browser showed it, as HTML without scripts. It is served in place of a
+/// page whose scripts do not work offline.
+enum FrozenCopy {
+    /// The query with which a person asks for the page with its scripts.
+    private static let scriptsQuery = "larder-scripts"
+
+    /// The URL without the query that asks for scripts; nil if it does not have it.
+    static func withScripts(_ url: WebURL) -> WebURL? {
+        guard let query = url.query else { return nil }
+        if query == scriptsQuery { return url.replacingQuery(nil) }
+        guard query.hasSuffix("&" + scriptsQuery) else { return nil }
+        return url.replacingQuery(String(query.dropLast(scriptsQuery.utf8.count + 1)))
+    }
+
+    /// The notice at the end of the document. It is in a shadow tree, so that the page's styles do not apply.
+    static func notice(of url: WebURL, in language: PortalLanguage) -> [UInt8] {
+        let query = url.query.map { "\($0)&\(scriptsQuery)" } ?? scriptsQuery
+        var notice = Array(
+            """
+            <larder-notice><template shadowrootmode="open"><style>:host{all:initial;position:fixed;inset:0 0 auto 0;\
+            z-index:2147483647;font:14px/2 system-ui,sans-serif;text-align:center;background:#fff3c4;color:#222}\
+            a{color:#0645ad;margin-inline-start:1em}</style>
+            """.utf8)
+        notice.append(escaping: Sentence.frozenNotice.text(in: language))
+        notice += "<a href=\"?".utf8
+        notice.append(escaping: query)
+        notice += "\">".utf8
+        notice.append(escaping: Sentence.frozenScripts.text(in: language))
+        return notice + "</a></template></larder-notice>".utf8
+    }
+}
+
+extension CopyFinder {
+    /// The frozen copy of a page; nil if there is none.
+    func frozen(_ page: FoundCopy, _ requestFields: HTTPFields) throws(StoreError) -> FoundCopy? {
+        guard page.response.status == 200,
+            let frozen = try reader.response(
+                for: page.url.href, request: .frozen, fields: requestFields),
+            frozen.body != nil, frozen.snapshot >= page.response.snapshot
+        else { return nil }
+        return FoundCopy(
+            response: frozen, fields: HTTPFields(block: frozen.fields.utf8.span), url: page.url,
+            change: page.change, isVariant: false)
+    }
+}
