@@ -29,6 +29,7 @@ enum PageActions {
           globalThis.navigation?.addEventListener('navigate', (e) => {
             if (!e.cancelable || e.destination.sameDocument) return;
             e.preventDefault();
+            if (e.formData) return;
             globalThis.larderWanted.push(e.destination.url);
           });
         }
@@ -67,7 +68,10 @@ enum PageActions {
         const marks = (e) => join([
           e.id, e.getAttribute('name'), typeof e.className === 'string' ? e.className : '', ...Object.values({ ...e.dataset }),
         ]).replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ');
-        const isForbidden = (e) => forbidden.test(name(e) || marks(e))
+        // A symbol such as a cross says nothing; then the names count that the author gave the control.
+        const says = (text) => /\\p{L}/u.test(text);
+        const isForbidden = (e) => !says(name(e) + marks(e))
+          || forbidden.test(says(name(e)) ? name(e) : marks(e))
           || /\\b(delete|remove|destroy|log ?out|sign ?out)/i.test(marks(e));
         const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
         const forbidden = \(ActionWords.expression(ActionWords.forbidden, parts: ActionWords.forbiddenParts));
@@ -133,7 +137,8 @@ enum PageActions {
                 if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !isShown(e)) continue;
                 if (e.closest(changing)) continue;
                 if (e.getAttribute('role') === 'tab') {
-                  // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
+                  if (isForbidden(e)) { opened.add(e); continue; }
+              // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
                   const list = e.closest('[role="tablist"]') || e.parentNode;
                   if (!tabLists.includes(list)) tabLists.push(list);
                   if (tabLists.indexOf(list) > place) { tab = e; place = tabLists.indexOf(list); }
@@ -171,7 +176,7 @@ enum PageActions {
             PageScripts.links(for: visit) + shared + """
 
                 const texts = 'input:not([type]), input[type="text"], input[type="search"], textarea,'
-                  + '[contenteditable="true"], [role="searchbox"], [role="combobox"]';
+                  + 'input[role="searchbox"], input[role="combobox"]';
                 const isField = (e) => e.matches(texts) && !e.disabled && !e.readOnly && isShown(e)
                   && (e.matches('[type="search"], [role="searchbox"]') || e.closest('[role="search"], search')
                     || /^(q|s|query|wd|keywords?)$/i.test(e.name || '') || isSearch(e));
@@ -180,7 +185,7 @@ enum PageActions {
                   for (const e of elements(document)) {
                     if (!e.matches('button, [role="button"], a[href^="#"], a:not([href]), label, summary')) continue;
                     if (e.matches('[type="submit"]') && e.closest('form')) continue;
-                    if (isShown(e) && isSearch(e)) return e;
+                    if (isShown(e) && isSearch(e) && !isForbidden(e)) return e;
                   }
                   return null;
                 };

@@ -5,7 +5,7 @@ enum PageFreeze {
     static let script = """
 
         const rules = (sheet) => {
-          try { return [...sheet.cssRules].map((rule) => rule.cssText).join('\\n'); } catch { return ''; }
+          try { return [...sheet.cssRules].map((rule) => rule.cssText).join('\\n').replace(/<\\/(style)/gi, '<\\\\/$1'); } catch { return ''; }
         };
         const style = (sheet) => {
           const element = Document.prototype.createElement.call(document, 'style');
@@ -60,13 +60,17 @@ enum PageFreeze {
           const unwanted = 'script, link[rel="modulepreload"], link[rel="preload"], link[rel="prefetch"],'
             + 'meta[http-equiv="refresh" i], meta[http-equiv="content-security-policy" i]';
           for (const e of clone.querySelectorAll(unwanted)) e.remove();
-          for (const e of clone.querySelectorAll('a[href]')) {
-            if (/^javascript:/i.test(e.getAttribute('href'))) e.removeAttribute('href');
+          for (const e of clone.querySelectorAll('iframe[srcdoc], noscript')) e.remove();
+          for (const e of clone.querySelectorAll('[href], [src], [action], [formaction]')) {
+            for (const { name, value } of [...e.attributes]) {
+              if (/^[\\s\\x00-\\x1f]*javascript:/i.test(value)) e.removeAttribute(name);
+            }
           }
         };
         const freeze = () => {
           const root = own('documentElement'), clone = root.cloneNode(true);
           complete(root, clone);
+          for (const { name } of [...clone.attributes]) if (/^on/i.test(name)) clone.removeAttribute(name);
           const head = clone.querySelector('head') || clone;
           for (const sheet of document.adoptedStyleSheets) head.append(style(sheet));
           const start = performance.getEntriesByType('navigation')[0]?.name;

@@ -105,7 +105,7 @@ package struct SeenRequest: Sendable, Equatable {
     /// Whether the browser withheld the response from the page because of CORS.
     package var isRefusedByCORS = false
     /// Whether the request was sent after controls of the page had been used.
-    package var isConsequence = false
+    package var isAfterAction = false
 
     package init(url: String, method: String, type: String, status: Int? = nil, failure: String? = nil) {
         self.url = url

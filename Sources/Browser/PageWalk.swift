@@ -145,10 +145,9 @@ struct PageWalk: Sendable {
             if event.method == "Network.webSocketCreated" {
                 notices.note(.webSocket, event["url"]?.string ?? "")
                 socketTime = socketTime ?? now
-                lastActivity = now
             }
-            // Sockets fill pages, but may never be quiet.
-            if event.method.hasPrefix("Network.webSocketFrame"), let socketTime,
+            // Messages of a socket can fill the page but may never end, so only those of the first seconds count.
+            if event.method.hasPrefix("Network.webSocket"), let socketTime,
                 now - socketTime < visit.patience
             {
                 lastActivity = now
@@ -511,7 +510,7 @@ struct PageWalk: Sendable {
         if case .script = step { return evaluate(step, inWorld: false, now) }
         if tour.isActing, !hasActed {
             hasActed = true
-            record.areConsequences = true
+            record.areAfterActions = true
             talk.say(.act)
         }
         guard world != nil else {

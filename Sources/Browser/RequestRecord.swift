@@ -11,8 +11,8 @@ struct RequestRecord: Sendable {
     /// each.
     private var pending: [String: String] = [:]
 
-    /// Whether requests from now on may be consequences of controls that were used.
-    var areConsequences = false
+    /// Whether controls of the page have been used.
+    var areAfterActions = false
 
     var isQuiet: Bool { pending.isEmpty }
 
@@ -92,7 +92,7 @@ struct RequestRecord: Sendable {
         guard requests.count < Self.limit else { return }
         places[key] = requests.count
         requests.append(request)
-        requests[requests.count - 1].isConsequence = areConsequences
+        requests[requests.count - 1].isAfterAction = areAfterActions
     }
 
     /// The maximum number of recorded requests. Further ones are not recorded.

@@ -14,7 +14,8 @@ package struct PageKinds {
         fileprivate let pattern: String
     }
 
-    /// The pages of one kind, those to open first before others: rendered ones, and one of each URL pattern.
+    /// The pages of one kind, in the order in which they are opened: rendered pages first, URL patterns by
+    /// turns.
     package struct Kind {
         package let pages: [Page]
     }
@@ -23,20 +24,17 @@ package struct PageKinds {
     package let kinds: [Kind]
 
     /// - Parameters:
-    ///   - responses: all responses of the snapshot.
+    ///   - pages: the pages of the snapshot.
+    ///   - scripts: the IDs of the URLs of all scripts of the snapshot.
+    ///   - rendered: the IDs of the URLs of pages that the snapshot has rendered.
     ///   - start: the start URLs of the site.
     package init(
-        of responses: [StoredResponse], start: [String], _ reader: StoreReader
+        of pages: [StoredResponse], scripts: Set<Int64>, rendered: Set<Int64>, start: [String],
+        _ reader: StoreReader
     ) throws(StoreError) {
-        var scripts: Set<Int64> = []
-        var rendered: Set<Int64> = []
-        for response in responses {
-            if response.request == .shown { rendered.insert(response.url) }
-            if let type = response.type, type.hasSuffix("javascript") { scripts.insert(response.url) }
-        }
         var groups: [Key: [Page]] = [:]
         var later: [(key: Key, page: Page)] = []
-        for response in responses where response.isPage {
+        for response in pages {
             guard let url = WebURL(response.href), let told = try reader.toldLinks(of: response) else {
                 continue
             }
@@ -53,7 +51,8 @@ package struct PageKinds {
                 origin: url.origin, pattern: own.isEmpty ? pattern : nil, scripts: Array(Set(own)).sorted())
             let page = Page(
                 href: response.href, isRendered: isRendered, pattern: pattern)
-            // Rendering adds scripts to a page, which others of its kind need too, but are not known to.
+            // Rendering finds more scripts of a page. Other pages of its kind need them too, but the store does
+            // not know that.
             if page.isRendered { later.append((key, page)) } else { groups[key, default: []].append(page) }
         }
         var plain = Array(groups.keys)

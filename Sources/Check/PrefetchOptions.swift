@@ -26,8 +26,8 @@ public struct PrefetchOptions: Sendable {
     public var renderTabs: Int?
     /// Creates the renderer of pages; nil renders none.
     package var rendering: RenderMaker?
-    /// The URLs of pages that are rendered in any case.
-    package var furtherRendered: Set<String> = []
+    /// The URLs of pages that are rendered although automatic mode would not choose them.
+    package var alwaysRendered: Set<String> = []
     /// Adds the pages to the search index, within a small share of the run's time.
     public var indexes = true
     /// Called before a response with a body is stored; can change it, or prevent that it is stored. Not
@@ -100,7 +100,7 @@ extension CrawlPlan {
         if options.plan.render?.mode != .never {
             rendering = try options.rendering?(options, options.plan, folder)
         }
-        furtherRendered = options.furtherRendered
+        alwaysRendered = options.alwaysRendered
         isShared = options.isShared
         doubted = options.doubted
         (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)

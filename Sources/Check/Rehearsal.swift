@@ -8,7 +8,7 @@ public struct Rehearsal: Sendable, Equatable {
         public enum Result: Sendable, Equatable {
             /// Each page that was compared shows what it showed online, and requested nothing that is missing.
             case equal
-            /// The same, but of this number of pages, frozen copies are shown, without their scripts.
+            /// The same, but `pages` are served as frozen copies, without their scripts.
             case frozen(pages: Int)
             /// A page shows something else, or requested something that is missing.
             case different(page: String, detail: String)
@@ -88,7 +88,7 @@ extension Rehearsal {
         }
         for case (let kind, .frozen(let count)) in kinds.map({ ($0, $0.result) }) {
             let pages = count == 1 ? "1 page" : "\(count) pages"
-            lines.append("shown as it was, without scripts: \(pages), such as \(kind.example)")
+            lines.append("served as frozen copies, without scripts: \(pages), such as \(kind.example)")
         }
         let equal = kinds.count { $0.result == .equal }
         if equal > 0 {

@@ -191,7 +191,7 @@ extension CheckReport {
         guard let rehearsal, !rehearsal.kinds.isEmpty else { return "" }
         return rehearsal.isProved
             ? ", and its pages show offline what they showed online"
-            : "; what its scripts request was not compared for all pages"
+            : "; some kinds of pages with scripts were not compared"
     }
 }
 

@@ -226,7 +226,7 @@ package struct SiteRun {
             plan.sitePlan.doubts = last.doubts
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.sockets = last.sockets
-            plan.sitePlan.frozen = last.frozen
+            plan.sitePlan.frozen = plan.sitePlan.render?.freezing == .never ? [] : last.frozen
             plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
         }
         plan.refusesWalls = !options.allowsShrinking

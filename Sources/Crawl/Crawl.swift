@@ -144,8 +144,11 @@ package final class Crawl {
             let writes = try WriteQueue(writer, snapshot: snapshot)
             self.writes = writes
             let folder = plan.folder
-            rendering = plan.rendering.map { [waker = loop.waker] plan in
-                Rendering(door: RenderDoor(folder, snapshot: snapshot.id) { waker.wake() }, plan: plan)
+            rendering = plan.rendering.map { [waker = loop.waker, hasSession = plan.hasSession] plan in
+                Rendering(
+                    door: RenderDoor(
+                        folder, snapshot: snapshot.id, hasSession: hasSession
+                    ) { waker.wake() }, plan: plan)
             }
             let rules = plan.rules
             let manners = plan.sitePlan.manners

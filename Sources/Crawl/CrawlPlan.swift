@@ -57,8 +57,8 @@ package struct CrawlPlan: Sendable {
     package var patience: Duration? = .seconds(10)
     /// Nil if no page is rendered.
     package var rendering: RenderPlan?
-    /// The URLs of pages that are rendered in any case.
-    package var furtherRendered: Set<String> = []
+    /// The URLs of pages that are rendered although automatic mode would not choose them.
+    package var alwaysRendered: Set<String> = []
     /// The most links of each role that are followed from one document. A document with more is listed in
     /// `CrawlReport.overlong`.
     package var maxLinksPerDocument = Self.defaultMaxLinks
@@ -210,7 +210,7 @@ package struct CrawlPlan: Sendable {
             rendering: rendering.map {
                 RenderBook(
                     mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt,
-                    further: furtherRendered)
+                    always: alwaysRendered)
             }
                 ?? RenderBook())
     }

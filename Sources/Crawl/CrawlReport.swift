@@ -338,7 +338,7 @@ extension CrawlReport {
             own.byteCount += host.byteCount
             tallies[name] = own
         }
-        // The later run renders hardly any page.
-        if rendering.rendered == 0 { rendering = earlier.rendering }
+        // The later run renders few pages, and its patterns are those of the earlier one.
+        rendering = earlier.rendering
     }
 }

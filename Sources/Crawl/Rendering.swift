@@ -98,9 +98,9 @@ public enum RenderActing: String, Sendable, CaseIterable {
 
 /// Whether rendered pages are also stored as they were shown, as HTML without scripts: frozen copies.
 public enum RenderFreezing: String, Sendable, CaseIterable {
-    /// Frozen copies are shown of pages that show something else offline than online.
+    /// Pages that show something else offline than online are served as frozen copies.
     case auto
-    /// Frozen copies are shown of all rendered pages.
+    /// All rendered pages are served as frozen copies.
     case always
     /// No frozen copies are stored.
     case never
@@ -198,12 +198,17 @@ package final class RenderDoor: Sendable {
     }
 
     package let folder: StoreFolder
+    /// Whether requests are sent with credentials.
+    package let hasSession: Bool
     /// The snapshot that stores the responses.
     package let snapshot: Int64
     private let messages: Inbox<Message>
 
-    init(_ folder: StoreFolder, snapshot: Int64, wake: @escaping @Sendable () -> Void) {
+    init(
+        _ folder: StoreFolder, snapshot: Int64, hasSession: Bool = false, wake: @escaping @Sendable () -> Void
+    ) {
         self.folder = folder
+        self.hasSession = hasSession
         self.snapshot = snapshot
         messages = Inbox(wake: wake)
     }

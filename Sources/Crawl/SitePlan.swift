@@ -29,7 +29,7 @@ public struct SitePlan: Sendable, Equatable {
     /// The patterns whose pages were rendered in this or an earlier snapshot with the same settings.
     /// Unchanged pages of them are not rendered again.
     package var lookedAt: [String] = []
-    /// The URLs of pages of which the frozen copy is shown.
+    /// The URLs of pages that are served as frozen copies.
     package var frozen: [String] = []
     /// The number of WebSockets that pages opened when they were last rendered. Their messages are not
     /// stored.

@@ -50,7 +50,8 @@ extension Larder {
             var report = try OfflineCheck.report(
                 onSite: site, options, in: larder.folder, hidesPrivate: hidesPrivate, interruption)
             report.requires = options.requires
-            let show = try OfflineShow(larder, site: report.name, hidesPrivate: hidesPrivate, options)
+            let show = try OfflineShow(
+                larder, site: report.name, hidesPrivate: hidesPrivate, options)
             return try show.adding(to: report, interruption)
         }
     }

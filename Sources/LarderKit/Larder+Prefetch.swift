@@ -143,7 +143,7 @@ extension Larder {
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
             var report = try body(SiteRun(folder, interruption), options)
-            try rehearse(&report, options, interruption) { (options) throws(LarderError) in
+            rehearse(&report, options, interruption) { (options) throws(LarderError) in
                 try body(SiteRun(folder, interruption), options)
             }
             if isWanted { report.index(folder, interruption) }

@@ -15,7 +15,7 @@ extension Larder {
     func rehearse(
         _ report: inout PrefetchReport, _ options: PrefetchOptions, _ interruption: Interruption,
         again: (PrefetchOptions) throws(LarderError) -> PrefetchReport
-    ) throws(LarderError) {
+    ) {
         guard report.isPublished, !report.isInterrupted, report.work == nil, report.rendering.rendered > 0,
             report.rendering.failure == nil
         else { return }
@@ -29,59 +29,62 @@ extension Larder {
         var further = options
         further.policy = .preferCache
         let freezing = (report.plan.render ?? RenderSettings()).freezing
-        var (before, wereRendered): (Set<String>, Bool) = ([], false)
+        var (before, least, wereRendered): (Set<String>, Int, Bool) = ([], .max, false)
         for round in 0...Self.repetitions {
             let findings: OfflineShow.Findings
             do throws(LarderError) {
-                let show = try OfflineShow(self, site: report.site, hidesPrivate: false, wanted)
+                let show = try OfflineShow(self, site: report.site, opensScripts: true, wanted)
                 findings = try show.findings(interruption)
             } catch {
                 return
             }
             report.rehearsal = findings.rehearsal
-            // Pages of which no copy can be shown, because they were not rendered like others of their kind.
+            // Pages without a frozen copy, because only other pages of their kind were rendered.
             let unseen = freezing == .auto ? findings.differing.filter { !$0.isRendered }.map(\.href) : []
-            let isNew = !findings.missing.subtracting(before).isEmpty
+            // URLs with a time or a random number in them are missing each time.
+            let isNew = findings.missing.count < least && !findings.missing.subtracting(before).isEmpty
             guard round < Self.repetitions, isNew || !unseen.isEmpty && !wereRendered else {
-                switch freezing {
-                case .auto:
-                    let pages = findings.differing.filter(\.isRendered).map(\.href)
-                    try freeze(pages, &report, wanted, interruption)
-                case .always: try freeze(findings.rendered, &report, wanted, interruption)
-                case .never: break
-                }
-                return
+                guard freezing != .never else { return }
+                let frozen = findings.differing.filter(\.isRendered).map(\.href)
+                return freeze(
+                    freezing == .always ? findings.rendered : frozen, besides: findings.opened, &report,
+                    wanted,
+                    interruption)
             }
             before.formUnion(findings.missing)
-            // Missing responses may be all that the pages lack.
-            if !isNew {
-                further.furtherRendered = Set(unseen.prefix(Self.furtherPages))
-                wereRendered = true
-            }
-            let next = try again(further)
+            least = findings.missing.count
+            // First fetches what is missing; the pages may work then.
+            further.alwaysRendered = isNew ? [] : Set(unseen.prefix(Self.furtherPages))
+            wereRendered = !isNew
+            // If this fails, the first run has still succeeded.
+            guard let next = try? again(further) else { return }
             guard next.isPublished, !next.isInterrupted else { return }
             report.continue(with: next)
         }
     }
 
-    /// Shows the frozen copies of pages that differ, and opens the pages once more.
+    /// Serves frozen copies of these pages from now on, and opens the pages once more.
+    ///
+    /// - Parameter opened: the pages that were opened. Other pages are served as before.
     private func freeze(
-        _ pages: [String], _ report: inout PrefetchReport, _ options: OfflineCheckOptions,
-        _ interruption: Interruption
-    ) throws(LarderError) {
-        guard !pages.isEmpty else { return }
+        _ pages: [String], besides opened: Set<String>, _ report: inout PrefetchReport,
+        _ options: OfflineCheckOptions, _ interruption: Interruption
+    ) {
         let site = report.site
         do throws(StoreError) {
             guard let held = try StoreReader(folder).sites().first(where: { $0.name == site }) else { return }
             var plan = SitePlan(text: held.settings)
-            plan.frozen = Array(Set(plan.frozen + pages).sorted().prefix(Self.frozenPages))
+            let before = plan.frozen
+            plan.frozen = Array(
+                Set(before).subtracting(opened).union(pages).sorted().prefix(Self.frozenPages))
+            guard plan.frozen != before || !before.isEmpty else { return }
             try StoreWriter(folder).keep(settings: plan.text, ofSite: site)
         } catch {
-            throw LarderError(error)
+            // The store is busy or full. The report still says that the pages differ.
+            return
         }
         do throws(LarderError) {
-            let show = try OfflineShow(self, site: site, hidesPrivate: false, options)
-            report.rehearsal = try show.findings(interruption).rehearsal
+            report.rehearsal = try OfflineShow(self, site: site, options).findings(interruption).rehearsal
         } catch {
             // The earlier result stays in the report.
         }

@@ -21,6 +21,8 @@ struct OfflineShow {
     private let origins: Set<String>
     private let wishes: Wishes
     private let manner: RenderManner
+    /// Whether pages are opened with their scripts, although frozen copies of them are shown.
+    private let opensScripts: Bool
 
     /// The rules of the site's settings that leave URLs out.
     private struct Wishes {
@@ -66,10 +68,13 @@ struct OfflineShow {
     /// - Parameters:
     ///   - site: the name of the site in the store.
     ///   - hidesPrivate: leaves out responses that were fetched with credentials, as if they were not stored.
+    ///   - opensScripts: whether pages are opened with their scripts, although frozen copies of them are shown.
     init(
-        _ larder: Larder, site: String, hidesPrivate: Bool, _ options: OfflineCheckOptions
+        _ larder: Larder, site: String, hidesPrivate: Bool = false, opensScripts: Bool = false,
+        _ options: OfflineCheckOptions
     ) throws(LarderError) {
         self.larder = larder
+        self.opensScripts = opensScripts
         var showing = options.showing
         var reason = options.reasonForNotShowing
         if let wanted = showing, !wanted.needsBrowser, !BrowserProgram.isNamedOrFound(wanted.browser) {
@@ -81,7 +86,7 @@ struct OfflineShow {
         }
         tabs = showing?.tabs ?? Machine.usualTabs
         reasonForNotOpening = showing.map { "no more than \($0.pages ?? 0) pages were opened" } ?? reason
-        var responses: [StoredResponse] = []
+        var (held, scripts): ([StoredResponse], Set<Int64>) = ([], [])
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
         var origins: Set<String> = []
         do throws(StoreError) {
@@ -92,11 +97,14 @@ struct OfflineShow {
             try reader.eachResponse(ofSnapshot: snapshot) { response in
                 guard let url = WebURL(response.href) else { return }
                 origins.insert(url.origin)
-                responses.append(response)
+                if let type = response.type, type.hasSuffix("javascript") { scripts.insert(response.url) }
+                if response.isPage { held.append(response) }
                 if response.request == .shown { texts[response.href] = response }
                 if response.request == .pictured { pictures[response.href] = response }
             }
-            let found = try PageKinds(of: responses, start: known?.start ?? [], reader)
+            let found = try PageKinds(
+                of: held, scripts: scripts, rendered: Set(texts.values.map(\.url)), start: known?.start ?? [],
+                reader)
             kinds = found.kinds
             func bytes(_ url: WebURL, _ known: StoredResponse?, _ key: RequestKey) throws(StoreError)
                 -> [UInt8]?
@@ -141,10 +149,12 @@ struct OfflineShow {
         var items: [CheckReport.Item] = []
         var notes: [String] = []
         var rehearsal: Rehearsal
-        /// The pages that differ, with those of their kinds that were not opened.
+        /// The pages that show something else, and the unopened pages of their kinds.
         var differing: [PageKinds.Page] = []
         /// The rendered pages of all kinds.
         var rendered: [String] = []
+        /// The pages that were opened.
+        var opened: Set<String> = []
 
         /// The URLs that pages requested and did not get.
         var missing: Set<String> { Set(items.filter { $0.verdict == .missing }.map(\.name)) }
@@ -172,8 +182,8 @@ struct OfflineShow {
                 let result: Rehearsal.Kind.Result
                 if let (page, detail) = differences[place] {
                     result = .different(page: page.href, detail: detail)
-                } else if opened.contains(where: { $0.page.text != nil }) {
-                    let frozen = Set(wishes.plan.frozen)
+                } else if opened.contains(where: { $0.page.text != nil && $0.outcome.text != nil }) {
+                    let frozen = Set(opensScripts ? [] : wishes.plan.frozen)
                     let count = kind.pages.count { frozen.contains($0.href) }
                     result = count > 0 ? .frozen(pages: count) : .equal
                 } else {
@@ -196,6 +206,7 @@ struct OfflineShow {
         var talking: [String] = []
         var differences: [Int: (page: WebURL, detail: String)] = [:]
         var differing: Set<String> = []
+        var lessShown: Set<Int> = []
         let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
         let all = try show(browser, service, interruption)
         for shown in all {
@@ -205,7 +216,6 @@ struct OfflineShow {
                 talking.append(shown.page.url.href)
             }
             func differs(_ detail: String) {
-                differing.insert(shown.page.url.href)
                 if differences[shown.page.kind] == nil {
                     differences[shown.page.kind] = (shown.page.url, detail)
                 }
@@ -224,7 +234,14 @@ struct OfflineShow {
                 if told.insert(loss.url.href).inserted { items.append(item) }
             }
             if let item = Self.item(of: shown) {
-                if item.verdict == .mismatch || item.verdict == .missing { differs(item.detail ?? "") }
+                switch (item.verdict, shown.outcome.ending) {
+                case (.mismatch, _):
+                    differing.insert(shown.page.url.href)
+                    lessShown.insert(shown.page.kind)
+                    differs(item.detail ?? "")
+                case (.missing, _), (_, .hung), (_, .crashed): differs(item.detail ?? "")
+                default: break
+                }
                 if told.insert(item.name).inserted { items.append(item) }
             }
         }
@@ -249,10 +266,11 @@ struct OfflineShow {
         let equal = Set(all.map(\.page.url.href)).subtracting(differing)
         return Findings(
             items: items, notes: notes, rehearsal: rehearsal(differences, of: all),
-            differing: differences.keys.sorted().flatMap { place in
+            differing: lessShown.sorted().flatMap { place in
                 kinds[place].pages.filter { !equal.contains($0.href) }
             },
-            rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) })
+            rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) },
+            opened: Set(all.map(\.page.url.href)))
     }
 
     /// Opens all pages, several at a time. The outcomes are in the order of the pages.
@@ -260,6 +278,7 @@ struct OfflineShow {
         _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
     ) throws(LarderError) -> [Shown] {
         let outcomes = Monitor<[Int: Shown]>([:])
+        let frozen = Set(wishes.plan.frozen)
         var begun = 0
         while true {
             guard !interruption.isRequested else { throw .interrupted }
@@ -269,6 +288,9 @@ struct OfflineShow {
                 let (number, page) = (begun, pages[begun])
                 var visit = manner.visit(to: page.url, acts: page.isAmongFirst)
                 visit.url = service.address(of: page.url.href) ?? page.url.href
+                if opensScripts, frozen.contains(page.url.href), let url = WebURL(visit.url) {
+                    visit.url = FrozenCopy.askingForScripts(url).href
+                }
                 visit.wantsText = page.text != nil
                 visit.wantsPicture = page.picture != nil
                 browser.open(visit) { outcome in
@@ -296,7 +318,7 @@ struct OfflineShow {
                 request.type != "Ping", !request.isLive
             else { return nil }
             // While the site was prefetched, controls sent no such requests either.
-            if request.isConsequence, request.method == "POST" { return nil }
+            if request.isAfterAction, request.method == "POST" { return nil }
             let original = service.original(of: url.href) { origins.contains($0.origin) } ?? url
             switch request.status {
             // The site itself sent this status. `/favicon.ico` is requested by browsers, not by pages.
@@ -402,19 +424,24 @@ struct WordDifference: CustomStringConvertible {
     private static let mostLines = 2000
 
     private static func likeness(_ then: String, _ now: String) -> Double {
-        func counts(_ text: String) -> [Substring: Int] {
-            var counts: [Substring: Int] = [:]
-            for word in text.split(whereSeparator: \.isWhitespace)
-            where !word.utf8.contains(where: \.isASCIIDigit) {
-                counts[word, default: 0] += 1
-            }
-            return counts
-        }
         let (before, after) = (counts(then), counts(now))
         let total = before.values.reduce(0, +) + after.values.reduce(0, +)
-        guard total > 0 else { return 1 }
+        guard total > 0 else { return then.isEmpty == now.isEmpty ? 1 : 0 }
         let common = before.reduce(0) { $0 + min($1.value, after[$1.key] ?? 0) }
         return Double(2 * common) / Double(total)
+    }
+
+    /// How often each word occurs. In writing without spaces, each character is a word.
+    private static func counts(_ text: String) -> [Substring: Int] {
+        var counts: [Substring: Int] = [:]
+        for word in text.split(whereSeparator: \.isWhitespace) {
+            if word.unicodeScalars.contains(where: { $0.value >= 0x2E80 || 0x0E00...0x0EFF ~= $0.value }) {
+                for place in word.indices { counts[word[place...place], default: 0] += 1 }
+            } else if !word.utf8.contains(where: \.isASCIIDigit) {
+                counts[word, default: 0] += 1
+            }
+        }
+        return counts
     }
 
     private static func line(of change: CollectionDifference<String>.Change) -> String? {

@@ -166,6 +166,8 @@ private final class BrowserRenderer: PageRenderer {
         }
         proxy.begin(page, at: url)
         var visit = manner.visit(to: url, isBrief: isBrief, acts: acts)
+        // A button can act for the person who is logged in, and not only by requests that are refused.
+        if door.hasSession, visit.acting == .all { visit.acting = .search }
         visit.willAct = { proxy.refuseChanges() }
         visit.proxy = proxy.address
         visit.wantsText = true

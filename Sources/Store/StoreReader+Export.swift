@@ -71,7 +71,7 @@ extension StoreReader {
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
             WHERE url.href > ?1 AND url.href <= ?2 AND \(isSeen)
-                AND response.request NOT IN ('\(RequestKey.manifest.text)', '\(RequestKey.shown.text)')
+                AND (response.request = '' OR response.request LIKE '% %')
             ORDER BY url.href, CAST(?4 AS BIGINT) IS NULL OR response.snapshot <> ?4 OR NOT \(Provenance.isImported("response")),
                 \(StoredResponse.shownFirst)
             """, .text(start), .text(end ?? "\u{7f}"), .integer(site), .optional(snapshot)

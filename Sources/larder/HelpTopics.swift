@@ -230,15 +230,16 @@ struct HelpTopic: Sendable {
             On the first pages of each group, controls are used (--act). The search field gets the focus and a word of the
             page. Details elements, elements that declare themselves as collapsed or as menus (aria-expanded,
             aria-controls, aria-haspopup) and up to forty tabs (role=tab) are opened. Up to twelve buttons at a time are
-            pressed, in three rounds, and those for more of the same (Next, Load more, zoom) three times. Buttons of
-            forms are not, nor those whose name says that they change something (Delete, Save, Buy, Share, Log out, in 25
-            languages). From then on, requests other than GET are refused and counted, and pages cannot be left. --act
+            pressed, in three rounds, and those for more of the same (Next, Load more, zoom) three times. Buttons in
+            forms, and buttons whose names say that they change something (Delete, Save, Buy, Share, Log out, in 25
+            languages), are not pressed. From then on, sockets are closed, requests other than GET are refused and counted,
+            and pages cannot be left. In a run with cookies or a login, only the search field is used. --act
             search uses only the search field. --render-deep uses the controls of every rendered page, and plays the
             beginning of videos.
 
             Before a prefetch ends, some pages of each group are opened from the store alone. What they still request is
-            fetched. Of pages that show something else than before, a copy without scripts is shown from then on
-            (--freeze auto): the page as it was, with a link to the page with its scripts. larder check SITE opens pages in
+            fetched. A page that shows something else than before is then served as a frozen copy (--freeze auto): as it was,
+            without scripts, with a link to the page with its scripts. larder check SITE opens pages in
             the same way and reports the result.
 
             --render-pictures stores a screenshot of each page with its text. larder check SITE --render opens the pages from

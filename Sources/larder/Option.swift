@@ -749,7 +749,7 @@ extension Option {
         help:
             "What must be proved about a site: read (all links lead to stored responses; opens no pages) or rehearsed (each kind of pages with scripts shows what it showed online)",
         brief: "What must be proved about a site: read or rehearsed",
-        standard: "no difference is found")
+        standard: "read, and no opened page differs")
     static let renderPages = Option(
         name: "--render-pages", value: "N",
         help: "Maximum number of pages to open, some of each kind; 0 opens all",

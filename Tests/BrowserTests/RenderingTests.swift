@@ -280,7 +280,7 @@ struct RenderingTests {
             "/changed",
         ]
         #expect(asked.subtracting(["/favicon.ico"]) == expected)
-        #expect(outcome.requests.filter(\.isConsequence).count == expected.count - 1)
+        #expect(outcome.requests.filter(\.isAfterAction).count == expected.count - 1)
         #expect(
             outcome.links.contains(origin.url("/view")) && outcome.links.contains(origin.url("/elsewhere")))
         #expect(outcome.address == origin.url("/"))

@@ -514,14 +514,17 @@ import Testing
             ("/app/users/7", "<p>shell"), ("/app/", "<p>shell"), ("/app/a/b?c", "<p>shell"),
             ("/stories?id=3", "<p>stories"),
             // Pages differ, or there is only one.
-            ("/docs/c", nil), ("/docs/a?page=2", nil), ("/single/b", nil), ("/new", nil),
+            ("/app/file.pdf", nil), ("/home/x", nil), ("/docs/c", nil), ("/docs/a?page=2", nil),
+            ("/single/b", nil), ("/new", nil),
         ] as [(String, String?)])
     func shells(target: String, body: String?) throws {
         defer { server.stop() }
         let pages = [
-            ("/app/users", "<p>shell"), ("/app/users/1", "<p>shell"), ("/stories?id=1", "<p>stories"),
+            ("/app/users", "<p>shell"), ("/app/users/1", "<p>shell"), ("/app/list", "<p>shell"),
+            ("/stories?id=1", "<p>stories"),
             ("/stories?id=2", "<p>stories"), ("/docs/a", "<p>a"), ("/docs/b", "<p>b"), ("/docs/a/x", "<p>a"),
-            ("/single/a", "<p>single"),
+            ("/single/a", "<p>single"), ("/home/", "<p>home"), ("/home/index.html", "<p>home"),
+            ("/home/a", "<p>home"),
         ]
         let store = try StockedStore(pages.map { .init(href: "https://shell.test\($0)", text: $1) })
         let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)

@@ -84,7 +84,7 @@ package struct RenderBook: Sendable {
             (isView ? RenderBook.fewPagesOfView : RenderBook.fewPages) + min(bringingCount, 7)
         }
 
-        /// Whether a page of it is due that is the first one of its kind.
+        /// Whether one of its due pages is the first of its kind.
         fileprivate var hasFirstLook: Bool {
             startedCount == 0 || !lines[0].firsts.isEmpty || !lines[1].firsts.isEmpty
         }
@@ -106,8 +106,7 @@ package struct RenderBook: Sendable {
 
         /// The new or the unchanged pages of a pattern.
         fileprivate struct Line {
-            /// The first page with scripts, and the first one of each set of scripts that no other page of the
-            /// host has.
+            /// The first page with scripts, and the first page with each set of scripts that is new on the host.
             var firsts = Queue()
             /// Pages that have strong reasons of their own, pages that only have scripts, and other pages, of
             /// which only an asset may have a reason.
@@ -177,7 +176,7 @@ package struct RenderBook: Sendable {
 
     /// The results of rendering pages of one host.
     private struct Host {
-        /// The number of patterns whose pages have reasons of their own, strong or not.
+        /// The number of patterns whose pages have any reason of their own.
         var kinds = 0
         /// The sets of scripts that its pages have.
         var scriptSets: Set<UInt64> = []
@@ -229,8 +228,8 @@ package struct RenderBook: Sendable {
     /// snapshots.
     private let known: Set<String>
     private let lookedAt: Set<String>
-    /// The URLs of pages that are rendered in any case.
-    private let further: Set<String>
+    /// The URLs of pages that are rendered although automatic mode would not choose them.
+    private let always: Set<String>
     /// Pages that sent a request (other than GET) when an earlier snapshot rendered them.
     private var senders: Set<UInt32> = []
 
@@ -259,9 +258,9 @@ package struct RenderBook: Sendable {
 
     init(
         mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
-        further: Set<String> = []
+        always: Set<String> = []
     ) {
-        self.further = further
+        self.always = always
         self.mode = mode
         self.tabs = max(1, tabs)
         self.known = Set(known)
@@ -289,7 +288,7 @@ package struct RenderBook: Sendable {
         isUnsettled = true
         if mode == .always || patterns[place].isReleased || patterns[place].isWorthIt { mayBeDue = true }
         patterns[place].pageCount += 1
-        if mode == .auto, further.contains(url.key.href) { owe(number) }
+        if mode == .auto, always.contains(url.key.href) { owe(number) }
         if isRecalled, mode == .auto, patterns[place].wasLookedAt {
             if senders.contains(number) {
                 owe(number)

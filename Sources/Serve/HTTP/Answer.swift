@@ -91,6 +91,14 @@ final class Answer: Sendable {
         (file, sharing, freshness, variant) = (answer.file, answer.sharing, answer.freshness, answer.variant)
     }
 
+    /// The answer with a further field.
+    func adding(_ field: (name: String, value: String)) -> Answer {
+        var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
+        head += "\(field.name): \(field.value)\r\n".utf8
+        for line in HeadLines(self) { head += line }
+        return Answer(self, head: head + [0x0d, 0x0a])
+    }
+
     /// The answer without `Cross-Origin-Opener-Policy`, for requesters who get another one in its place:
     /// browsers ignore the policy if there are two.
     var withoutOpenerPolicy: Answer {

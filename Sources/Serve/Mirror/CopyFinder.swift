@@ -86,26 +86,45 @@ struct CopyFinder {
     /// Finds the page that the server would probably send for a page that is not stored.
     ///
     /// Servers of static files send the same file for every query, and servers of applications the same shell
-    /// for every route. So if at least two stored pages with the same path, or all pages in the same folder and
-    /// at least two, have the same body, this body is the answer.
+    /// for every route. So the answer is the common body of at least two pages with the same path, or of at
+    /// least three paths in the nearest folder that has pages, if none of those read has another body.
     func shell(for addresses: [String]) throws(StoreError) -> FoundCopy? {
         for url in addresses.compactMap({ WebURL($0) }) where !fields.layout.sharesOrigin {
             let file = url.origin + url.path
             let variants = try pages(near: url.href, below: file) { $0.path == url.path }
             if let shell = Self.commonPage(of: variants) { return try shellCopy(shell) }
-            guard variants.isEmpty else { continue }
+            let name = url.path.split(separator: "/").last ?? ""
+            guard variants.isEmpty, !name.contains(".") || name.hasSuffix(".html") else { continue }
             var folder = url.path[...]
-            while let slash = folder.lastIndex(of: "/") {
+            for _ in 0..<Self.mostFolders {
+                guard let slash = folder.lastIndex(of: "/") else { break }
                 folder = folder[..<slash]
                 let found = try pages(near: url.href, below: "\(url.origin)\(folder)/") { _ in true }
-                let paths = Set(found.compactMap { WebURL($0.href)?.path })
-                guard paths.count > 1 else { continue }
+                guard Self.paths(of: found).count >= Self.leastPaths else {
+                    if found.count > 1, Self.commonPage(of: found) == nil { break }
+                    continue
+                }
                 guard let shell = Self.commonPage(of: found) else { break }
                 return try shellCopy(shell)
             }
         }
         return nil
     }
+
+    /// The paths of pages. A folder and its index page count as one.
+    private static func paths(of pages: [StoredResponse]) -> Set<String> {
+        Set(
+            pages.compactMap { page in
+                guard var path = WebURL(page.href)?.path[...] else { return nil }
+                if let slash = path.lastIndex(of: "/"), path[slash...].hasPrefix("/index.") {
+                    path = path[...slash]
+                }
+                return String(path.hasSuffix("/") ? path.dropLast() : path)
+            })
+    }
+
+    private static let leastPaths = 3
+    private static let mostFolders = 8
 
     /// The stored pages among the closest URLs.
     private func pages(
@@ -115,7 +134,7 @@ struct CopyFinder {
         for neighbour in try reader.neighbours(of: href, below: prefix, count: Self.closePages) {
             guard let near = WebURL(neighbour), suits(near),
                 let response = try reader.response(for: neighbour), response.status == 200,
-                response.role == 0, response.body != nil,
+                response.role == 0, response.body != nil, !response.flags.contains(.isPrivate),
                 HTTPFields(block: response.fields.utf8.span).contentType?.isHTML ?? false
             else { continue }
             pages.append(response)
@@ -206,7 +225,7 @@ struct SiteRules {
     /// The rules from the server's options, which take precedence.
     private var own: [CacheRules.Rule] = []
     private var zones: [String: NetworkZone] = [:]
-    /// The URLs of pages of which the frozen copy is shown.
+    /// The URLs of pages that are served as frozen copies.
     private(set) var frozen: Set<String> = []
     /// The names and start URLs of the sites that start on a host.
     private var starts: [String: [(name: String, start: String)]] = [:]

@@ -313,7 +313,8 @@ final class CopyRenderer {
     ) throws(StoreError) -> [Patch.Change] {
         var changes: [Patch.Change] = []
         if mayHaveBar(format) { dependsOnUse = true }
-        var lacksBar = mayHaveBar(format) && layout.bar == .here
+        // The policy of a page with a notice allows no scripts.
+        var lacksBar = mayHaveBar(format) && layout.bar == .here && notice.isEmpty
         let bar = lacksBar ? PageBar.tag(of: url, layout, language) : []
         for mark in table.marks {
             switch mark.kind {
@@ -335,7 +336,7 @@ final class CopyRenderer {
                     changes.append(Patch.Change(mark.place..<mark.place, bar))
                     lacksBar = false
                 }
-                guard let shim else { continue }
+                guard let shim, notice.isEmpty else { continue }
                 if mark.kind == .startIfShown { dependsOnUse = true }
                 guard mark.kind == .start || isShown else { continue }
                 let tag = shim.tag(format, layout, steadySince: steadySince)

@@ -24,7 +24,16 @@ final class Exchange {
     private(set) lazy var requestContext =
         isTransparent
         ? RequestContext(ofProxy: fields, requesting: proxied, isShared: context.layout.isShared)
-        : RequestContext(fields, authority: request.authority, layout: layout)
+        : RequestContext(
+            fields, authority: request.authority, layout: layout, isExpected: isExpectedNavigation)
+
+    /// Whether a service worker passes a navigation on to which this server has just redirected a person.
+    private var isExpectedNavigation: Bool {
+        guard fields["Sec-Fetch-Mode"] == "navigate", fields["Sec-Fetch-Dest"] == "empty" else {
+            return false
+        }
+        return context.expected.takes("\(layout.scheme)://\(request.authority)\(request.targetText)")
+    }
 
     /// For a proxy: the absolute URL of the request.
     private(set) lazy var proxied = request.proxied
@@ -330,6 +339,9 @@ final class Exchange {
             guard let address = layout.address(of: url) else {
                 return plain(404, "Only http and https URLs are mirrored.")
             }
+            if requestContext.use.isFollowedLink || requestContext.kind == .user {
+                context.expected.expect(address)
+            }
             return .redirect(
                 to: address, fields: layout.commonFields, keepsMethod: true, sharing: .common)
         case .moved(let address):
@@ -373,8 +385,11 @@ final class Exchange {
                 let finder = finder(look)
                 let found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
-                guard found == nil, key == .get, fields.isNavigation else { return found }
-                return try finder.shell(for: addresses)
+                guard found == nil, key == .get, fields.isNavigation, !isTransparent else { return found }
+                let shell = try finder.shell(for: addresses)
+                // The next update requests the page itself.
+                if shell != nil { try noteMiss(likeliest(addresses)) }
+                return shell
             }
         }
         let look = try look()
@@ -398,16 +413,20 @@ final class Exchange {
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.made(copy.response.url, at: look.time)
         let renderer = renderer(finder(look), asked: fields)
-        var frozen: FoundCopy?
-        if !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil, !isTransparent,
-            bundle == nil, try rules().frozen.contains(copy.url.href)
+        let mayBeFrozen = try rules().frozen.contains(copy.url.href)
+        if mayBeFrozen, !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil,
+            !isTransparent,
+            bundle == nil, copy.change.isDisjoint(with: [.shell, .query, .search]),
+            let frozen = try finder(look).frozen(copy, originalFields),
+            try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
         {
-            frozen = try finder(look).frozen(copy, originalFields)
             let language = PortalLanguage(accepting: fields.combined("Accept-Language"))
-            if frozen != nil { renderer.notice = FrozenCopy.notice(of: copy.url, in: language) }
+            renderer.notice = FrozenCopy.notice(address, in: language)
+            let answer = try renderer.answer(frozen, source: .hit(copy.change))
+            return (answer.adding(FrozenCopy.policy), nil)
         }
         let answer = try timing.measure("splice") { () throws(StoreError) in
-            try renderer.answer(frozen ?? copy, source: .hit(copy.change), bundle: bundle)
+            try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
         }
         // Another page may not get an archive's response.
         var isForAll = copy.response.isForAllClients(in: layout)
@@ -415,7 +434,7 @@ final class Exchange {
         // A URL with a cache buster, or with a query that varies, is requested only once.
         let isKept =
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
-            && !copy.isVariant && frozen == nil && !wantsScripts
+            && !copy.isVariant && !mayBeFrozen && !wantsScripts
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell])
         return (answer, isKept ? copy.response.url : nil)
@@ -631,20 +650,7 @@ final class Exchange {
         let url = WebURL(address)?.href ?? address
         let look = try look()
         let referrer = try referrer()
-        // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests
-        // noted URLs with the user's credentials, so that misses of other machines are noted only for the
-        // site at the root.
-        let isNoted =
-            requestContext.mayCauseRequests && layout.snapshot == nil
-            && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
-        if isNoted {
-            context.notes?.missed(
-                url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
-                isPage: fields.isNavigation, from: ResponseFlags(zone: try nearestZone(to: WebURL(url))),
-                origin: fields.contains("Origin") && !requestContext.hasOpaqueOrigin
-                    ? requestContext.origins.first : nil,
-                at: look.time)
-        }
+        let isNoted = try noteMiss(url)
         hasMissed = true
         responder.counts.add(.misses)
         if isTransparent {
@@ -667,6 +673,28 @@ final class Exchange {
             page.neighbours = try neighbours(of: url, look.reader)
         }
         return page.answer(to: fields, layout: layout)
+    }
+
+    /// Records a miss, unless the requester may not cause a request. Returns whether it did.
+    @discardableResult
+    private func noteMiss(_ url: String) throws(StoreError) -> Bool {
+        let look = try look()
+        let referrer = try referrer()
+        // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests
+        // noted URLs with the user's credentials, so that misses of other machines are noted only for the
+        // site at the root.
+        let isNoted =
+            requestContext.mayCauseRequests && layout.snapshot == nil
+            && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
+        if isNoted {
+            context.notes?.missed(
+                url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
+                isPage: fields.isNavigation, from: ResponseFlags(zone: try nearestZone(to: WebURL(url))),
+                origin: fields.contains("Origin") && !requestContext.hasOpaqueOrigin
+                    ? requestContext.origins.first : nil,
+                at: look.time)
+        }
+        return isNoted
     }
 
     /// The nearest network zone that this requester may cause a request to. For a page it is the zone that

@@ -1,11 +1,19 @@
 internal import Store
-internal import Web
+package import Web
 
 /// The frozen copy of a page: the page as a browser showed it, as HTML without scripts. It is served in place of a
 /// page whose scripts do not work offline.
-enum FrozenCopy {
+package enum FrozenCopy {
     /// The query with which a person asks for the page with its scripts.
     private static let scriptsQuery = "larder-scripts"
+
+    /// The URL by which a person asks for the page with its scripts.
+    package static func askingForScripts(_ url: WebURL) -> WebURL {
+        url.replacingQuery(url.query.map { "\($0)&\(scriptsQuery)" } ?? scriptsQuery) ?? url
+    }
+
+    /// Scripts that user content of the page might become are not run.
+    static let policy = ("Content-Security-Policy", "script-src 'none'; object-src 'none'")
 
     /// The URL without the query that asks for scripts; nil if it does not have it.
     static func withScripts(_ url: WebURL) -> WebURL? {
@@ -16,8 +24,10 @@ enum FrozenCopy {
     }
 
     /// The notice at the end of the document. It is in a shadow tree, so that the page's styles do not apply.
-    static func notice(of url: WebURL, in language: PortalLanguage) -> [UInt8] {
-        let query = url.query.map { "\($0)&\(scriptsQuery)" } ?? scriptsQuery
+    ///
+    /// - Parameter address: the address of the page in the mirror.
+    static func notice(_ address: String, in language: PortalLanguage) -> [UInt8] {
+        let target = WebURL(address).map { askingForScripts($0).href } ?? address
         var notice = Array(
             """
             <larder-notice><template shadowrootmode="open"><style>:host{all:initial;position:fixed;inset:0 0 auto 0;\
@@ -25,8 +35,8 @@ enum FrozenCopy {
             a{color:#0645ad;margin-inline-start:1em}</style>
             """.utf8)
         notice.append(escaping: Sentence.frozenNotice.text(in: language))
-        notice += "<a href=\"?".utf8
-        notice.append(escaping: query)
+        notice += "<a href=\"".utf8
+        notice.append(escaping: target)
         notice += "\">".utf8
         notice.append(escaping: Sentence.frozenScripts.text(in: language))
         return notice + "</a></template></larder-notice>".utf8
@@ -36,13 +46,20 @@ enum FrozenCopy {
 extension CopyFinder {
     /// The frozen copy of a page; nil if there is none.
     func frozen(_ page: FoundCopy, _ requestFields: HTTPFields) throws(StoreError) -> FoundCopy? {
-        guard page.response.status == 200,
-            let frozen = try reader.response(
-                for: page.url.href, request: .frozen, fields: requestFields),
-            frozen.body != nil, frozen.snapshot >= page.response.snapshot
+        let response = page.response
+        guard response.status == 200, let body = response.body,
+            let frozen = try reader.response(for: page.url.href, request: .frozen, fields: requestFields),
+            frozen.body != nil, frozen.flags.contains(.isPrivate) == response.flags.contains(.isPrivate)
         else { return nil }
+        // The copy shows the page of its own snapshot.
+        if frozen.snapshot < response.snapshot {
+            let then = try reader.response(for: page.url.href, ofSnapshot: frozen.snapshot)
+            guard then?.body?.sha256 == body.sha256 else { return nil }
+        }
+        var fields = page.fields
+        for name in ["Content-Type", "Content-Encoding", "ETag", "Last-Modified"] { fields.remove(name) }
+        fields.set("Content-Type", "text/html; charset=utf-8")
         return FoundCopy(
-            response: frozen, fields: HTTPFields(block: frozen.fields.utf8.span), url: page.url,
-            change: page.change, isVariant: false)
+            response: frozen, fields: fields, url: page.url, change: page.change, isVariant: false)
     }
 }

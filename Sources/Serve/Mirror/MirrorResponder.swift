@@ -242,6 +242,7 @@ struct MirrorContext: Sendable {
     let rejectedResponses: RejectedResponses?
     /// Nil if notes cannot be written.
     let notes: ServingNotes?
+    let expected = ExpectedNavigations()
     /// Nil if no origin is ever asked.
     let loading: Loading?
     let ownLoads: (@Sendable () -> (any OwnLoads)?)?

@@ -25,8 +25,9 @@ struct RequestContext: Equatable, Sendable {
     /// - Parameters:
     ///   - authority: The host and port that the request names.
     ///   - layout: As this client sees the mirror.
-    init(_ fields: HTTPFields, authority: String, layout: OriginLayout) {
-        let use = FetchUse(fields)
+    ///   - isExpected: Whether a person has just been redirected to the URL.
+    init(_ fields: HTTPFields, authority: String, layout: OriginLayout, isExpected: Bool = false) {
+        let use = FetchUse(fields, isExpected: isExpected)
         let origin = fields["Origin"]
         var hasOpaqueOrigin = false
         let kind: Requester.Kind
@@ -127,11 +128,14 @@ struct FetchUse: Equatable, Sendable {
     let isFollowedLink: Bool
     private let takesPages: Bool
 
-    init(_ fields: HTTPFields) {
+    /// - Parameter isExpected: Whether a person has just been redirected to the URL.
+    init(_ fields: HTTPFields, isExpected: Bool = false) {
         destination = fields.fetchDestination ?? ""
         mode = fields["Sec-Fetch-Mode"] ?? ""
         takesPages = fields["Accept"]?.utf8.contains("text/html".utf8) ?? false
-        isFollowedLink = fields["Sec-Fetch-User"] == "?1" && destination == "document"
+        isFollowedLink =
+            destination == "document"
+            && (fields["Sec-Fetch-User"] == "?1" || isExpected && fields["Sec-Fetch-Dest"] == "empty")
     }
 
     /// Whether the response is a whole page in a window of its own.
@@ -208,9 +212,9 @@ extension OriginNames {
 extension HTTPFields {
     /// The use of the response, as the browser reports it; nil if the client is no browser.
     ///
-    /// A service worker that passes a navigation on requests it with the mode of a navigation and an empty
-    /// destination, which no page can do. Browsers keep the workers of windows and of foreign pages' frames
-    /// apart, so that this is a window.
+    /// A service worker that forwards a navigation with `fetch(event.request)` requests it with the mode of a
+    /// navigation and an empty destination, which no page can do. Browsers keep the workers of windows apart
+    /// from those of foreign pages' frames, so this is treated as a window.
     var fetchDestination: String? {
         let destination = self["Sec-Fetch-Dest"]
         return destination == "empty" && self["Sec-Fetch-Mode"] == "navigate" ? "document" : destination
@@ -225,8 +229,8 @@ extension HTTPFields {
         return self["Accept"]?.utf8.contains("text/html".utf8) ?? false
     }
 
-    /// The media type that a page expects of a subresource, by the destination of the request. Nil if no page
-    /// sent the request: then a person may read the response.
+    /// The media type that a page expects of a subresource, by the destination of the request. Nil if the
+    /// request is a navigation or does not come from a page.
     var expectedTypeOfSubresource: String? {
         guard let destination = fetchDestination, !isNavigation else { return nil }
         switch destination {

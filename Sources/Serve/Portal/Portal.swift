@@ -303,7 +303,8 @@ struct Portal {
             "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
         return [
             ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"),
-            ("Referrer-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
+            // Mirrored pages are opened for the portal even if a service worker passes the navigation on.
+            ("Referrer-Policy", "origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
             ("Cross-Origin-Opener-Policy", "same-origin"), ("X-Frame-Options", "DENY"),
             ("X-DNS-Prefetch-Control", "off"),
         ]

@@ -66,6 +66,8 @@ private final class PageTab: Sendable {
         /// Names of cookies that responses set; all others were set by scripts.
         var servedCookies: Set<String> = []
         var refusesChanges = false
+        /// The connections of its sockets with origins.
+        var sockets: Set<Int32> = []
         var refusedChanges = 0
     }
 
@@ -87,7 +89,8 @@ private final class PageTab: Sendable {
     }
 
     func end() -> PageTraffic {
-        page.withLock { page in
+        endSockets()
+        return page.withLock { page in
             defer { page = nil }
             return PageTraffic(
                 given: page?.given.sorted() ?? [], servedCookies: page?.servedCookies ?? [],
@@ -95,7 +98,30 @@ private final class PageTab: Sendable {
         }
     }
 
-    func refuseChanges() { page.withLock { $0?.refusesChanges = true } }
+    /// Also ends the sockets of the page, by which its controls could change something.
+    func refuseChanges() {
+        page.withLock { $0?.refusesChanges = true }
+        endSockets()
+    }
+
+    /// Remembers a socket of the current page. Returns false if it must not be opened any more.
+    func opened(_ descriptor: Int32) -> Bool {
+        page.withLock { page in
+            guard page?.refusesChanges == false else { return false }
+            page?.sockets.insert(descriptor)
+            return true
+        }
+    }
+
+    /// Forgets a socket before it is closed.
+    func closing(_ descriptor: Int32) { page.withLock { _ = $0?.sockets.remove(descriptor) } }
+
+    /// The relays then close them.
+    private func endSockets() {
+        page.withLock { page in
+            for descriptor in page?.sockets ?? [] { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        }
+    }
 
     /// Whether a request with this method is refused, which is counted.
     func refuses(_ method: String) -> Bool {
@@ -278,20 +304,42 @@ private final class PageResponder: Responder {
         return nil
     }
 
-    /// Connects a socket of the page with its origin, if the crawl allows it. What it transports is not stored,
-    /// but the page shows what it would show a person.
+    /// Connects a socket of the page with its origin, if the crawl allows it. Its messages are not stored; they
+    /// fill the page before its frozen copy is made.
     private func openSocket(_ request: Request, _ url: WebURL, _ number: UInt32, _ later: Later) -> Reply? {
         guard let connect, request.method == "GET", !tab.refuses(PageRequest.socketMethod) else {
             return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
         }
         let (upgrade, slot) = (Upgrade(request, url), later.slot())
         let asked = PageRequest(url: url, method: PageRequest.socketMethod, fields: request.fields)
-        tab.ask(number, asked) { answer in
+        tab.ask(number, asked) { [tab] answer in
             guard case .connect(let zone) = answer else {
                 return slot.give(Reply(answer: .text(403, "\(url.href) was not requested.\n")))
             }
-            slot.give(upgrade.relay(by: connect, nearestZone: zone) { _ in })
+            let watched: Connect = { [tab] url, zone in
+                guard let channel = connect(url, zone) else { return nil }
+                return PageSocket(channel, of: tab)
+            }
+            slot.give(upgrade.relay(by: watched, nearestZone: zone) { _ in })
         }
         return nil
     }
+}
+
+/// The connection of a page's socket with its origin, which ends with the page.
+private final class PageSocket: ByteChannel {
+    private let channel: any ByteChannel
+    private let tab: PageTab
+
+    /// Returns nil if the page must not open sockets any more.
+    init?(_ channel: any ByteChannel, of tab: PageTab) {
+        guard tab.opened(channel.descriptor) else { return nil }
+        (self.channel, self.tab) = (channel, tab)
+    }
+
+    deinit { tab.closing(channel.descriptor) }
+
+    var descriptor: Int32 { channel.descriptor }
+    func send(_ bytes: UnsafeRawBufferPointer) -> Int { channel.send(bytes) }
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int { channel.receive(into: buffer) }
 }

@@ -398,7 +398,8 @@ struct Upgrade {
     ///
     /// - Parameter ended: called with the number of relayed bytes.
     func relay(
-        by connect: @escaping Connect, nearestZone: NetworkZone, ended: @escaping @Sendable (Int) -> Void
+        by connect: @escaping Connect, nearestZone: NetworkZone,
+        ended: @escaping @Sendable (Int) -> Void
     ) -> Reply {
         let (url, method, head) = (url, method, head)
         var reply = Reply(answer: .text(502, ""))

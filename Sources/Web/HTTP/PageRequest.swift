@@ -9,7 +9,7 @@ package struct PageRequest: Sendable {
         case part
     }
 
-    /// The method of a request for a socket, which is no HTTP method.
+    /// A pseudo-method: the page wants to open a WebSocket.
     package static let socketMethod = "SOCKET"
 
     package let url: WebURL

@@ -118,7 +118,7 @@ import Web
     func further() throws {
         var book = RenderBook(
             mode: .auto, tabs: 1, lookedAt: ["a.test/p/*"],
-            further: ["http://a.test/p/3", "http://a.test/p/5"])
+            always: ["http://a.test/p/3", "http://a.test/p/5"])
         for number: UInt32 in 0..<10 {
             book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: [], isRecalled: true)
         }

@@ -1,0 +1,28 @@
+internal import Synchronization
+
+/// The addresses to which people have just been redirected, by a link that they followed or an address that they
+/// typed.
+///
+/// A service worker that passes such a navigation on does not say that a person caused it. A page of another site
+/// could cause the same request, but it cannot redirect a person in this way without a click.
+final class ExpectedNavigations: Sendable {
+    private let times = Mutex<[String: ContinuousClock.Instant]>([:])
+
+    private static let limit = 64
+    /// How long a browser may take to follow the redirect, which includes the start of the worker.
+    private static let patience = Duration.seconds(30)
+
+    func expect(_ address: String, now: ContinuousClock.Instant = .now) {
+        times.withLock { times in
+            times = times.filter { now - $0.value < Self.patience }
+            if times.count < Self.limit { times[address] = now }
+        }
+    }
+
+    /// Whether the address is expected. It is so once.
+    func takes(_ address: String, now: ContinuousClock.Instant = .now) -> Bool {
+        times.withLock { times in
+            times.removeValue(forKey: address).map { now - $0 < Self.patience } ?? false
+        }
+    }
+}
