@@ -61,47 +61,47 @@ public struct Rehearsal: Sendable, Equatable {
 
 extension Rehearsal {
     /// The result in sentences, for people; the kinds that are not proved have a line each.
-    public var lines: [String] {
-        guard !kinds.isEmpty else { return [] }
+    public var lines: [String] { differences + summary }
+
+    /// A line for each kind that differs.
+    private var differences: [String] {
+        kinds.compactMap { kind in
+            guard case .different(let page, let detail) = kind.result else { return nil }
+            let others = kind.pages - 1
+            let like =
+                others == 0 ? "" : others == 1 ? " (and 1 page like it)" : " (and \(others) pages like it)"
+            return "differs offline: \(page)\(like): \(detail)"
+        }
+    }
+
+    /// The sentences about the other kinds.
+    var summary: [String] {
         var lines: [String] = []
-        var unknown: [String: (kinds: Int, example: String)] = [:]
-        var reasons: [String] = []
+        var unknown: [(reason: String, count: Int, example: String)] = []
         for kind in kinds {
             switch kind.result {
-            case .equal, .frozen: continue
-            case .different(let page, let detail):
-                let others = kind.pages - 1
-                let like =
-                    others == 0
-                    ? "" : others == 1 ? " (and 1 page like it)" : " (and \(others) pages like it)"
-                lines.append("differs offline: \(page)\(like): \(detail)")
+            case .equal, .different: continue
+            case .frozen(let count):
+                let pages = count == 1 ? "1 page" : "\(count) pages"
+                lines.append("served as frozen copies, without scripts: \(pages), such as \(kind.example)")
             case .unknown(let reason):
-                if unknown[reason] == nil { reasons.append(reason) }
-                unknown[reason] = (
-                    (unknown[reason]?.kinds ?? 0) + 1, unknown[reason]?.example ?? kind.example
-                )
+                if let place = unknown.firstIndex(where: { $0.reason == reason }) {
+                    unknown[place].count += 1
+                } else {
+                    unknown.append((reason, 1, kind.example))
+                }
             }
         }
-        for reason in reasons {
-            guard let (count, example) = unknown[reason] else { continue }
+        for (reason, count, example) in unknown {
             lines.append("not compared: \(Self.kinds(count)), such as \(example): \(reason)")
         }
-        for case (let kind, .frozen(let count)) in kinds.map({ ($0, $0.result) }) {
-            let pages = count == 1 ? "1 page" : "\(count) pages"
-            lines.append("served as frozen copies, without scripts: \(pages), such as \(kind.example)")
-        }
         let equal = kinds.count { $0.result == .equal }
-        if equal > 0 {
-            let all = equal == kinds.count ? "" : " of \(kinds.count)"
-            lines.append(
-                "opened offline: \(equal)\(all) \(equal == 1 && all.isEmpty ? "kind" : "kinds") of pages with scripts, as seen online"
-            )
-        }
+        if equal > 0 { lines.append("same offline as online: \(Self.kinds(equal))") }
         return lines
     }
 
     private static func kinds(_ count: Int) -> String {
-        count == 1 ? "1 kind of pages with scripts" : "\(count) kinds of pages with scripts"
+        count == 1 ? "1 kind of pages" : "\(count) kinds of pages"
     }
 }
 

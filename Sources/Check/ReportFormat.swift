@@ -178,9 +178,9 @@ extension CheckReport {
             let needed = "everything its pages are known to need"
             let isGone = items.contains { $0.verdict == .gone }
             let stored = "\(needed)\(isGone ? " and its servers have" : "") is stored and undamaged"
-            return (rehearsal?.lines ?? []) + ["\(name): \(summary); \(stored)\(rehearsalEnding)"]
+            return (rehearsal?.summary ?? []) + ["\(name): \(summary); \(stored)\(rehearsalEnding)"]
         }
-        if let rehearsal { return rehearsal.lines + ["\(name): \(summary)"] }
+        if let rehearsal { return rehearsal.summary + ["\(name): \(summary)"] }
         return ["\(name): " + (items.isEmpty ? "no bundles" : summary)]
     }
 }
@@ -190,7 +190,7 @@ extension CheckReport {
     private var rehearsalEnding: String {
         guard let rehearsal, !rehearsal.kinds.isEmpty else { return "" }
         return rehearsal.isProved
-            ? ", and its pages show offline what they showed online"
+            ? "; its pages show offline what they showed online"
             : "; some kinds of pages with scripts were not compared"
     }
 }

@@ -207,6 +207,7 @@ struct OfflineShow {
         var differences: [Int: (page: WebURL, detail: String)] = [:]
         var differing: Set<String> = []
         var lessShown: Set<Int> = []
+        let frozen = Set(wishes.plan.frozen)
         let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
         let all = try show(browser, service, interruption)
         for shown in all {
@@ -233,7 +234,8 @@ struct OfflineShow {
                 if item.verdict == .missing { differs("it requests \(loss.url.href), which is not stored") }
                 if told.insert(loss.url.href).inserted { items.append(item) }
             }
-            if let item = Self.item(of: shown) {
+            let isFrozen = !opensScripts && frozen.contains(shown.page.url.href)
+            if let item = Self.item(of: shown, isFrozen: isFrozen) {
                 switch (item.verdict, shown.outcome.ending) {
                 case (.mismatch, _):
                     differing.insert(shown.page.url.href)
@@ -346,9 +348,9 @@ struct OfflineShow {
     }
 
     /// A finding about the page itself; nil if there is none.
-    private static func item(of shown: Shown) -> CheckReport.Item? {
+    private static func item(of shown: Shown, isFrozen: Bool) -> CheckReport.Item? {
         let page = shown.page.url.href
-        let difference = difference(of: shown)
+        let difference = difference(of: shown, isFrozen: isFrozen)
         if let difference, difference.verdict == .mismatch {
             return .init(url: page, .mismatch, difference.text)
         }
@@ -363,7 +365,9 @@ struct OfflineShow {
     }
 
     /// How the page differs from what it showed when it was prefetched; nil if it does not.
-    private static func difference(of shown: Shown) -> (verdict: CheckReport.Verdict, text: String)? {
+    private static func difference(
+        of shown: Shown, isFrozen: Bool
+    ) -> (verdict: CheckReport.Verdict, text: String)? {
         if let then = shown.page.text, let now = shown.outcome.text,
             let difference = WordDifference(then, now)
         {
@@ -371,7 +375,8 @@ struct OfflineShow {
             let verdict: CheckReport.Verdict = difference.likeness < 0.9 ? .mismatch : .unverifiable
             return (verdict, "a browser shows other text than at the prefetch: \(difference)")
         }
-        if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
+        // The notice at the top of a frozen copy is in the picture.
+        if !isFrozen, let then = shown.page.picture, let now = shown.outcome.picture, then != now {
             return (.unverifiable, "a browser shows another picture than at the prefetch")
         }
         return nil

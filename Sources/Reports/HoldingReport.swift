@@ -24,7 +24,7 @@ public struct HoldingReport: Sendable, Equatable {
         var md5s = KnownMD5s(reader)
         var rows: [Row] = []
         let names = try reader.snapshotNames()
-        for row in try reader.rows(of: url.href) {
+        for row in try reader.rows(of: url.href) where row.response.request != .frozen {
             rows.append(try Row(row, names, links: reader.storedLinks(of: row.response), reader, &md5s))
         }
         try md5s.keep(in: reader.folder)

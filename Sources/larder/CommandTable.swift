@@ -267,10 +267,10 @@ struct CommandEntry: Sendable {
             name: "check", operands: "[MANIFEST|SITE]", operandCount: 0...1,
             summary: "Check bundles against a manifest, or that a site is complete",
             examples: [
+                "larder check https://example.com/",
                 "larder check manifests/demo.json --base http://localhost:3000/",
                 "larder check site.json --base https://example.com/ --dir dist --stored",
                 "larder check site.json --report junit=junit.xml --report sarif=larder.sarif",
-                "larder check https://example.com/",
             ],
             options: [
                 .offline, .stored, .live, .folder, .base, .format, .release, .evidence, .quick,

@@ -234,6 +234,7 @@ import Web
             ending.output == """
                 missing \(origin.url("/b.js")): it is not stored
                   via \(origin.url("/"))
+                not compared: 1 kind of pages, such as \(origin.url("/")): no browser was found
                 \(origin.url("/")): 2 verified, 1 missing
 
                 """)

@@ -5,7 +5,7 @@ typealias Command = ChildProcess
 
 extension ChildProcess {
     /// - Parameters:
-    ///   - environment: added to a bare one, in which HOME is an empty folder.
+    ///   - environment: added to a bare one, in which HOME is an empty folder and there is no browser.
     ///   - shell: a script that runs it as `exec "$0" "$@"`, and changes something around it.
     ///   - blocksOutput: false makes its standard output a pipe that refuses to wait for its reader.
     init(
@@ -16,7 +16,9 @@ extension ChildProcess {
         let larder = Self.built("larder")
         try self.init(
             shell == nil ? larder : "/bin/sh", (shell.map { ["-c", $0, larder] } ?? []) + arguments,
-            environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"].merging(environment) { $1 },
+            environment: ["HOME": home.path, "PATH": "/usr/bin:/bin", "LARDER_CHROMIUM": ""].merging(
+                environment
+            ) { $1 },
             blocksOutput: blocksOutput)
     }
 

@@ -47,6 +47,8 @@ import Testing
 
     @Test func `the commands of the README do what it says, and print what it shows`() throws {
         #expect(Self.blocks.flatMap(\.commands).count > 10)
+        // `larder open` leaves a server running.
+        defer { _ = try? Command(["open", "--stop"], home: home, environment: environment).wait() }
         for block in Self.blocks {
             var printed = ""
             for command in block.commands { printed += try output(of: command) }

@@ -603,6 +603,7 @@ struct RenderTests {
         let larder = larder(try TemporaryFolder())
         var options = options(.always)
         options.plan.render?.takesPictures = true
+        options.plan.render?.freezing = .never
         _ = try await larder.prefetch([origin.url("/")], options: options)
         var check = OfflineCheckOptions()
         check.showing = OfflineCheckOptions.Showing()
