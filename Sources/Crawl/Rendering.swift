@@ -591,6 +591,8 @@ public struct RenderReport: Sendable, Equatable {
         public let unfinished: Int
         /// The reasons for rendering: what a scan could not read.
         public let reasons: [String]
+        /// Whether one of the reasons is strong.
+        package let isStrong: Bool
     }
 
     /// A page whose rendering did not complete.
@@ -606,6 +608,12 @@ public struct RenderReport: Sendable, Equatable {
     package internal(set) var lookedAtPatterns: [String] = []
 
     package var sockets: Int { notices["web-socket"] ?? 0 }
+
+    /// Whether rendered pages did something that a scan had not found, or for a strong reason may do so offline.
+    package var isWorthRehearsing: Bool {
+        mode == .always || recorded > 0 || !notices.isEmpty
+            || patterns.contains { $0.rendered > 0 && ($0.foundAssets + $0.foundPages > 0 || $0.isStrong) }
+    }
 
     /// The number of rendered pages.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
@@ -629,12 +637,13 @@ public struct RenderReport: Sendable, Equatable {
             lookedAtPatterns = book.patterns.lazy.filter(\.isLookedAt).prefix(Self.mostLookedAt).map(\.text)
                 .sorted()
         }
-        patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.isEmpty }.map { pattern in
+        patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.strong.isEmpty }.map {
+            pattern in
             Pattern(
                 pattern: pattern.text, pages: pattern.pageCount, rendered: pattern.renderedCount,
                 foundAssets: pattern.assets, foundPages: pattern.pages,
                 unfinished: pattern.unfinished,
-                reasons: pattern.reasons.words)
+                reasons: pattern.reasons.words, isStrong: !pattern.reasons.strong.isEmpty)
         }
     }
 }
@@ -645,7 +654,8 @@ extension RenderReasons {
         let all: [(RenderReasons, String)] = [
             (.hardlyAnyText, "hardly any text"), (.unreadLoader, "a module loader"),
             (.composedAddress, "URLs put together by a script"),
-            (.unreadFetch, "a fetch whose URL is set elsewhere"), (.runsScripts, "scripts"),
+            (.unreadFetch, "a fetch whose URL is set elsewhere"),
+            (.sendsRequests, "scripts that send requests"),
         ]
         return all.filter { contains($0.0) }.map(\.1)
     }

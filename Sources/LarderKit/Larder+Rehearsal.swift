@@ -9,7 +9,7 @@ extension Larder {
     /// showed when they were rendered. What they request and the store does not have is fetched, and the pages are
     /// opened again, until nothing more can be fetched.
     ///
-    /// Does nothing if the run rendered no page. If the browser fails, the run has succeeded all the same.
+    /// Does nothing if the run rendered no page, or only pages for which a scan had found everything. If the browser fails, the run has succeeded all the same.
     ///
     /// - Parameter again: Runs the site once more with other options.
     func rehearse(
@@ -17,7 +17,7 @@ extension Larder {
         again: (PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) {
         guard report.isPublished, !report.isInterrupted, report.work == nil, report.rendering.rendered > 0,
-            report.rendering.failure == nil
+            report.rendering.failure == nil, report.rendering.isWorthRehearsing
         else { return }
         var showing = OfflineCheckOptions.Showing()
         showing.browser = options.browser

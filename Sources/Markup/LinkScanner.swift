@@ -111,9 +111,7 @@ package final class LinkScanner {
         sink.flush()
         guard sink.runsScript else { return }
         if let mark = ScriptPlace.mark(in: text, format) { sink.mark(mark) }
-        guard format == .html, sink.loadsScript else { return }
-        sink.table.renderReasons.insert(.runsScripts)
-        guard !PageText.isMuch(in: text) else { return }
+        guard format == .html, sink.loadsScript, !PageText.isMuch(in: text) else { return }
         // A page that only redirects needs no text, and many links to pages are content, too.
         var linkCount = 0
         for occurrence in sink.table.occurrences {

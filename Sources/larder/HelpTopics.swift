@@ -205,10 +205,11 @@ struct HelpTopic: Sendable {
             names its path.
 
             Which pages are rendered
-              auto     Pages are grouped by folder and kind (example.com/docs/*.html). Of each group whose pages have
-                       scripts, one page is rendered; of a group with a reason (scripts with hardly any text, a module
-                       loader that could not be analysed, URLs built by scripts, requests to other hosts) three; and
-                       more as long as that finds new assets. Large groups come first. An update renders new pages, and
+              auto     Pages are grouped by folder and kind (example.com/docs/*.html). If scripts can send
+                       requests, one page for each set of scripts is rendered; of a group with a reason (scripts with
+                       hardly any text, a module loader that could not be analysed, URLs built by scripts, requests to
+                       other hosts) three pages; and more, also of other groups with the same scripts, as long as that
+                       finds new assets. Large groups come first. An update renders new pages, and
                        unchanged ones only if an asset changed or the page sends data. A host is skipped after 12 pages
                        without a new asset (more if it has many groups, up to 60); the report says how many groups were
                        skipped
@@ -237,7 +238,7 @@ struct HelpTopic: Sendable {
             search uses only the search field. --render-deep uses the controls of every rendered page, and plays the
             beginning of videos.
 
-            Before a prefetch ends, some pages of each group are opened from the store alone. What they still request is
+            If rendering found something, some pages are opened from the store alone before the prefetch ends. What they still request is
             fetched. A page that shows something else than before is then served as a frozen copy (--freeze auto): as it was,
             without scripts, with a link to the page with its scripts. larder check SITE opens pages in
             the same way and reports the result.

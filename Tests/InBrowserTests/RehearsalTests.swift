@@ -66,6 +66,7 @@ struct RehearsalTests {
         <!DOCTYPE html><title>t</title><style id=look></style><div id=host></div><input id=field><p id=words></p>
         <canvas id=drawing width=20 height=20></canvas>
         <script>
+        fetch(['', 'words.json'].join('/'));
         if (!\(isMirror)) {
           words.textContent = 'Words that only the live site shows';
           look.sheet.insertRule('#words { color: green }');

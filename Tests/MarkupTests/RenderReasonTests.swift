@@ -29,12 +29,26 @@ import Testing
     func scripts(_ script: String, _ reasons: RenderReasons) {
         let scan = Scan(script, .javaScript)
         #expect(scan.faults == [])
-        #expect(scan.table.renderReasons == reasons)
+        #expect(scan.table.renderReasons.strong == reasons)
         let page = Scan(Self.text + "<script>" + script + "</script>")
         let ofPage: RenderReasons =
             script.contains("fetch(url)") || script.contains("fetch(a,") ? .unreadFetch : reasons
-        #expect(page.table.renderReasons == ofPage.union(.runsScripts))
+        #expect(page.table.renderReasons.strong == ofPage)
         #expect(page.faults == [])
+    }
+
+    @Test(
+        "A script that can send requests gives a weak reason",
+        arguments: [
+            ("new XMLHttpRequest()", true), ("jQuery.ajax({url:a})", true), ("s.src=a", true),
+            ("s.src = '/a.js'", true),
+            ("new WebSocket(a)", true), ("new EventSource('/e')", true), ("fetch('/a.json')", true),
+            ("$.getScript('/a.js')", true), ("a.src==b", false), ("var src = 1", false), ("var a = 1", false),
+            ("ajax(a)", false), ("element.append('fetch')", false),
+        ])
+    func senders(_ script: String, _ sends: Bool) {
+        #expect(Scan(script, .javaScript).table.renderReasons.contains(.sendsRequests) == sends)
+        #expect(Scan("<script>\(script)</script>").table.renderReasons.contains(.sendsRequests) == sends)
     }
 
     @Test(

@@ -3,8 +3,8 @@ package import Web
 
 /// Which pages are rendered in a browser, to find the requests of their scripts.
 public enum RenderMode: String, Sendable, CaseIterable {
-    /// One page of each URL pattern that has scripts, a few if the scripts could not be analysed, and more
-    /// while rendering finds new URLs.
+    /// One page for each set of scripts that can send requests, a few of each URL pattern whose scripts could
+    /// not be analysed, and more while rendering finds new URLs.
     case auto
     /// Every page.
     case always
@@ -14,10 +14,10 @@ public enum RenderMode: String, Sendable, CaseIterable {
 
 /// The decisions about which pages of a crawl are rendered.
 ///
-/// Pages are grouped into patterns of similar URLs. In automatic mode one page of each pattern with scripts is
-/// rendered, a few if a scan found scripts that it could not analyse, and more of them while rendering finds
-/// URLs that no scan had found. Patterns of which no page was rendered come first, those with most pages
-/// before others.
+/// Pages are grouped into patterns of similar URLs. In automatic mode, if scripts can send requests, one page
+/// for each set of scripts is rendered; if a scan could not analyse the scripts of a pattern, a few of its
+/// pages; and more of them, and of other patterns with the same scripts, while rendering finds URLs that no
+/// scan had found. Large patterns come first.
 ///
 /// A page is added with `addPage` after its scan, and its assets with `addPart`. In automatic mode, rendering
 /// starts when `settle` is called, after all requests and scans have ended: it decides which patterns have a
@@ -85,9 +85,10 @@ package struct RenderBook: Sendable {
         }
 
         /// Whether one of its due pages is the first of its kind.
-        fileprivate var hasFirstLook: Bool {
-            startedCount == 0 || !lines[0].firsts.isEmpty || !lines[1].firsts.isEmpty
-        }
+        fileprivate var hasFirstLook: Bool { !lines[0].firsts.isEmpty || !lines[1].firsts.isEmpty }
+
+        /// The sets of scripts that its pages have.
+        fileprivate var scriptSets: Set<UInt64> = []
 
         /// The number of pages that were rendered or are being rendered.
         fileprivate var startedCount: Int { renderedCount + lines[0].runningCount + lines[1].runningCount }
@@ -97,7 +98,8 @@ package struct RenderBook: Sendable {
         fileprivate func comes(before other: Pattern) -> Bool {
             func rank(_ pattern: Pattern) -> (Int, Int, Int, Int) {
                 (
-                    pattern.hasFirstLook ? 0 : 1, pattern.isWorthIt || pattern.isKnown ? 0 : 1,
+                    pattern.hasFirstLook || pattern.startedCount == 0 ? 0 : 1,
+                    pattern.isWorthIt || pattern.isKnown ? 0 : 1,
                     pattern.reasons.strong.isEmpty ? 1 : 0, -pattern.pageCount
                 )
             }
@@ -178,8 +180,9 @@ package struct RenderBook: Sendable {
     private struct Host {
         /// The number of patterns whose pages have any reason of their own.
         var kinds = 0
-        /// The sets of scripts that its pages have.
+        /// The sets of scripts that its pages have, and those of pages for which rendering found something.
         var scriptSets: Set<UInt64> = []
+        var bringingSets: Set<UInt64> = []
         /// The number of rendered pages that were the first of their kind.
         var firstLooks = 0
         var hasBrought = false
@@ -199,6 +202,8 @@ package struct RenderBook: Sendable {
     /// The pattern of each page as an index into `patterns`, and its line there: 0 for new, 1 for unchanged
     /// pages.
     private var patternOf: [UInt32: (place: Int, line: Int)] = [:]
+    /// The sets of scripts of pages.
+    private var scriptsOf: [UInt32: UInt64] = [:]
     /// The reasons found in scripts and other assets.
     private var reasons: [UInt32: RenderReasons] = [:]
     /// The assets that scripts need.
@@ -297,15 +302,17 @@ package struct RenderBook: Sendable {
             }
         }
         let known = patterns[place].ownReasons
-        if reasons.isEmpty {
+        let isNewKind = isFirst(scripts, onHost: patterns[place].host)
+        if scripts != 0 {
+            patterns[place].scriptSets.insert(scripts)
+            scriptsOf[number] = scripts
+        }
+        if reasons.strong.isEmpty, isNewKind || scripts == 0 && known.isEmpty && !reasons.isEmpty {
+            patterns[place].lines[line].firsts.append(number)
+        } else if reasons.isEmpty {
             patterns[place].lines[line].others.append(number)
         } else if reasons.strong.isEmpty {
-            let isNewKind = isFirst(scripts, onHost: patterns[place].host)
-            if known.isEmpty || isNewKind {
-                patterns[place].lines[line].firsts.append(number)
-            } else {
-                patterns[place].lines[line].scripted.append(number)
-            }
+            patterns[place].lines[line].scripted.append(number)
         } else {
             if mode == .auto, !isRecalled, known.strong.isEmpty, !patterns[place].isReleased {
                 early.waiting.append((number, needs))
@@ -607,7 +614,7 @@ package struct RenderBook: Sendable {
 
     private mutating func nextDue() -> UInt32? {
         while mayBeDue, let (place, line) = due,
-            case let isFirstLook = patterns[place].hasFirstLook,
+            case let isFirstLook = patterns[place].hasFirstLook || patterns[place].startedCount == 0,
             let page = patterns[place].lines[line].popFirst()
         {
             if isFirstLook { hosts[patterns[place].host].firstLooks += 1 }
@@ -656,14 +663,15 @@ package struct RenderBook: Sendable {
         if line == 1, pattern.wasLookedAt, !pattern.hasNews { return false }
         guard pattern.isReleased || pattern.isWorthIt else { return false }
         let host = hosts[pattern.host]
-        if pattern.hasFirstLook, !pages.firsts.isEmpty || !pages.own.isEmpty,
-            host.firstLooks < Self.mostFirstLooks
-        {
-            return true
-        }
-        let isOfAll = pattern.isKnown || !pattern.sharedReasons.isEmpty
+        let isFirstLook =
+            pattern.startedCount == 0
+            && (!pages.own.isEmpty
+                || !pattern.scriptSets.isDisjoint(with: host.bringingSets) && !pages.isEmpty)
+        if !pages.firsts.isEmpty || isFirstLook, host.firstLooks < Self.mostFirstLooks { return true }
+        let isOfAll = pattern.isKnown || !pattern.sharedReasons.strong.isEmpty
         guard
-            !pages.own.isEmpty || isOfAll && !pages.isEmpty
+            !pages.own.isEmpty
+                || (isOfAll || pattern.isWorthIt && !pattern.sharedReasons.isEmpty) && !pages.isEmpty
                 || pattern.isWorthIt && !(pages.firsts.isEmpty && pages.scripted.isEmpty)
         else { return false }
         // Rendering may find nothing for any of the running pages.
@@ -714,6 +722,7 @@ package struct RenderBook: Sendable {
             hosts[host].quietCount += 1
         } else {
             hosts[host].hasBrought = true
+            if let scripts = scriptsOf[number] { hosts[host].bringingSets.insert(scripts) }
             patterns[place].lines[line].quietCount = 0
             patterns[place].bringingCount += 1
         }

@@ -86,12 +86,12 @@ package struct RenderReasons: OptionSet, Hashable, Sendable {
     package static let composedAddress = RenderReasons(rawValue: 4)
     /// A script requests a URL that is defined elsewhere.
     package static let unreadFetch = RenderReasons(rawValue: 8)
-    /// The document has scripts. What they do on other events than loading, no scan can say. This reason is
-    /// weak: it justifies one look at each kind of page.
-    package static let runsScripts = RenderReasons(rawValue: 16)
+    /// A script can send requests, by `fetch`, `XMLHttpRequest`, jQuery, a socket or the source of an element.
+    /// This reason is weak: the scan may have found all of them, so it justifies one look at each kind of page.
+    package static let sendsRequests = RenderReasons(rawValue: 16)
 
     /// The reasons apart from the weak one.
-    package var strong: RenderReasons { subtracting(.runsScripts) }
+    package var strong: RenderReasons { subtracting(.sendsRequests) }
 
     /// The raw value with all bits set; decoding rejects larger ones.
     static let largest: UInt8 = 31

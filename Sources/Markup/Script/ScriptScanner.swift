@@ -85,7 +85,11 @@ struct ScriptScanner {
         case 8:
             loaderProperty(range)
             if lexer.bytes[range.lowerBound] == UInt8(ascii: "S") { moduleCall(range) }
-        case 5: if lexer.bytes[range.lowerBound] == UInt8(ascii: "f") { fetched() }
+        case 5:
+            if lexer.bytes[range.lowerBound] == UInt8(ascii: "f") {
+                fetched()
+                note(sender: ["fetch"])
+            }
         case 6:
             let first = lexer.bytes[range.lowerBound]
             if first == UInt8(ascii: "d") || first == UInt8(ascii: "a") || first == UInt8(ascii: "i")
@@ -96,9 +100,32 @@ struct ScriptScanner {
         case 7:
             loaderProperty(range)
             if lexer.bytes[range.lowerBound] == UInt8(ascii: "r") { moduleCall(range) }
-        case 9, 13, 16: moduleCall(range)
+        case 9:
+            moduleCall(range)
+            note(sender: ["WebSocket", "getScript"])
+        case 13, 16: moduleCall(range)
+        case 3:
+            if lexer.isProperty(0), lexer.name(before: 0, is: "src"), isAssigned() {
+                reasons.insert(.sendsRequests)
+            }
+        case 4: if lexer.isProperty(0) { note(sender: ["ajax"]) }
+        case 11: note(sender: ["EventSource"])
+        case 14: note(sender: ["XMLHttpRequest"])
         default: break
         }
+    }
+
+    /// Notes that the script can send requests, if the last name is one of these.
+    private mutating func note(sender names: [StaticString]) {
+        guard !reasons.contains(.sendsRequests) else { return }
+        if names.contains(where: { lexer.name(before: 0, is: $0) }) { reasons.insert(.sendsRequests) }
+    }
+
+    /// Whether an assignment follows.
+    private func isAssigned() -> Bool {
+        let next = lexer.trivia(from: lexer.index)
+        return next + 1 < lexer.count && lexer.bytes[next] == UInt8(ascii: "=")
+            && lexer.bytes[next + 1] != UInt8(ascii: "=")
     }
 
     /// Handles a string or a template without substitutions. The tokens before it determine whether it is a

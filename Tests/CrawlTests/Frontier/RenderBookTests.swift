@@ -65,7 +65,7 @@ import Web
             var book = RenderBook(mode: .auto, tabs: 1)
             for number: UInt32 in 0..<30 {
                 let folder = number < 5 ? "few" : "many"
-                book.addPage(number, try url("http://a.test/\(folder)/\(number)"), .runsScripts, needs: [])
+                book.addPage(number, try url("http://a.test/\(folder)/\(number)"), .sendsRequests, needs: [])
             }
             book.settle()
             return book
@@ -84,7 +84,7 @@ import Web
         for number: UInt32 in 0..<30 {
             let scripts: UInt64 = [7, 21].contains(number) ? 2 : 1
             book.addPage(
-                number, try url("http://a.test/p/\(number)"), .runsScripts, needs: [], scripts: scripts)
+                number, try url("http://a.test/p/\(number)"), .sendsRequests, needs: [], scripts: scripts)
         }
         book.settle()
         #expect(rendered(&book) == [0, 7])
@@ -95,7 +95,7 @@ import Web
         var book = RenderBook(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<30 {
             let page = try url("http://a.test/\(number % 3)x/\(number)")
-            book.addPage(number, page, number % 3 == 0 ? .unreadFetch : .runsScripts, needs: [])
+            book.addPage(number, page, number % 3 == 0 ? .unreadFetch : .sendsRequests, needs: [])
         }
         book.settle()
         #expect(Set(rendered(&book) { $0 % 3 == 0 ? 1 : 0 }.prefix(3).map { $0 % 3 }) == [0, 1, 2])
@@ -105,7 +105,7 @@ import Web
     func slugs() throws {
         var book = RenderBook(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<100 {
-            book.addPage(number, try url("http://a.test/posts/slug-\(number)/"), .runsScripts, needs: [])
+            book.addPage(number, try url("http://a.test/posts/slug-\(number)/"), .sendsRequests, needs: [])
         }
         #expect(book.patterns.count == RenderBook.mostNamedFolders + 1)
         #expect(book.patterns[0].text == "a.test/posts/slug-0/")
