@@ -292,7 +292,7 @@ struct PageWalk: Sendable {
             loaded.insert(loader)
             if loader == self.loader { lastActivity = now }
         case "Page.frameRequestedNavigation":
-            // A control must not navigate away from the page; what it would show is a page of its own.
+            // A control must not navigate away from the page. The URL is recorded as a link instead.
             guard tour.isActing, event["frameId"]?.string == target,
                 !isWithinDocument(event["url"]?.string ?? "")
             else { return }

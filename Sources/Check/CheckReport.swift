@@ -22,7 +22,7 @@ public struct CheckReport: Sendable, Equatable {
     public let failsOn: Set<Verdict>
     /// Notes about content that cannot be checked.
     public var notes: [String] = []
-    /// For a site, whether its pages show offline what they showed online; nil if that was not examined.
+    /// For a site, the comparison of its pages offline and online; nil if there was none.
     public package(set) var rehearsal: Rehearsal?
     /// How much must be proved about a site for the check to succeed.
     public package(set) var requires = Rehearsal.Level.read

@@ -24,7 +24,7 @@ public struct PrefetchReport: Sendable, Equatable {
     /// The result of adding the pages to the search index; nil if that was left out.
     public package(set) var indexing: IndexReport?
 
-    /// Whether a sample of the pages, opened from the store alone, shows what it showed online; nil if none was opened.
+    /// The comparison of some pages offline and online; nil if no page was opened.
     public package(set) var rehearsal: Rehearsal?
 
     /// This worker's part in a shared snapshot; nil if no other workers took part.
@@ -73,7 +73,7 @@ public struct PrefetchReport: Sendable, Equatable {
     /// Marks the snapshot as rejected, because all its bundles were.
     mutating func reject() { crawl.isRejected = true }
 
-    /// Continues with the report of a run that fetched what was still missing.
+    /// Continues with the report of a later run that fetched missing responses.
     package mutating func `continue`(with further: PrefetchReport) {
         var next = further.crawl
         next.include(crawl)

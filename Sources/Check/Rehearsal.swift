@@ -1,12 +1,12 @@
 package import Web
 
-/// Whether pages that are opened offline show what was seen online, kind by kind.
+/// The result of opening pages offline and comparing them with the same pages online, by kind.
 public struct Rehearsal: Sendable, Equatable {
     /// The pages of one host that have the same scripts.
     public struct Kind: Sendable, Equatable {
         /// The result of opening pages of a kind.
         public enum Result: Sendable, Equatable {
-            /// Each page that was compared shows what it showed online, and requested nothing that is missing.
+            /// The compared pages are the same offline as online, and all their requests were answered.
             case equal
             /// The same, but `pages` are served as frozen copies, without their scripts.
             case frozen(pages: Int)
@@ -33,7 +33,7 @@ public struct Rehearsal: Sendable, Equatable {
     public enum Level: String, Sendable, CaseIterable {
         /// All links that were found by reading lead to stored and undamaged responses.
         case read
-        /// Also, each kind of pages with scripts was opened offline and shows what was seen online.
+        /// Also, each kind of pages with scripts was opened offline and is the same as online.
         case rehearsed
     }
 
@@ -52,7 +52,7 @@ public struct Rehearsal: Sendable, Equatable {
         }
     }
 
-    /// Whether every kind of pages shows what was seen online.
+    /// Whether every kind is the same offline as online, or is served as frozen copies.
     public var isProved: Bool { kinds.allSatisfy { Self.rank($0.result) == 2 } }
 
     /// The level that was reached, if all links lead to stored responses.
