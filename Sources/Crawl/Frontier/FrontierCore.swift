@@ -346,7 +346,7 @@ struct FrontierCore: Sendable {
             // Whether the target is a login page decides what to do with the redirect.
             hosts[host].appendAtOnce(number)
         } else {
-            hosts[host].append(number, records[Int(number)], kin: urls.kin(number))
+            hosts[host].append(number, records[Int(number)], in: urls)
         }
         guard isNew else { return }
         changeQueued(of: host, by: 1)

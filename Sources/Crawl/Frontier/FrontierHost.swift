@@ -21,6 +21,9 @@ extension FrontierCore {
         var place = Place.aside
         private var assets = WorkQueue()
         private var pages = FairQueue()
+        /// Pages that have the URL of another page and a query, such as `/list?sort=name`. They go after
+        /// other pages, so that a limited crawl gets more pages with different content.
+        private var variants = FairQueue()
         private var guides = WorkQueue()
         private var isGuidesTurn = false
         private var slowPages = WorkQueue()
@@ -81,12 +84,12 @@ extension FrontierCore {
         /// The number of running requests, including that for robots.txt.
         var runningCount: Int { pace.runningCount + (isAskingGate ? 1 : 0) }
 
-        /// - Parameter kin: the hash of similar URLs (`Kinship.kin`); evaluated only for pages.
-        mutating func append(_ number: UInt32, _ record: Record, kin: @autoclosure () -> UInt64) {
+        mutating func append(_ number: UInt32, _ record: Record, in urls: URLTable) {
             switch record.role {
             case .asset: assets.append(number)
             case .page where record.flags.contains(.isSlow): slowPages.append(number)
-            case .page: pages.append(number, kin: kin())
+            case .page where urls.isVariant(number): variants.append(number, kin: urls.kin(number))
+            case .page: pages.append(number, kin: urls.kin(number))
             case .guide: guides.append(number)
             }
         }
@@ -112,7 +115,7 @@ extension FrontierCore {
         /// Removes and returns the next entry. Assets go before pages, so that a stopped crawl leaves
         /// complete pages.
         mutating func popFirst() -> UInt32? {
-            assets.popFirst() ?? popPage() ?? slowPages.popFirst()
+            assets.popFirst() ?? popPage() ?? variants.popFirst() ?? slowPages.popFirst()
         }
 
         /// Removes and returns the next page or sitemap; they take turns.
@@ -129,6 +132,7 @@ extension FrontierCore {
             if let first = assets.first, !isSuspect(first) { return assets.popFirst() }
             if let first = pages.first, !isSuspect(first) { return pages.popFirst() }
             if let first = guides.first, !isSuspect(first) { return guides.popFirst() }
+            if let first = variants.first, !isSuspect(first) { return variants.popFirst() }
             if let first = slowPages.first, !isSuspect(first) { return slowPages.popFirst() }
             isGuidesTurn.toggle()
             if isGuidesTurn, let last = pages.last, isFresh(last) { return pages.popLast() }

@@ -99,6 +99,14 @@ struct URLTable: Sendable {
         }
     }
 
+    /// Whether the URL has a query, and the same URL without it is in the table.
+    func isVariant(_ number: UInt32) -> Bool {
+        withBytes(number) { bytes in
+            guard let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return false }
+            return slots[slot(of: UnsafeBufferPointer(rebasing: bytes[..<query]))] != 0
+        }
+    }
+
     func href(_ number: UInt32) -> String {
         withBytes(number) { String(decoding: $0, as: UTF8.self) }
     }

@@ -62,6 +62,18 @@ import Web
         #expect(drain() == ["http://a.test/style.css", "http://a.test/page"])
     }
 
+    @Test mutating func `a page goes before other queries of a page that is already known`() throws {
+        _ = drain()
+        for link in ["list", "list?sort=name", "list?sort=date", "item?id=1", "about"] {
+            frontier.found(try self.link("http://a.test/\(link)", .page), by: 0)
+        }
+        #expect(
+            drain() == [
+                "http://a.test/list", "http://a.test/item?id=1", "http://a.test/about",
+                "http://a.test/list?sort=name", "http://a.test/list?sort=date",
+            ])
+    }
+
     @Test mutating func `pages elsewhere are skipped with a reason, assets are not`() throws {
         _ = drain()
         frontier.found(try link("http://b.test/page", .page), by: 0)
