@@ -308,6 +308,9 @@ final class Exchange {
         switch place {
         case .portal:
             guard isRead else { return (refusal, nil) }
+            if let address = responder.portal.address(pastedInto: request.targetText) {
+                expectNavigation(to: address)
+            }
             return (
                 try responder.portal.answer(request.targetText, for: visitor, reader: reader), nil
             )
@@ -332,6 +335,12 @@ final class Exchange {
         }
     }
 
+    /// Notes that a person will be redirected to an address, if a person caused this request.
+    private func expectNavigation(to address: String) {
+        guard requestContext.use.isFollowedLink || requestContext.kind == .user else { return }
+        context.expected.expect(address)
+    }
+
     /// The answer for a place that is somewhere else or nowhere.
     private func elsewhere(_ place: Place) -> Answer {
         switch place {
@@ -339,9 +348,7 @@ final class Exchange {
             guard let address = layout.address(of: url) else {
                 return plain(404, "Only http and https URLs are mirrored.")
             }
-            if requestContext.use.isFollowedLink || requestContext.kind == .user {
-                context.expected.expect(address)
-            }
+            expectNavigation(to: address)
             return .redirect(
                 to: address, fields: layout.commonFields, keepsMethod: true, sharing: .common)
         case .moved(let address):

@@ -50,20 +50,24 @@ struct Portal {
             try memory.look(at: reader)
             return try metrics(reader)
         }
-        // An original URL appended to the portal's address.
-        let pasted = target.hasPrefix("/-/") ? target.dropFirst(3) : target.dropFirst()
-        if let url = WebURL(String(pasted)), let address = layout.address(of: url) {
-            return .redirect(to: address, fields: fields)
-        }
+        if let address = address(pastedInto: target) { return .redirect(to: address, fields: fields) }
         let request = PortalRequest(target: target)
         try memory.look(at: reader)
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
-        if let answer = try past(String(pasted), visitor, reader) { return answer }
+        if let answer = try past(Self.pasted(target), visitor, reader) { return answer }
         if let picture = try picture(request, reader) { return picture }
         if let file = result(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.asksForJSON(visitor.accept)
         return isJSON ? json(page, target, visitor) : html(page, target, visitor)
+    }
+
+    /// The address of the copy of an original URL that was appended to the portal's address; nil for other
+    /// targets.
+    func address(pastedInto target: String) -> String? { WebURL(Self.pasted(target)).flatMap(layout.address) }
+
+    private static func pasted(_ target: String) -> String {
+        String(target.hasPrefix("/-/") ? target.dropFirst(3) : target.dropFirst())
     }
 
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
