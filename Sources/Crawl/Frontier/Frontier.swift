@@ -382,8 +382,11 @@ extension Frontier {
     var isDone: Bool { core.isDone }
 
     /// Whether the driver should send `settled` when nothing is running or being scanned: module names wait
-    /// for a loader configuration, or pages for the decision which of them to render.
-    var waitsToSettle: Bool { core.loaders.hasOpenNames || core.renders.isOn && core.renders.isUnsettled }
+    /// for a loader configuration, pages for the decision which of them to render, or other pages for the
+    /// end of rendering.
+    var waitsToSettle: Bool {
+        core.loaders.hasOpenNames || core.renders.isOn && core.renders.isUnsettled || core.holdsVariants
+    }
 
     /// The URL patterns of pages, with the results of rendering.
     var rendering: RenderBook { core.renders }

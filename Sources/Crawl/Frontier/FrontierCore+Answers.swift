@@ -80,7 +80,7 @@ extension FrontierCore {
     }
 
     /// Resolves module names for which no loader configuration was found, and decides which pages are
-    /// rendered. Returns the links of the modules for the store.
+    /// rendered. If there are none, queues the pages that waited for that. Returns the links of the modules for the store.
     mutating func settle() -> [Action] {
         let actions = loaders.settle().compactMap { found($0).map(Action.record) }
         renders.settle { [records] number in
@@ -91,6 +91,7 @@ extension FrontierCore {
             case .guide: .init()
             }
         }
+        if renders.isIdle || isStopped { releaseVariants() }
         return actions
     }
 

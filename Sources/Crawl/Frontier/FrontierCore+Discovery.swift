@@ -228,7 +228,7 @@ extension FrontierCore {
         }
         switch hosts[Int(record.host)].gate?.verdict(on: url) {
         case .allowed?, nil:
-            enqueue(number)
+            enqueueOrHold(page: number)
         case .waits?:
             records[Int(number)].state = .waiting
             hosts[Int(record.host)].atGate.append(number)

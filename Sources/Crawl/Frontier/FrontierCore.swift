@@ -71,6 +71,9 @@ struct FrontierCore: Sendable {
     var loaders = LoaderBook()
     var renders: RenderBook
     private var nextEarlyLook = Duration.zero
+    /// Variants (`URLTable.isVariant`) that wait for the end of rendering, because the number of pages is
+    /// limited and rendered pages may lead to pages with different content.
+    private var heldVariants: [UInt32] = []
     /// The page whose rendering first requested a URL that no scan had found.
     var neededBy: [UInt32: UInt32] = [:]
     /// Pages with `nofollow` that may be rendered.
@@ -321,6 +324,23 @@ struct FrontierCore: Sendable {
         hosts[host].queuedCount += change
         if before == 0 { queuedHostCount += 1 }
         if hosts[host].queuedCount == 0 { queuedHostCount -= 1 }
+    }
+
+    /// Queues a new page, or holds it until no page is left to render.
+    mutating func enqueueOrHold(page number: UInt32) {
+        guard options.limits.pages != nil, sharing == nil, renders.isOn, urls.isVariant(number) else {
+            return enqueue(number)
+        }
+        records[Int(number)].state = .waiting
+        heldVariants.append(number)
+    }
+
+    var holdsVariants: Bool { !heldVariants.isEmpty }
+
+    mutating func releaseVariants() {
+        let held = heldVariants
+        heldVariants = []
+        for number in held where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
     mutating func enqueue(_ number: UInt32) {

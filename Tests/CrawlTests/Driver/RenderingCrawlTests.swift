@@ -54,6 +54,18 @@ import Web
         #expect(browser.isClosed)
     }
 
+    @Test("With a page limit, other queries of a page wait for the pages that rendering finds")
+    func variantsWait() throws {
+        bench.origin.on(
+            "/", .page("<script src=/app.js></script><div id=app></div><a href=/?a>1</a><a href=/?b>2</a>"))
+        for target in ["/?a", "/?b", "/new"] { bench.origin.on(target, .page("text of \(target)")) }
+        browser.leads("/", to: ["/new"])
+        #expect(try crawl { $0.limits.pages = 2 }.pages == 2)
+        #expect(bench.count("/new") == 1 && bench.count("/?a") == 0)
+        #expect(try crawl { $0.limits.pages = 4 }.pages == 4)
+        #expect(bench.count("/?a") == 1 && bench.count("/?b") == 1)
+    }
+
     @Test func `what is as it was when it was shown is not shown again, until what it asks for is another`()
         throws
     {
