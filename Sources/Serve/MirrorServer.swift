@@ -49,6 +49,7 @@ package final class MirrorServer: Sendable {
         self.loading = loading
         let seals = PageSeals()
         let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
+        let expected = ExpectedNavigations()
         let powers = options.work.map { work in
             let memory = options.isReadOnly ? nil : Self.memory(folder)
             // Only the server that writes the job list may use the files that belong to it.
@@ -75,7 +76,7 @@ package final class MirrorServer: Sendable {
                 notes: notes,
                 loading: loading, seals: seals, powers: powers, totals: totals, health: health,
                 rejectedResponses: rejectedResponses,
-                rootHistory: rootHistory)
+                rootHistory: rootHistory, expected: expected)
         }
         var searches: PortalSearches?
         func responder(

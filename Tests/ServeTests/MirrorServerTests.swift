@@ -172,30 +172,37 @@ import Testing
 
     @Test("After a redirect from the portal, a service worker may pass the navigation on, once")
     func passedNavigation() throws {
-        defer { server.stop() }
+        server.stop()
         try store.publish([.init(href: "https://example.test/open", text: "o")])
-        let client = try RawClient(port: port)
-        let passed = [
-            ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty"),
-        ]
+        let server = try MirrorServer(store.folder, port: 0, threadCount: 4, memoryLimit: 1_000_000)
+        defer { server.stop() }
+        let port = Int(server.port)
+        // Each request may be answered by another thread.
         func pass() throws -> Int {
-            try client.get("/open", host: "example-test.localhost:\(port)", fields: passed).status
+            let passed = [
+                ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty"),
+            ]
+            return try RawClient(port: port).get(
+                "/open", host: "example-test.localhost:\(port)", fields: passed
+            ).status
         }
-        #expect(try pass() == 403)
         func open(_ fields: [(String, String)]) throws -> String? {
-            let answer = try client.get(
+            let answer = try RawClient(port: port).get(
                 "/https://example.test/open", host: "larder.localhost:\(port)",
                 fields: fields + [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")])
             return answer["Location"]
         }
+        #expect(try pass() == 403)
         // As a window that another site's script opens.
         _ = try open([("Sec-Fetch-Site", "cross-site")])
         #expect(try pass() == 403)
-        #expect(
-            try open([("Sec-Fetch-Site", "none"), ("Sec-Fetch-User", "?1")])
-                == "http://example-test.localhost:\(port)/open")
-        #expect(try pass() == 200)
-        #expect(try pass() == 403)
+        for _ in 0..<12 {
+            #expect(
+                try open([("Sec-Fetch-Site", "none"), ("Sec-Fetch-User", "?1")])
+                    == "http://example-test.localhost:\(port)/open")
+            #expect(try pass() == 200)
+            #expect(try pass() == 403)
+        }
     }
 
     @Test func `a window that a script opened and one that a person opened tell a foreign page nothing`()

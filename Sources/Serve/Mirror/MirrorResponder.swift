@@ -242,7 +242,7 @@ struct MirrorContext: Sendable {
     let rejectedResponses: RejectedResponses?
     /// Nil if notes cannot be written.
     let notes: ServingNotes?
-    let expected = ExpectedNavigations()
+    let expected: ExpectedNavigations
     /// Nil if no origin is ever asked.
     let loading: Loading?
     let ownLoads: (@Sendable () -> (any OwnLoads)?)?
@@ -269,8 +269,9 @@ struct MirrorContext: Sendable {
         notes: ServingNotes?, loading: Loading?, seals: PageSeals, powers: PortalPowers? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
         rejectedResponses: RejectedResponses? = nil,
-        rootHistory: RootHistory? = nil
+        rootHistory: RootHistory? = nil, expected: ExpectedNavigations = ExpectedNavigations()
     ) {
+        self.expected = expected
         self.rootHistory = proxy == nil ? rootHistory : nil
         self.totals = totals
         self.health = health
