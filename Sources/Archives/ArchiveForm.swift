@@ -68,6 +68,15 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether pages that cannot run offline are written as their frozen copies. Archives of responses contain
+    /// what the server sent.
+    var showsFrozenCopies: Bool {
+        switch self {
+        case .folder, .zip, .tar, .zim, .html, .mhtml: true
+        case .warc, .wacz, .har, .pdf, .png: false
+        }
+    }
+
     /// Whether a browser renders it.
     package var isShown: Bool { self == .pdf || self == .png }
 

@@ -28,6 +28,8 @@ package struct ExportPlan: Sendable {
     package var language: String?
     /// Whether the scripts of a page that is exported as one file can run.
     package var keepsScripts = true
+    /// The URLs of pages that the mirror serves as frozen copies.
+    package var frozen: Set<String> = []
     package var pageLimits = PageLimits()
     /// Receives the number of responses and bytes from time to time.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
@@ -45,6 +47,24 @@ package struct ExportPlan: Sendable {
         let resource = ProtectedResource.response(url, isPrivate: isPrivate, isPublished: false)
         let archive = Requester(.export, mayHavePrivate: hasPrivate)
         return access(to: resource, by: archive, for: .part) { $0 == $1 } == .granted
+    }
+}
+
+extension ExportPlan {
+    /// The response with the body of its frozen copy, if the page is exported as one; otherwise the response.
+    func shown(
+        _ response: StoredResponse, _ reader: StoreReader
+    ) throws(StoreError) -> StoredResponse {
+        guard form.showsFrozenCopies, response.request == .get, frozen.contains(response.href) else {
+            return response
+        }
+        let copy =
+            if let snapshot {
+                try reader.asOf(snapshot) { () throws(StoreError) in try reader.frozenCopy(of: response) }
+            } else {
+                try reader.frozenCopy(of: response)
+            }
+        return copy.map(response.withBody) ?? response
     }
 }
 
@@ -169,11 +189,11 @@ package final class Export {
     }
 
     private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
-        let (plan, needed, along) = (plan, needed, along)
+        let (plan, reader, needed, along) = (plan, reader, needed, along)
         return try FolderWriter(
-            tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed
-        ) {
-            row in
+            tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed,
+            shown: { (response) throws(StoreError) in try plan.shown(response, reader) }
+        ) { row in
             // ZIM files cannot contain empty entries.
             if isClosed, row.response.body?.byteCount == 0 { return false }
             guard let url = WebURL(row.response.href), url.isHTTP, Self.isChosen(url, plan, along) else {
@@ -185,7 +205,9 @@ package final class Export {
     }
 
     private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
-        let response = row.response
+        let response = try ArchiveError.storing { () throws(StoreError) in
+            try plan.shown(row.response, reader)
+        }
         guard let url = WebURL(response.href), url.isHTTP, isNeeded(url) else { return }
         guard Self.isChosen(url, plan, along) else {
             report.leftOutByPattern += 1
@@ -195,7 +217,7 @@ package final class Export {
             report.leftOutPrivate += 1
             return
         }
-        var archived = ArchivedResponse(row)
+        var archived = ArchivedResponse(ShownRow(response: response, referrer: row.referrer))
         let cookies = plan.hasPrivate ? 0 : archived.fields.removeCookies()
         if let referrer = row.referrer,
             try !plan.mayContain(WebURL(referrer) ?? url, isPrivate: isPrivate(page: referrer))
@@ -219,6 +241,13 @@ package final class Export {
         // ZIM files do not contain headers.
         if plan.form != .zim { report.leftOutCookies += cookies }
         if response.role == 0, response.body != nil { report.pages += 1 }
+        if response.request == .get, plan.frozen.contains(response.href) {
+            if response.body != row.response.body {
+                report.frozenPages += 1
+            } else {
+                report.unfrozenPages += 1
+            }
+        }
         report.byteCount += Int64(response.body?.byteCount ?? 0)
         plan.progress?(report.responses, report.byteCount)
     }

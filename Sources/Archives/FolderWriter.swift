@@ -36,6 +36,8 @@ final class FolderWriter: ArchiveWriter {
     private let list: BodySpool
     private let temporary: ScratchFolder
     private let isExported: (ShownRow) -> Bool
+    /// Puts the frozen copies of pages in their place.
+    private let shown: (StoredResponse) throws(StoreError) -> StoredResponse
     /// Whether the files become a ZIM file, which is read without a network. Missing assets then become
     /// empty, and only the site's own files are written.
     private let isClosed: Bool
@@ -57,14 +59,16 @@ final class FolderWriter: ArchiveWriter {
     init(
         _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf snapshot: Int64?,
         start: WebURL? = nil,
-        isClosed: Bool = false, isExported: @escaping (ShownRow) -> Bool
+        isClosed: Bool = false,
+        shown: @escaping (StoredResponse) throws(StoreError) -> StoredResponse,
+        isExported: @escaping (ShownRow) -> Bool
     ) throws(ArchiveError) {
         guard let start = start ?? WebURL(site.start.first ?? site.name), start.isHTTP else {
             throw ArchiveError(
                 .input, "\(site.name) has no start URL: export it as WARC, WACZ or HAR")
         }
         (self.tree, self.reader, self.site, self.snapshot, self.start) = (tree, reader, site, snapshot, start)
-        (self.isExported, self.isClosed) = (isExported, isClosed)
+        (self.isExported, self.isClosed, self.shown) = (isExported, isClosed, shown)
         temporary = try ArchiveError.wrapping { () throws(SystemError) in
             try ScratchFolder(named: "larder-export")
         }
@@ -192,7 +196,8 @@ final class FolderWriter: ArchiveWriter {
             site.snapshots.contains { $0.id == found.snapshot }
             || isNow && WebURL(href).map { names.has($0, found.type) } ?? false
         guard isOurs else { return nil }
-        return isExported(ShownRow(response: found, referrer: nil)) ? found : nil
+        guard isExported(ShownRow(response: found, referrer: nil)) else { return nil }
+        return try ArchiveError.storing { () throws(StoreError) in try shown(found) }
     }
 
     private func table(of body: StoredBody) throws(ArchiveError) -> LinkTable? {

@@ -150,6 +150,7 @@ final class PageExport {
         parts.add(page)
         report.responses = parts.parts.count
         report.pages = 1
+        report.frozenPages = copies.frozen.contains(page.url.href) ? 1 : 0
         report.byteCount = parts.byteCount
         report.missing = ExportReport.missing(parts.missing)
         report.tooLarge = parts.tooLarge.sorted { $0.key < $1.key }.map {

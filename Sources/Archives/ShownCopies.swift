@@ -24,6 +24,8 @@ final class ShownCopies {
     private let scanner = LinkScanner()
     /// The URLs whose stored bodies are damaged.
     private(set) var damaged: Set<String> = []
+    /// The URLs of pages for which their frozen copies were returned.
+    private(set) var frozen: Set<String> = []
     /// The URLs that were left out because they were fetched with credentials.
     private(set) var leftOutPrivate: Set<String> = []
     private(set) var leftOutByPattern: Set<String> = []
@@ -74,7 +76,9 @@ final class ShownCopies {
             leftOutByPattern.insert(url.href)
             return nil
         }
-        return found
+        let shown = try ArchiveError.storing { () throws(StoreError) in try plan.shown(found, reader) }
+        if shown.body != found.body { frozen.insert(url.href) }
+        return shown
     }
 
     /// Returns the bytes of a body. Returns nil if it is damaged.

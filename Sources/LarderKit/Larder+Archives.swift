@@ -152,6 +152,7 @@ extension Larder {
             let (held, page) = try Self.siteAndPage(site, reader)
             var plan = ExportPlan(site: held, path: path, form: form)
             plan.page = page
+            plan.frozen = Set(SitePlan(text: held.settings).frozen)
             if let name = options.snapshot {
                 plan.snapshot = try storing { () throws(StoreError) in try held.snapshot(name).id }
             }

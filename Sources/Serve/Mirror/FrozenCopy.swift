@@ -46,20 +46,10 @@ package enum FrozenCopy {
 extension CopyFinder {
     /// The frozen copy of a page; nil if there is none.
     func frozen(_ page: FoundCopy, _ requestFields: HTTPFields) throws(StoreError) -> FoundCopy? {
-        let response = page.response
-        guard response.status == 200, let body = response.body,
-            let frozen = try reader.response(for: page.url.href, request: .frozen, fields: requestFields),
-            frozen.body != nil, frozen.flags.contains(.isPrivate) == response.flags.contains(.isPrivate)
-        else { return nil }
-        // The copy shows the page of its own snapshot.
-        if frozen.snapshot < response.snapshot {
-            let then = try reader.response(for: page.url.href, ofSnapshot: frozen.snapshot)
-            guard then?.body?.sha256 == body.sha256 else { return nil }
+        try reader.frozenCopy(of: page.response, fields: requestFields).map { frozen in
+            FoundCopy(
+                response: frozen, fields: page.fields.ofFrozenCopy, url: page.url, change: page.change,
+                isVariant: false)
         }
-        var fields = page.fields
-        for name in ["Content-Type", "Content-Encoding", "ETag", "Last-Modified"] { fields.remove(name) }
-        fields.set("Content-Type", "text/html; charset=utf-8")
-        return FoundCopy(
-            response: frozen, fields: fields, url: page.url, change: page.change, isVariant: false)
     }
 }

@@ -14,7 +14,7 @@ package struct StoredResponse: Sendable, Equatable {
     package let role: UInt8
     package let flags: ResponseFlags
     package let type: String?
-    package let fields: String
+    package var fields: String
     /// When the request was sent, in seconds since 1970.
     package let requested: Int64
     /// When the response arrived, in seconds since 1970.

@@ -75,6 +75,16 @@ enum ExportCommand {
                 "  \(Wording.count(report.leftOutByForm, "response")) left out that the format cannot contain: redirects, "
                     + "404 and 410 responses, responses to POST")
         }
+        if report.frozenPages > 0 {
+            lines.append(
+                "  \(Wording.count(report.frozenPages, "page")) written as frozen copies: as a browser showed them, without scripts"
+            )
+        }
+        if report.unfrozenPages > 0 {
+            lines.append(
+                "  \(Wording.count(report.unfrozenPages, "page")) written as the server sent them, whose scripts do not work offline; "
+                    + "larder serve and other formats have frozen copies of them")
+        }
         for url in report.damaged.prefix(mostShown) { lines.append("  damaged and left out: \(url)") }
         let more = report.damaged.count - mostShown
         if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (list: --json)") }

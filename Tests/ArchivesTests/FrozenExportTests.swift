@@ -1,0 +1,69 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+/// Exports of pages that the mirror serves as frozen copies.
+@Suite struct FrozenExportTests {
+    private let held: HeldSite
+
+    init() throws {
+        let page = "<!doctype html><title>t</title><p id=p><script>p.append(navigator.onLine)</script>"
+        let copy = "<!doctype html><title>t</title><p>As it was seen <a href=/other>Other</a>"
+        held = try HeldSite([
+            .page("/", page),
+            HeldSite.Answer(path: "/", body: Array(copy.utf8), request: .frozen),
+            .page("/other", "<!doctype html><title>o</title><a href=/>Start</a>"),
+        ])
+    }
+
+    private func export(
+        _ file: String, _ form: ArchiveForm, page: String? = nil
+    ) throws -> ExportReport {
+        try held.export(file, form) { plan in
+            plan.frozen = [HeldSite.name]
+            if let page { plan.page = WebURL(page) }
+        }
+    }
+
+    private func text(of file: String) throws -> String {
+        String(decoding: try WholeFile.read(held.home.file(file), atMost: 1 << 20), as: UTF8.self)
+    }
+
+    @Test("A folder contains the frozen copy in the place of the page")
+    func folder() throws {
+        let report = try export("out/", .folder)
+        #expect(report.frozenPages == 1 && report.unfrozenPages == 0 && report.isVerified == true)
+        let page = try text(of: "out/index.html")
+        #expect(page.contains("As it was seen") && page.contains("href=other.html"))
+        #expect(!page.contains("navigator.onLine"))
+    }
+
+    @Test("A single page is exported as its frozen copy", arguments: [ArchiveForm.html, .mhtml])
+    func singlePage(form: ArchiveForm) throws {
+        let report = try export("page\(form.suffix)", form, page: HeldSite.name)
+        #expect(report.frozenPages == 1)
+        let page = try text(of: "page\(form.suffix)")
+        #expect(page.contains("As it was seen") && !page.contains("navigator.onLine"))
+    }
+
+    @Test("An archive of responses contains the page, and the report counts it")
+    func responses() throws {
+        let report = try export("a.warc", .warc)
+        #expect(report.frozenPages == 0 && report.unfrozenPages == 1 && report.isVerified == true)
+        let archive = try text(of: "a.warc")
+        #expect(archive.contains("navigator.onLine") && !archive.contains("As it was seen"))
+    }
+
+    @Test("A page that has changed since is exported as it is")
+    func changed() throws {
+        try held.add([.page("/", "<!doctype html><title>new</title>")], at: HeldSite.time + 100)
+        let report = try export("out/", .folder)
+        #expect(report.frozenPages == 0 && report.unfrozenPages == 1)
+        let page = try text(of: "out/index.html")
+        #expect(page.contains("<title>new</title>"))
+    }
+}
