@@ -206,7 +206,7 @@ private final class BrowserLoop {
     private func startOnce() throws(BrowserError) {
         let process = try BrowserProcess(
             options.executable, profile: options.profile, scratch: options.scratch,
-            keepsHome: !options.isHeadless
+            keepsHome: !options.isHeadless, niceness: options.niceness
         ) { options.arguments(profile: $0, isSandboxed: isSandboxed) }
         let connection = BrowserConnection(process)
         connection.send(Command("Browser.getVersion").bytes(number: 1))

@@ -23,11 +23,13 @@ package final class BrowserProcess {
     ///   - profile: a permanent profile folder; nil for one in the temporary folder.
     ///   - scratch: the parent of the temporary folder; nil for TMPDIR.
     ///   - keepsHome: whether the browser keeps our HOME. A window needs the display settings stored there.
+    ///   - niceness: as in ``BrowserOptions``.
     ///   - preferences: the preferences of a new profile.
     ///   - arguments: returns the arguments for the given profile folder.
     package init(
         _ executable: String, profile: String? = nil, scratch: String? = nil, keepsHome: Bool = false,
-        preferences: String = BrowserOptions.preferences, arguments: (_ profile: String) -> [String]
+        niceness: Int32 = 0, preferences: String = BrowserOptions.preferences,
+        arguments: (_ profile: String) -> [String]
     ) throws(BrowserError) {
         let doing = "starting \(executable)"
         do throws(SystemError) {
@@ -48,6 +50,8 @@ package final class BrowserProcess {
             }
             (descriptor, identifier) = try Self.spawn(
                 executable, arguments(profile), in: folder, keepsHome: keepsHome)
+            // Its own processes, which it starts later, inherit this.
+            if niceness > 0 { setpriority(Int32(PRIO_PROCESS.rawValue), id_t(identifier), niceness) }
         } catch {
             Folder.remove(folder)
             close(lock)

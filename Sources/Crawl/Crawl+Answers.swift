@@ -237,6 +237,7 @@ extension Crawl {
         var result = result
         try recallWhatWasShown(&result)
         try apply(.scanned(result, wasHeld: wasHeld))
+        prepareRendering()
         if let kept = result.kept { try fallBack(result.number, to: kept) }
         try restore(result.restored)
         if rejectedReasons[result.number] != nil, result.refusal == nil {

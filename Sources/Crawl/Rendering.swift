@@ -111,16 +111,19 @@ package struct RenderPlan: Sendable {
     package var mode: RenderMode
     /// The maximum number of pages that are rendered at once.
     package var tabs: Int
+    /// Begins to start the browser, because pages are likely to be rendered. Returns at once.
+    package var prepare: @Sendable () -> Void
     /// Creates the renderer before the first page is rendered. The requests of pages go through the door.
     /// Throws the reason if pages cannot be rendered.
     package var renderer: @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
 
     package init(
-        mode: RenderMode, tabs: Int,
+        mode: RenderMode, tabs: Int, prepare: @escaping @Sendable () -> Void = {},
         renderer: @escaping @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
     ) {
         self.mode = mode
         self.tabs = tabs
+        self.prepare = prepare
         self.renderer = renderer
     }
 }
@@ -236,6 +239,7 @@ package final class RenderDoor: Sendable {
 struct Rendering {
     let door: RenderDoor
     let plan: RenderPlan
+    var isPrepared = false
     var renderer: (any PageRenderer)?
     /// The pages that are being rendered, by number.
     var shown: [UInt32: Shown] = [:]
@@ -291,6 +295,13 @@ struct Rendering {
 }
 
 extension Crawl {
+    /// Begins to start the browser while requests are still running, if pages will most likely be rendered.
+    func prepareRendering() {
+        guard rendering?.isPrepared == false, frontier.expectsRendering else { return }
+        rendering?.isPrepared = true
+        rendering?.plan.prepare()
+    }
+
     /// Starts to render a page, and creates the renderer for the first one. If that fails, no page is
     /// rendered in this run.
     func render(_ number: UInt32) throws(CrawlError) {

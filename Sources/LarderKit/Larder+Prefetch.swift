@@ -30,7 +30,6 @@ extension Larder {
         _ urls: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try WebURL.starts(urls)
-        let options = options.rendering(by: folder.path)
         return try await rehearsing(options) { (run, options) throws(LarderError) in
             try run.prefetch(first, start: start, options: options, by: principal)
         }
@@ -49,7 +48,6 @@ extension Larder {
     public func prefetch(
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
-        let options = options.rendering(by: folder.path)
         return try await rehearsing(options) { (run, options) throws(LarderError) in
             try run.prefetch(
                 ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options,
@@ -103,7 +101,7 @@ extension Larder {
         of sites: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> [SiteUpdate] {
         let held = try await heldSites(sites)
-        var options = options.rendering(by: folder.path)
+        var options = options
         var updates: [SiteUpdate] = []
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
@@ -142,8 +140,11 @@ extension Larder {
         let folder = options.watching(folder, interruption)
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
+            let browser = SharedBrowser()
+            defer { browser.close() }
+            let options = options.rendering(by: self.folder.path, in: browser)
             var report = try body(SiteRun(folder, interruption), options)
-            rehearse(&report, options, interruption) { (options) throws(LarderError) in
+            rehearse(&report, options, in: browser, interruption) { (options) throws(LarderError) in
                 try body(SiteRun(folder, interruption), options)
             }
             if isWanted { report.index(folder, interruption) }

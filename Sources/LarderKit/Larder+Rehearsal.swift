@@ -11,9 +11,12 @@ extension Larder {
     ///
     /// Does nothing if the run rendered no page, or only pages for which a scan had found everything. If the browser fails, the run has succeeded all the same.
     ///
-    /// - Parameter again: Runs the site once more with other options.
+    /// - Parameters:
+    ///   - browser: the browser that rendered the pages.
+    ///   - again: Runs the site once more with other options.
     func rehearse(
-        _ report: inout PrefetchReport, _ options: PrefetchOptions, _ interruption: Interruption,
+        _ report: inout PrefetchReport, _ options: PrefetchOptions, in browser: SharedBrowser,
+        _ interruption: Interruption,
         again: (PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) {
         guard report.isPublished, !report.isInterrupted, report.work == nil, report.rendering.rendered > 0,
@@ -34,7 +37,7 @@ extension Larder {
             let findings: OfflineShow.Findings
             do throws(LarderError) {
                 let show = try OfflineShow(self, site: report.site, opensScripts: true, wanted)
-                findings = try show.findings(interruption)
+                findings = try show.findings(interruption, in: browser)
             } catch {
                 return
             }
@@ -48,8 +51,7 @@ extension Larder {
                 let frozen = findings.differing.filter(\.isRendered).map(\.href)
                 return freeze(
                     freezing == .always ? findings.rendered : frozen, besides: findings.opened, &report,
-                    wanted,
-                    interruption)
+                    wanted, in: browser, interruption)
             }
             before.formUnion(findings.missing)
             least = findings.missing.count
@@ -68,7 +70,7 @@ extension Larder {
     /// - Parameter opened: the pages that were opened. Other pages are served as before.
     private func freeze(
         _ pages: [String], besides opened: Set<String>, _ report: inout PrefetchReport,
-        _ options: OfflineCheckOptions, _ interruption: Interruption
+        _ options: OfflineCheckOptions, in browser: SharedBrowser, _ interruption: Interruption
     ) {
         let site = report.site
         do throws(StoreError) {
@@ -84,7 +86,8 @@ extension Larder {
             return
         }
         do throws(LarderError) {
-            report.rehearsal = try OfflineShow(self, site: site, options).findings(interruption).rehearsal
+            let show = try OfflineShow(self, site: site, options)
+            report.rehearsal = try show.findings(interruption, in: browser).rehearsal
         } catch {
             // The earlier result stays in the report.
         }

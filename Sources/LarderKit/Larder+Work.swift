@@ -35,7 +35,8 @@ extension Larder {
                 advice: "name a store in PostgreSQL, such as postgres://USER@HOST/DATABASE", remedy: .larder)
             throw LarderError(error)
         }
-        var options = options.rendering(by: folder.path)
+        let browser = SharedBrowser()
+        var options = options.rendering(by: folder.path, in: browser)
         options.isShared = true
         let (own, interruption) = (options, Interruption())
         let folder = own.watching(folder, interruption)
@@ -47,7 +48,8 @@ extension Larder {
             do throws(LarderError) {
                 let report = try await Self.onThread("larder-crawl", onCancel: interruption.request) {
                     () throws(LarderError) in
-                    try Self.worked(folder, interruption, own, start)
+                    defer { browser.close() }
+                    return try Self.worked(folder, interruption, own, start)
                 }
                 isAway = false
                 if let report { reports.append(report) }

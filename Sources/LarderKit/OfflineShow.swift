@@ -161,9 +161,13 @@ struct OfflineShow {
     }
 
     /// Opens the pages.
-    func findings(_ interruption: Interruption) throws(LarderError) -> Findings {
+    ///
+    /// - Parameter browser: the browser of a prefetch; nil for another one.
+    func findings(
+        _ interruption: Interruption, in browser: SharedBrowser? = nil
+    ) throws(LarderError) -> Findings {
         guard let program, !pages.isEmpty else { return Findings(rehearsal: rehearsal([:], of: [])) }
-        return try larder.showing(by: program) { (browser, service) throws(LarderError) in
+        return try larder.showing(by: program, in: browser) { (browser, service) throws(LarderError) in
             try findings(by: browser, service, interruption)
         }
     }

@@ -7,20 +7,28 @@ internal import Web
 
 extension Larder {
     /// Runs a closure with a browser, and a server of the store for it.
+    ///
+    /// - Parameter shared: the browser, which stays open; nil for another one.
     func showing<Result>(
-        by program: String, _ options: ServeOptions = ServeOptions(),
+        by program: String, in shared: SharedBrowser? = nil, _ options: ServeOptions = ServeOptions(),
         _ body: (Browser, MirrorService) throws(LarderError) -> Result
     ) throws(LarderError) -> Result {
         let service = try serve(port: 0, threads: 1, options: options)
         defer { service.stop() }
         let browser: Browser
         do throws(BrowserError) {
-            browser = try Browser(BrowserOptions(executable: program))
+            let options = BrowserOptions(executable: program)
+            browser =
+                if let shared {
+                    try shared.browser { () throws(BrowserError) in try Browser(options) }
+                } else {
+                    try Browser(options)
+                }
         } catch {
             throw LarderError(
                 .machine, "cannot start the browser: \(error); name another one", remedy: .browser)
         }
-        defer { browser.close() }
+        defer { if shared == nil { browser.close() } }
         return try body(browser, service)
     }
 }

@@ -12,10 +12,12 @@ internal import Web
 
 extension PrefetchOptions {
     /// Options with a browser that renders pages and uses the certificate authority of the store at the path.
-    func rendering(by path: String) -> PrefetchOptions {
+    ///
+    /// - Parameter browser: the browser, which the caller closes.
+    func rendering(by path: String, in browser: SharedBrowser) -> PrefetchOptions {
         var options = self
         options.rendering = { (options, plan, folder) throws(LarderError) in
-            try RenderPlan(options, plan, folder, authorityFolder: path)
+            try RenderPlan(options, plan, folder, browser, authorityFolder: path)
         }
         return options
     }
@@ -26,7 +28,8 @@ extension RenderPlan {
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no browser, or a setting is invalid.
     fileprivate init?(
-        _ options: PrefetchOptions, _ plan: SitePlan, _ folder: StoreFolder, authorityFolder: String
+        _ options: PrefetchOptions, _ plan: SitePlan, _ folder: StoreFolder, _ browser: SharedBrowser,
+        authorityFolder: String
     ) throws(LarderError) {
         let settings = plan.render ?? RenderSettings()
         guard settings.mode != .never else { return nil }
@@ -38,8 +41,10 @@ extension RenderPlan {
         let connect: Connect = { url, nearestZone in
             (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
         }
-        self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
-            try BrowserRenderer(program, door, manner, connect, authorityFolder: authorityFolder)
+        let start = SharedBrowser.start(program, authorityFolder: authorityFolder)
+        self.init(mode: settings.mode, tabs: tabs, prepare: { browser.prepare(start) }) {
+            (door) throws(RenderFailure) in
+            try BrowserRenderer(door, manner, connect, browser, start, authorityFolder: authorityFolder)
         }
     }
 }
@@ -117,26 +122,25 @@ struct RenderManner: Sendable {
 /// Renders pages in one browser, each in a tab with its own proxy. `render` may be called from any thread.
 private final class BrowserRenderer: PageRenderer {
     private let door: RenderDoor
+    private let shared: SharedBrowser
     private let browser: Browser
     private let manner: RenderManner
     private let security: TLSServer
     private let connect: Connect
     private let reader: Mutex<StoreReader>
-    /// Proxies that no page uses now.
-    private let idle = Mutex<(proxies: [PageProxy], isClosed: Bool)>(([], false))
+    /// Proxies that no page uses now, and the number of open pages.
+    private let idle = Mutex<(proxies: [PageProxy], openCount: Int, isClosed: Bool)>(([], 0, false))
 
     init(
-        _ program: String, _ door: RenderDoor, _ manner: RenderManner, _ connect: @escaping Connect,
-        authorityFolder: String
+        _ door: RenderDoor, _ manner: RenderManner, _ connect: @escaping Connect, _ shared: SharedBrowser,
+        _ start: @escaping SharedBrowser.Start, authorityFolder: String
     ) throws(RenderFailure) {
         self.door = door
         self.connect = connect
         self.manner = manner
-        var options = BrowserOptions(executable: program)
+        self.shared = shared
         do throws(TLSError) {
-            let authority = try Authority.open(in: authorityFolder)
-            options.keyDigests = [authority.keyDigest]
-            security = try TLSServer(authority)
+            security = try TLSServer(try Authority.open(in: authorityFolder))
         } catch {
             throw RenderFailure(error.description)
         }
@@ -145,7 +149,7 @@ private final class BrowserRenderer: PageRenderer {
         } catch {
             throw RenderFailure(error.description)
         }
-        do throws(BrowserError) { browser = try Browser(options) } catch {
+        do throws(BrowserError) { browser = try shared.browser(start) } catch {
             throw RenderFailure(error.description)
         }
     }
@@ -175,6 +179,7 @@ private final class BrowserRenderer: PageRenderer {
         visit.wantsPicture = manner.settings.takesPictures
         visit.wantsFrozen = manner.settings.freezing != .never
         if let since = steadySince(url) { visit.preludes.append(SteadyTime.call(since: since)) }
+        idle.withLock { $0.openCount += 1 }
         browser.open(visit) { [self] outcome in
             var rendered = RenderedPage(outcome)
             let traffic = proxy.end()
@@ -185,6 +190,7 @@ private final class BrowserRenderer: PageRenderer {
                 !$0.isHTTPOnly && !traffic.servedCookies.contains($0.name)
             }.compactMap(\.line)
             let isClosed = idle.withLock { idle in
+                idle.openCount -= 1
                 if !idle.isClosed { idle.proxies.append(proxy) }
                 return idle.isClosed
             }
@@ -212,12 +218,30 @@ private final class BrowserRenderer: PageRenderer {
     }
 
     func close() {
-        browser.close()
-        let proxies = idle.withLock { idle in
+        let (proxies, hasOpenPages) = idle.withLock { idle in
             idle.isClosed = true
-            return idle.proxies
+            return (idle.proxies, idle.openCount > 0)
         }
+        // Nobody waits for the pages of an interrupted run.
+        if hasOpenPages { shared.close() }
         for proxy in proxies { proxy.stop() }
+    }
+}
+
+extension SharedBrowser {
+    /// A function that starts a browser for the pages of a prefetch. It trusts the certificates of the store's
+    /// authority, and gets less processor time than the crawl.
+    static func start(_ program: String, authorityFolder: String) -> Start {
+        { () throws(BrowserError) in
+            var options = BrowserOptions(executable: program)
+            options.niceness = 5
+            do throws(TLSError) {
+                options.keyDigests = [try Authority.open(in: authorityFolder).keyDigest]
+            } catch {
+                throw BrowserError(doing: "starting the browser", why: error.description)
+            }
+            return try Browser(options)
+        }
     }
 }
 

@@ -391,6 +391,9 @@ extension Frontier {
     /// The URL patterns of pages, with the results of rendering.
     var rendering: RenderBook { core.renders }
 
+    /// Whether pages will most likely be rendered.
+    var expectsRendering: Bool { core.renders.expectsPages }
+
     /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
     /// byte limit was reached some seconds ago.
     var isOutOfTime: Bool { core.isOutOfTime }

@@ -227,6 +227,9 @@ package struct RenderBook: Sendable {
     private var wereAgain: Set<UInt32> = []
     private var early = Early()
     private(set) var runningCount = 0
+    /// Whether a page or a script that no earlier snapshot knew has a reason to be rendered, so that pages will
+    /// most likely be rendered.
+    private(set) var expectsPages = false
     /// Whether rendering has ended because there is no browser.
     private(set) var isOver = false
     /// Patterns for which rendering found something in the last snapshot, and those rendered by earlier
@@ -287,6 +290,7 @@ package struct RenderBook: Sendable {
         isRecalled: Bool = false
     ) {
         guard isOn, patternOf[number] == nil else { return }
+        if mode == .always || !isRecalled && !reasons.strong.isEmpty { expectsPages = true }
         let line = isRecalled ? 1 : 0
         let place = view(of: url, number, in: place(of: url))
         patternOf[number] = (place, line)
@@ -346,6 +350,7 @@ package struct RenderBook: Sendable {
         _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
     ) {
         guard isOn else { return }
+        if !isRecalled, !reasons.isEmpty { expectsPages = true }
         if !isRecalled, !lookedAt.isEmpty, new.count < Self.mostScripts, new.insert(number).inserted {
             (isNews, isUnsettled) = (true, true)
         }
