@@ -64,7 +64,7 @@ let package = Package(
 
         module("System", []),
         module("Web", ["CICU"]),
-        module("Markup", ["Web", "CXML2"]),
+        module("Markup", ["Web", "Codings", "CXML2"]),
         module("Digest", ["COpenSSL"]),
         module("Codings", ["Web", "CCodings"]),
         module("Store", ["System", "Web", "Digest", "Codings", "CSQLite", "CPQ", "CLinux"]),

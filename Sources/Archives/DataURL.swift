@@ -53,7 +53,7 @@ enum DataURL {
         case .hls: "application/vnd.apple.mpegurl"
         case .dash: "application/dash+xml"
         case .plainText: "text/plain"
-        case .opaque: "application/octet-stream"
+        case .opaque, .pagefindIndex: "application/octet-stream"
         }
     }
 

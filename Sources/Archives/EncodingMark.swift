@@ -23,7 +23,7 @@ enum EncodingMark {
         switch format {
         case .html, .css, .xhtml, .svg, .xml: true
         case .dash, .sitemap, .feed, .opaque, .javaScript, .json, .webManifest, .importMap,
-            .speculationRules, .jsonLD, .hls, .webVTT, .plainText:
+            .speculationRules, .jsonLD, .hls, .webVTT, .plainText, .pagefindIndex:
             false
         }
     }

@@ -190,10 +190,7 @@ package final class Export {
 
     private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
         let (plan, reader, needed, along) = (plan, reader, needed, along)
-        return try FolderWriter(
-            tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed,
-            shown: { (response) throws(StoreError) in try plan.shown(response, reader) }
-        ) { row in
+        func isExported(_ row: ShownRow) -> Bool {
             // ZIM files cannot contain empty entries.
             if isClosed, row.response.body?.byteCount == 0 { return false }
             guard let url = WebURL(row.response.href), url.isHTTP, Self.isChosen(url, plan, along) else {
@@ -202,6 +199,10 @@ package final class Export {
             guard needed?.contains(url.key.href) ?? true else { return false }
             return plan.mayContain(url, isPrivate: row.response.flags.contains(.isPrivate))
         }
+        return try FolderWriter(
+            tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed,
+            shown: { (response) throws(StoreError) in try plan.shown(response, reader) },
+            isExported: isExported)
     }
 
     private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {

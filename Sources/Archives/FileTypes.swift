@@ -26,6 +26,7 @@ enum FileTypes {
         case .dash: return "application/dash+xml"
         case .webVTT: return "text/vtt"
         case .plainText: return "text/plain"
+        case .pagefindIndex: return "application/octet-stream"
         case .opaque: return isText(beginning) ? "text/plain" : "application/octet-stream"
         }
     }

@@ -112,18 +112,17 @@ package struct RenderPlan: Sendable {
     /// The maximum number of pages that are rendered at once.
     package var tabs: Int
     /// Begins to start the browser, because pages are likely to be rendered. Returns at once.
-    package var prepare: @Sendable () -> Void
+    package var prepare: @Sendable () -> Void = {}
     /// Creates the renderer before the first page is rendered. The requests of pages go through the door.
     /// Throws the reason if pages cannot be rendered.
     package var renderer: @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
 
     package init(
-        mode: RenderMode, tabs: Int, prepare: @escaping @Sendable () -> Void = {},
+        mode: RenderMode, tabs: Int,
         renderer: @escaping @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
     ) {
         self.mode = mode
         self.tabs = tabs
-        self.prepare = prepare
         self.renderer = renderer
     }
 }

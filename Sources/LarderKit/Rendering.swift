@@ -42,10 +42,10 @@ extension RenderPlan {
             (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
         }
         let start = SharedBrowser.start(program, authorityFolder: authorityFolder)
-        self.init(mode: settings.mode, tabs: tabs, prepare: { browser.prepare(start) }) {
-            (door) throws(RenderFailure) in
+        self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
             try BrowserRenderer(door, manner, connect, browser, start, authorityFolder: authorityFolder)
         }
+        prepare = { browser.prepare(start) }
     }
 }
 

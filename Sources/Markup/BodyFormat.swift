@@ -21,6 +21,8 @@ package enum BodyFormat: UInt8, CaseIterable, Sendable {
     case sitemap = 15
     case feed = 16
     case plainText = 17
+    /// The list of the files of a Pagefind search.
+    case pagefindIndex = 18
 }
 
 extension BodyFormat {
@@ -51,7 +53,7 @@ extension BodyFormat {
         switch self {
         case .html, .xhtml, .xml, .javaScript, .importMap, .json, .jsonLD, .webManifest, .feed, .plainText:
             true
-        case .opaque, .css, .svg, .speculationRules, .hls, .dash, .webVTT, .sitemap: false
+        case .opaque, .css, .svg, .speculationRules, .hls, .dash, .webVTT, .sitemap, .pagefindIndex: false
         }
     }
 
@@ -128,7 +130,7 @@ extension BodyFormat {
         case .opaque, .html, .xhtml, .svg, .xml, .feed: true
         case .css, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
             .webVTT,
-            .sitemap,
+            .sitemap, .pagefindIndex,
             .plainText:
             false
         }
@@ -163,6 +165,7 @@ extension BodyFormat {
         case "m3u8", "m3u": return .hls
         case "mpd": return .dash
         case "vtt": return .webVTT
+        case "pf_meta": return .pagefindIndex
         case "rss", "atom", "rdf": return .feed
         case "xml", "xsl", "xslt": return xml(body)
         default: return byContent(body)
@@ -212,7 +215,7 @@ extension BodyFormat {
         case .javaScript: ScriptScanner.scan(text, sink)
         case .xhtml, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
             .webVTT,
-            .sitemap, .feed:
+            .sitemap, .feed, .pagefindIndex:
             scanOther(text, sink)
         case .plainText, .opaque: break
         }
@@ -230,6 +233,7 @@ extension BodyFormat {
         case .dash: XMLScanner.scan(text, sink, DASHVocabulary())
         case .hls: PlaylistScanner.scan(text, sink)
         case .webVTT: CaptionScanner.scan(text, sink)
+        case .pagefindIndex: PagefindIndex.scan(text, sink)
         case .json: JSONScanner.document(text, sink)
         case .webManifest: JSONScanner.scan(text, sink) { $1.webManifest($0) }
         case .importMap: JSONScanner.scan(text, sink) { $1.importMap($0) }

@@ -21,7 +21,7 @@ extension BodyFormat {
         case .css: Self.cssCharset(body)
         case .xhtml, .svg, .xml, .dash, .sitemap, .feed: Self.xmlDeclaration(body)
         case .opaque, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .webVTT,
-            .plainText:
+            .plainText, .pagefindIndex:
             nil
         }
     }

@@ -55,7 +55,7 @@ struct JSONScanner {
         let head = text.bytes.part(0..<min(text.bytes.count, 1 << 16))
         let marks: [StaticString] = [
             "\"icons\"", "\"start_url\"", "\"imports\"", "\"prefetch\"", "\"prerender\"",
-            "\"assetgroups\"", "\"componentchunkname\"",
+            "\"assetgroups\"", "\"componentchunkname\"", "\"page_count\"",
         ]
         guard marks.contains(where: { head.firstIndex(of: $0) != nil }) else { return }
         scan(text, sink) { value, scanner in
@@ -63,6 +63,8 @@ struct JSONScanner {
                 scanner.importMap(value)
             } else if value["assetGroups"]?.array != nil {
                 scanner.angularWorker(value)
+            } else if value["languages"]?.members != nil {
+                sink.imply(PagefindIndex.languages(value))
             } else if value["componentChunkName"]?.string != nil {
                 sink.imply(queries(value))
             } else if value["prefetch"]?.array != nil || value["prerender"]?.array != nil {

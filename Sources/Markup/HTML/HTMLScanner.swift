@@ -104,6 +104,9 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         if let pageData, form == .raw, name == vocabulary.element.script {
             sink.imply(pageData.links(of: text.bytes.part(content), in: text.bytes))
         }
+        if format == .opaque, form == .raw, pageData != .material {
+            sink.imply(PageData.files(in: text.bytes.part(content)))
+        }
         if format == .javaScript, form == .raw {
             sink.imply(PageData.streamed(text.bytes.part(content), in: text.bytes))
         }

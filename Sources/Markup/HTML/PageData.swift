@@ -93,6 +93,39 @@ enum PageData {
         }
     }
 
+    /// Returns the paths of files in a script with JSON, such as the data of an island or a gallery. Some of
+    /// them may only look like paths.
+    static func files(in json: Bytes) -> [ImpliedLink] {
+        guard let first = json.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
+            let value = try? JSONValue.parse(
+                Span(_unsafeElements: json),
+                limits: JSONLimits(depth: 64, byteCount: 1 << 20, valueCount: 65_536))
+        else { return [] }
+        var files: [ImpliedLink] = []
+        func find(in value: JSONValue) {
+            guard files.count < mostGuesses else { return }
+            switch value.content {
+            case .string(let text): if let file = file(text) { files.append(file) }
+            case .array(let elements): for element in elements { find(in: element) }
+            case .object(let members): for member in members { find(in: member.value) }
+            case .null, .bool, .number: break
+            }
+        }
+        find(in: value)
+        return files
+    }
+
+    /// The link to a file of the same host, if the text is the path of one.
+    private static func file(_ text: String) -> ImpliedLink? {
+        guard 5...512 ~= text.utf8.count, !text.hasPrefix("//"),
+            ["/", "./", "../"].contains(where: text.hasPrefix), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 })
+        else { return nil }
+        let kind = Array(text.utf8).withUnsafeBufferPointer { ScriptScanner.kind(ofFile: $0) }
+        guard let kind, kind.role == .asset else { return nil }
+        return ImpliedLink(text, kind, .isGuess)
+    }
+
+    private static let mostGuesses = 256
     private static let maximalFiles = 1024
 
     /// Returns the part before `/_next/` in the page's first URL with `/_next/static/`, on any host.

@@ -382,7 +382,21 @@ extension ScriptScanner {
 
     /// Handles the part of a template after its last substitution.
     mutating func templateEnd(_ range: Range<Int>) {
-        fileOfBuild(range.lowerBound..<(endOfAddress(range) ?? range.upperBound), behind: 1)
+        let end = endOfAddress(range) ?? range.upperBound
+        fileOfBuild(range.lowerBound..<end, behind: 1)
+        fileOfPagefind(range.lowerBound..<end)
+    }
+
+    /// Handles `${folder}pagefind.js` and other files of Pagefind, which are beside the script. If a build has
+    /// put the script elsewhere, they are most often in `/pagefind/`.
+    private mutating func fileOfPagefind(_ range: Range<Int>) {
+        let name = text.bytes.part(range)
+        guard name.starts(with: "pagefind"), name.count < 32, implied.count + 1 < Self.maximalImplied,
+            let kind = Self.kind(ofFile: name) ?? (name.equals("pagefind-entry.json") ? .data : nil)
+        else { return }
+        let file = String(decoding: name, as: UTF8.self)
+        implied.append(ImpliedLink(file, kind, .isGuess))
+        if name.equals("pagefind.js") { implied.append(ImpliedLink("/pagefind/\(file)", kind, .isGuess)) }
     }
 
     private func endOfAddress(_ range: Range<Int>) -> Int? {

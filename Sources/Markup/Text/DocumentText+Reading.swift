@@ -13,7 +13,7 @@ extension DocumentText {
         case .html, .xhtml, .plainText, .feed: true
         case .opaque, .css, .javaScript, .svg, .xml, .json, .webManifest, .importMap, .speculationRules,
             .jsonLD,
-            .hls, .dash, .webVTT, .sitemap:
+            .hls, .dash, .webVTT, .sitemap, .pagefindIndex:
             false
         }
     }
