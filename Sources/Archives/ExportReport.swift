@@ -18,9 +18,9 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var pages = 0
     /// The number of pages that were written as frozen copies, without their scripts.
     public internal(set) var frozenPages = 0
-    /// The number of pages that the mirror serves as frozen copies, and that were written as the server sent
-    /// them.
-    public internal(set) var unfrozenPages = 0
+    /// The number of pages that the mirror serves as frozen copies, and that were written with their scripts, as
+    /// the server sent them.
+    public internal(set) var pagesWithScripts = 0
     /// The total size of the bodies.
     public internal(set) var byteCount: Int64 = 0
     /// The number of responses that were left out because they were fetched with credentials.
@@ -103,7 +103,8 @@ extension ExportReport: JSONObject {
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
             "leftOutByForm": leftOutByForm, "damaged": damaged,
             "verified": isVerified, "signer": signer, "missing": missing, "wantServer": wantServer,
-            "tooLarge": tooLarge, "cut": isCut, "frozenPages": frozenPages, "unfrozenPages": unfrozenPages,
+            "tooLarge": tooLarge, "cut": isCut, "frozenPages": frozenPages,
+            "pagesWithScripts": pagesWithScripts,
         ]
     }
 }

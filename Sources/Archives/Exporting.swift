@@ -51,20 +51,23 @@ package struct ExportPlan: Sendable {
 }
 
 extension ExportPlan {
-    /// The response with the body of its frozen copy, if the page is exported as one; otherwise the response.
-    func shown(
-        _ response: StoredResponse, _ reader: StoreReader
-    ) throws(StoreError) -> StoredResponse {
-        guard form.showsFrozenCopies, response.request == .get, frozen.contains(response.href) else {
+    /// The undamaged frozen copy with which the mirror serves a page; nil if it serves the page itself.
+    func frozenCopy(
+        of response: StoredResponse, _ reader: StoreReader
+    ) throws(StoreError) -> StoredResponse? {
+        guard response.request == .get, frozen.contains(response.href),
+            let copy = try reader.frozenCopy(of: response), let body = copy.body,
+            let content = try reader.content(of: body), try body.isWhole(content)
+        else { return nil }
+        return copy
+    }
+
+    /// The response as it is exported: with its frozen copy, if the mirror serves that and the form shows it.
+    func exported(_ response: StoredResponse, _ reader: StoreReader) throws(StoreError) -> StoredResponse {
+        guard form.showsFrozenCopies, let copy = try frozenCopy(of: response, reader) else {
             return response
         }
-        let copy =
-            if let snapshot {
-                try reader.asOf(snapshot) { () throws(StoreError) in try reader.frozenCopy(of: response) }
-            } else {
-                try reader.frozenCopy(of: response)
-            }
-        return copy.map(response.withBody) ?? response
+        return response.withContent(of: copy)
     }
 }
 
@@ -201,13 +204,13 @@ package final class Export {
         }
         return try FolderWriter(
             tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed,
-            shown: { (response) throws(StoreError) in try plan.shown(response, reader) },
+            content: { (response) throws(StoreError) in try plan.exported(response, reader) },
             isExported: isExported)
     }
 
     private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
         let response = try ArchiveError.storing { () throws(StoreError) in
-            try plan.shown(row.response, reader)
+            try plan.exported(row.response, reader)
         }
         guard let url = WebURL(response.href), url.isHTTP, isNeeded(url) else { return }
         guard Self.isChosen(url, plan, along) else {
@@ -242,15 +245,19 @@ package final class Export {
         // ZIM files do not contain headers.
         if plan.form != .zim { report.leftOutCookies += cookies }
         if response.role == 0, response.body != nil { report.pages += 1 }
-        if response.request == .get, plan.frozen.contains(response.href) {
-            if response.body != row.response.body {
-                report.frozenPages += 1
-            } else {
-                report.unfrozenPages += 1
-            }
+        if response.body != row.response.body {
+            report.frozenPages += 1
+        } else if try isServedFrozen(response) {
+            report.pagesWithScripts += 1
         }
         report.byteCount += Int64(response.body?.byteCount ?? 0)
         plan.progress?(report.responses, report.byteCount)
+    }
+
+    private func isServedFrozen(_ response: StoredResponse) throws(ArchiveError) -> Bool {
+        try ArchiveError.storing { () throws(StoreError) in
+            try plan.frozenCopy(of: response, reader) != nil
+        }
     }
 
     /// Earlier versions did not mark screenshots and other renderings as private. They are as private as

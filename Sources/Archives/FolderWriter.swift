@@ -36,8 +36,8 @@ final class FolderWriter: ArchiveWriter {
     private let list: BodySpool
     private let temporary: ScratchFolder
     private let isExported: (ShownRow) -> Bool
-    /// Puts the frozen copies of pages in their place.
-    private let shown: (StoredResponse) throws(StoreError) -> StoredResponse
+    /// Returns a response with the content that is exported, which is the frozen copy of some pages.
+    private let content: (StoredResponse) throws(StoreError) -> StoredResponse
     /// Whether the files become a ZIM file, which is read without a network. Missing assets then become
     /// empty, and only the site's own files are written.
     private let isClosed: Bool
@@ -60,7 +60,7 @@ final class FolderWriter: ArchiveWriter {
         _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf snapshot: Int64?,
         start: WebURL? = nil,
         isClosed: Bool = false,
-        shown: @escaping (StoredResponse) throws(StoreError) -> StoredResponse,
+        content: @escaping (StoredResponse) throws(StoreError) -> StoredResponse,
         isExported: @escaping (ShownRow) -> Bool
     ) throws(ArchiveError) {
         guard let start = start ?? WebURL(site.start.first ?? site.name), start.isHTTP else {
@@ -68,7 +68,7 @@ final class FolderWriter: ArchiveWriter {
                 .input, "\(site.name) has no start URL: export it as WARC, WACZ or HAR")
         }
         (self.tree, self.reader, self.site, self.snapshot, self.start) = (tree, reader, site, snapshot, start)
-        (self.isExported, self.isClosed, self.shown) = (isExported, isClosed, shown)
+        (self.isExported, self.isClosed, self.content) = (isExported, isClosed, content)
         temporary = try ArchiveError.wrapping { () throws(SystemError) in
             try ScratchFolder(named: "larder-export")
         }
@@ -197,7 +197,7 @@ final class FolderWriter: ArchiveWriter {
             || isNow && WebURL(href).map { names.has($0, found.type) } ?? false
         guard isOurs else { return nil }
         guard isExported(ShownRow(response: found, referrer: nil)) else { return nil }
-        return try ArchiveError.storing { () throws(StoreError) in try shown(found) }
+        return try ArchiveError.storing { () throws(StoreError) in try content(found) }
     }
 
     private func table(of body: StoredBody) throws(ArchiveError) -> LinkTable? {

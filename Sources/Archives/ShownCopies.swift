@@ -76,9 +76,11 @@ final class ShownCopies {
             leftOutByPattern.insert(url.href)
             return nil
         }
-        let shown = try ArchiveError.storing { () throws(StoreError) in try plan.shown(found, reader) }
-        if shown.body != found.body { frozen.insert(url.href) }
-        return shown
+        let exported = try ArchiveError.storing { () throws(StoreError) in
+            try plan.exported(found, reader)
+        }
+        if exported.body != found.body { frozen.insert(url.href) }
+        return exported
     }
 
     /// Returns the bytes of a body. Returns nil if it is damaged.

@@ -23,6 +23,8 @@ package final class Browser: Sendable {
         var version = ""
         var isSandboxed = true
         var processGroup: Int32?
+        /// Whether the browser failed so often that it is not started again.
+        var hasGivenUp = false
         /// The result of the first start; nil before.
         var start: Result<Void, BrowserError>?
         /// The browser's thread, as a `pthread_t`.
@@ -64,6 +66,9 @@ package final class Browser: Sendable {
     /// Whether the browser's own sandbox is on, which confines a renderer process that a page has
     /// compromised.
     package var isSandboxed: Bool { facts.change { $0.isSandboxed } }
+
+    /// Whether the browser failed so often that no page is opened any more.
+    package var hasGivenUp: Bool { facts.change { $0.hasGivenUp } }
 
     /// The process group of the running browser; nil if none is running.
     package var processGroup: Int32? { facts.change { $0.processGroup } }
@@ -331,6 +336,7 @@ private final class BrowserLoop {
         do throws(BrowserError) {
             if connection == nil {
                 guard starts < Self.startLimit else {
+                    facts.change { $0.hasGivenUp = true }
                     throw BrowserError(doing: "opening \(visit.url)", why: lastFailure)
                 }
                 try startAnyhow()

@@ -67,7 +67,8 @@ package struct BrowserOptions: Sendable {
     package var scratch: String?
     /// The heap limit of each page's scripts. Without it, one page can use all memory of the machine.
     package var scriptMegabytes = 512
-    /// How far the browser is behind other processes if there is not enough processor time, as in `nice`(1).
+    /// The number that is added to the browser's niceness, as by `nice`(1). A higher one gives it less processor
+    /// time.
     package var niceness: Int32 = 0
     /// Additional arguments, for measurements. Of two contradictory arguments, the last one applies.
     package var furtherArguments: [String] = []

@@ -49,9 +49,7 @@ package final class BrowserProcess {
                 try WholeFile.replace("\(profile)/\(name)", with: text)
             }
             (descriptor, identifier) = try Self.spawn(
-                executable, arguments(profile), in: folder, keepsHome: keepsHome)
-            // Its own processes, which it starts later, inherit this.
-            if niceness > 0 { setpriority(Int32(PRIO_PROCESS.rawValue), id_t(identifier), niceness) }
+                executable, arguments(profile), in: folder, keepsHome: keepsHome, niceness: niceness)
         } catch {
             Folder.remove(folder)
             close(lock)
@@ -176,6 +174,26 @@ package final class BrowserProcess {
             if flock(lock, LOCK_EX | LOCK_NB) == 0 { Folder.remove(folder) }
             close(lock)
         }
+    }
+
+    /// Starts the browser on a thread that has the wanted niceness, which the browser inherits.
+    private static func spawn(
+        _ executable: String, _ arguments: [String], in folder: String, keepsHome: Bool, niceness: Int32
+    ) throws(SystemError) -> (descriptor: Int32, identifier: Int32) {
+        guard niceness > 0 else {
+            return try spawn(executable, arguments, in: folder, keepsHome: keepsHome)
+        }
+        let result = Monitor<Result<(descriptor: Int32, identifier: Int32), SystemError>?>(nil)
+        let thread = try NamedThread.start("larder-launch") {
+            // On Linux, this concerns the calling thread only.
+            setpriority(Int32(PRIO_PROCESS.rawValue), 0, niceness)
+            let spawned = Result { () throws(SystemError) in
+                try spawn(executable, arguments, in: folder, keepsHome: keepsHome)
+            }
+            result.change { $0 = spawned }
+        }
+        defer { thread.join() }
+        return try result.wait { $0 }.get()
     }
 
     private static func spawn(

@@ -93,6 +93,11 @@ enum PageActions {
             const plain = 'button, [role="button"], input[type="button"]';
             const changing = '[data-method], [data-confirm], [data-turbo-method], [hx-post], [hx-put], [hx-patch],'
               + '[hx-delete], [type="submit"][form], [formaction], [type="reset"], [type="file"]';
+            // A picture that shows something when it is pressed; only the cursor tells.
+            const isPointed = (e) => getComputedStyle(e).cursor === 'pointer';
+            const isPicture = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
+              && !e.closest('a, button, label, [role="button"]')
+              && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas'));
             let count = 0, buttons = 0, tab = null, place = -1;
             const start = performance.now();
             const use = async (e) => {
@@ -130,7 +135,7 @@ enum PageActions {
                 e.play().catch(() => e.load());
                 setTimeout(() => e.pause(), 1500);
                 count += 1;
-              } else if (e.matches(folded) || e.matches(plain)) {
+              } else if (e.matches(folded) || e.matches(plain) || isPicture(e)) {
                 const link = e.closest('a[href]');
                 const leads = link && !(link.getAttribute('href') || '').startsWith('#');
                 const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
@@ -144,7 +149,9 @@ enum PageActions {
                   if (tabLists.indexOf(list) > place) { tab = e; place = tabLists.indexOf(list); }
                   continue;
                 }
-                if (isForbidden(e)) { opened.add(e); continue; }
+                const isNamelessPicture =
+                  !e.matches(folded) && !e.matches(plain) && !says(name(e) + marks(e));
+                if (isForbidden(e) && !isNamelessPicture) { opened.add(e); continue; }
                 if (!e.matches(folded)) {
                   if (buttons >= \(buttonLimit)) continue;
                   buttons += 1;

@@ -8,8 +8,9 @@ public struct Rehearsal: Sendable, Equatable {
         public enum Result: Sendable, Equatable {
             /// The compared pages are the same offline as online, and all their requests were answered.
             case equal
-            /// The same, but `pages` are served as frozen copies, without their scripts.
-            case frozen(pages: Int)
+            /// The same, but `pages` are served as frozen copies, without their scripts. The reason is known to
+            /// the prefetch that chose them.
+            case frozen(pages: Int, reason: String? = nil)
             /// A page shows something else, or requested something that is missing.
             case different(page: String, detail: String)
             /// No page of the kind was compared, for this reason.
@@ -52,6 +53,21 @@ public struct Rehearsal: Sendable, Equatable {
         }
     }
 
+    /// The result with the reasons for frozen copies, which are the differences in an earlier result.
+    package func explained(by earlier: Rehearsal?) -> Rehearsal {
+        let differing = earlier?.kinds ?? []
+        return Rehearsal(
+            kinds.map { kind in
+                guard case .frozen(let pages, nil) = kind.result,
+                    let before = differing.first(where: { $0.example == kind.example }),
+                    case .different(_, let detail) = before.result
+                else { return kind }
+                return Kind(
+                    example: kind.example, pages: kind.pages, opened: kind.opened,
+                    .frozen(pages: pages, reason: detail))
+            })
+    }
+
     /// Whether every kind is the same offline as online, or is served as frozen copies.
     public var isProved: Bool { kinds.allSatisfy { Self.rank($0.result) == 2 } }
 
@@ -81,9 +97,11 @@ extension Rehearsal {
         for kind in kinds {
             switch kind.result {
             case .equal, .different: continue
-            case .frozen(let count):
+            case .frozen(let count, let reason):
                 let pages = count == 1 ? "1 page" : "\(count) pages"
-                lines.append("served as frozen copies, without scripts: \(pages), such as \(kind.example)")
+                let why = reason.map { " (with scripts: \($0))" } ?? ""
+                lines.append(
+                    "served as frozen copies, without scripts: \(pages), such as \(kind.example)\(why)")
             case .unknown(let reason):
                 if let place = unknown.firstIndex(where: { $0.reason == reason }) {
                     unknown[place].count += 1
@@ -115,7 +133,7 @@ extension Rehearsal.Kind: JSONObject {
         var frozen: Int?
         switch result {
         case .equal: break
-        case .frozen(let count): (word, frozen) = ("frozen", count)
+        case .frozen(let count, let why): (word, frozen, detail) = ("frozen", count, why)
         case .different(let differing, let why): (word, page, detail) = ("different", differing, why)
         case .unknown(let why): (word, detail) = ("unknown", why)
         }

@@ -111,7 +111,7 @@ package struct RenderPlan: Sendable {
     package var mode: RenderMode
     /// The maximum number of pages that are rendered at once.
     package var tabs: Int
-    /// Begins to start the browser, because pages are likely to be rendered. Returns at once.
+    /// Starts the browser in the background, because pages will most likely be rendered.
     package var prepare: @Sendable () -> Void = {}
     /// Creates the renderer before the first page is rendered. The requests of pages go through the door.
     /// Throws the reason if pages cannot be rendered.
@@ -294,7 +294,8 @@ struct Rendering {
 }
 
 extension Crawl {
-    /// Begins to start the browser while requests are still running, if pages will most likely be rendered.
+    /// Starts the browser in the background while requests are still running, if pages will most likely be
+    /// rendered.
     func prepareRendering() {
         guard rendering?.isPrepared == false, frontier.expectsRendering else { return }
         rendering?.isPrepared = true

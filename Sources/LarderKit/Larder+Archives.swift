@@ -152,10 +152,11 @@ extension Larder {
             let (held, page) = try Self.siteAndPage(site, reader)
             var plan = ExportPlan(site: held, path: path, form: form)
             plan.page = page
-            plan.frozen = Set(SitePlan(text: held.settings).frozen)
             if let name = options.snapshot {
                 plan.snapshot = try storing { () throws(StoreError) in try held.snapshot(name).id }
             }
+            // An earlier snapshot is served with its scripts.
+            if plan.snapshot == nil { plan.frozen = Set(SitePlan(text: held.settings).frozen) }
             (plan.isWanted, plan.mayGoAlong) = choice
             options.fill(&plan)
             if options.isSigned {

@@ -140,13 +140,15 @@ extension Larder {
         let folder = options.watching(folder, interruption)
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
-            let browser = SharedBrowser()
+            let browser = SharedBrowser(
+                program: options.browser, authorityFolder: self.folder.path)
             defer { browser.close() }
             let options = options.rendering(by: self.folder.path, in: browser)
             var report = try body(SiteRun(folder, interruption), options)
             rehearse(&report, options, in: browser, interruption) { (options) throws(LarderError) in
                 try body(SiteRun(folder, interruption), options)
             }
+            browser.close()
             if isWanted { report.index(folder, interruption) }
             return report
         }

@@ -58,10 +58,30 @@ extension Larder {
             // First fetches what is missing; the pages may work then.
             further.alwaysRendered = isNew ? [] : Set(unseen.prefix(Self.furtherPages))
             wereRendered = !isNew
+            let first = live(report.site)
             // If this fails, the first run has still succeeded.
             guard let next = try? again(further) else { return }
             guard next.isPublished, !next.isInterrupted else { return }
             report.continue(with: next)
+            if let first { drop(first, of: report.site) }
+        }
+    }
+
+    /// The ID of the live snapshot.
+    private func live(_ site: String) -> Int64? {
+        try? StoreReader(folder).sites().first { $0.name == site }?.published
+    }
+
+    /// Removes a snapshot that a later one of the same prefetch completes, so that a rollback leads to the state
+    /// before the prefetch.
+    private func drop(_ snapshot: Int64, of site: String) {
+        do throws(StoreError) {
+            guard let held = try StoreReader(folder).sites().first(where: { $0.name == site }),
+                held.published != snapshot
+            else { return }
+            try StoreWriter(folder).drop(snapshot: snapshot, of: held)
+        } catch {
+            // The store is busy or full. The snapshot stays, which does no harm.
         }
     }
 
@@ -87,7 +107,8 @@ extension Larder {
         }
         do throws(LarderError) {
             let show = try OfflineShow(self, site: site, options)
-            report.rehearsal = try show.findings(interruption, in: browser).rehearsal
+            let findings = try show.findings(interruption, in: browser)
+            report.rehearsal = findings.rehearsal.explained(by: report.rehearsal)
         } catch {
             // The earlier result stays in the report.
         }

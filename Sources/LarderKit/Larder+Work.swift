@@ -35,7 +35,7 @@ extension Larder {
                 advice: "name a store in PostgreSQL, such as postgres://USER@HOST/DATABASE", remedy: .larder)
             throw LarderError(error)
         }
-        let browser = SharedBrowser()
+        let browser = SharedBrowser(program: options.browser, authorityFolder: folder.path)
         var options = options.rendering(by: folder.path, in: browser)
         options.isShared = true
         let (own, interruption) = (options, Interruption())

@@ -162,7 +162,7 @@ struct OfflineShow {
 
     /// Opens the pages.
     ///
-    /// - Parameter browser: the browser of a prefetch; nil for another one.
+    /// - Parameter browser: the browser of a prefetch; nil to start one for this call.
     func findings(
         _ interruption: Interruption, in browser: SharedBrowser? = nil
     ) throws(LarderError) -> Findings {

@@ -8,7 +8,7 @@ internal import Web
 extension Larder {
     /// Runs a closure with a browser, and a server of the store for it.
     ///
-    /// - Parameter shared: the browser, which stays open; nil for another one.
+    /// - Parameter shared: the browser of a prefetch, which stays open; nil to start one for this call.
     func showing<Result>(
         by program: String, in shared: SharedBrowser? = nil, _ options: ServeOptions = ServeOptions(),
         _ body: (Browser, MirrorService) throws(LarderError) -> Result
@@ -17,13 +17,11 @@ extension Larder {
         defer { service.stop() }
         let browser: Browser
         do throws(BrowserError) {
-            let options = BrowserOptions(executable: program)
-            browser =
-                if let shared {
-                    try shared.browser { () throws(BrowserError) in try Browser(options) }
-                } else {
-                    try Browser(options)
-                }
+            if let shared {
+                browser = try shared.browser()
+            } else {
+                browser = try Browser(BrowserOptions(executable: program))
+            }
         } catch {
             throw LarderError(
                 .machine, "cannot start the browser: \(error); name another one", remedy: .browser)

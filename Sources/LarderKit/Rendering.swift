@@ -34,18 +34,18 @@ extension RenderPlan {
         let settings = plan.render ?? RenderSettings()
         guard settings.mode != .never else { return nil }
         guard settings.mode == .always || BrowserProgram.isNamedOrFound(options.browser) else { return nil }
-        let program = try BrowserProgram.needed(options.browser)
+        // Fails now if there is none.
+        _ = try BrowserProgram.needed(options.browser)
         let manner = try RenderManner(plan)
         let tabs = options.renderTabs ?? Machine.usualTabs
         let fetching = try options.network.options(for: [], spoolFolder: folder.incoming)
         let connect: Connect = { url, nearestZone in
             (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
         }
-        let start = SharedBrowser.start(program, authorityFolder: authorityFolder)
         self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
-            try BrowserRenderer(door, manner, connect, browser, start, authorityFolder: authorityFolder)
+            try BrowserRenderer(door, manner, connect, browser, authorityFolder: authorityFolder)
         }
-        prepare = { browser.prepare(start) }
+        prepare = { browser.prepare() }
     }
 }
 
@@ -133,7 +133,7 @@ private final class BrowserRenderer: PageRenderer {
 
     init(
         _ door: RenderDoor, _ manner: RenderManner, _ connect: @escaping Connect, _ shared: SharedBrowser,
-        _ start: @escaping SharedBrowser.Start, authorityFolder: String
+        authorityFolder: String
     ) throws(RenderFailure) {
         self.door = door
         self.connect = connect
@@ -149,7 +149,7 @@ private final class BrowserRenderer: PageRenderer {
         } catch {
             throw RenderFailure(error.description)
         }
-        do throws(BrowserError) { browser = try shared.browser(start) } catch {
+        do throws(BrowserError) { browser = try shared.browser() } catch {
             throw RenderFailure(error.description)
         }
     }
@@ -222,26 +222,9 @@ private final class BrowserRenderer: PageRenderer {
             idle.isClosed = true
             return (idle.proxies, idle.openCount > 0)
         }
-        // Nobody waits for the pages of an interrupted run.
+        // The run was interrupted or reached a limit, and nobody waits for these pages.
         if hasOpenPages { shared.close() }
         for proxy in proxies { proxy.stop() }
-    }
-}
-
-extension SharedBrowser {
-    /// A function that starts a browser for the pages of a prefetch. It trusts the certificates of the store's
-    /// authority, and gets less processor time than the crawl.
-    static func start(_ program: String, authorityFolder: String) -> Start {
-        { () throws(BrowserError) in
-            var options = BrowserOptions(executable: program)
-            options.niceness = 5
-            do throws(TLSError) {
-                options.keyDigests = [try Authority.open(in: authorityFolder).keyDigest]
-            } catch {
-                throw BrowserError(doing: "starting the browser", why: error.description)
-            }
-            return try Browser(options)
-        }
     }
 }
 

@@ -1,10 +1,10 @@
 internal import Browser
 internal import System
+internal import TLS
 
-/// A browser that starts in the background, and that a prefetch and the rehearsal after it share.
+/// A browser that a prefetch and the rehearsal after it share. It trusts the certificates of the store's
+/// authority, and gets less processor time than the crawl.
 final class SharedBrowser: Sendable {
-    typealias Start = @Sendable () throws(BrowserError) -> Browser
-
     private enum State {
         case none
         case starting
@@ -12,10 +12,19 @@ final class SharedBrowser: Sendable {
         case failed(BrowserError)
     }
 
+    private let program: String?
+    private let authorityFolder: String
     private let state = Monitor(State.none)
 
-    /// Begins to start the browser, unless it is running or starting. Returns at once.
-    func prepare(_ start: @escaping Start) {
+    /// - Parameters:
+    ///   - program: the path of the browser; nil for the first one that is found.
+    ///   - authorityFolder: the folder with the store's authority.
+    init(program: String?, authorityFolder: String) {
+        (self.program, self.authorityFolder) = (program, authorityFolder)
+    }
+
+    /// Starts the browser in the background, unless it is running or starting.
+    func prepare() {
         let isFirst = state.change { state in
             guard case .none = state else { return false }
             state = .starting
@@ -23,44 +32,67 @@ final class SharedBrowser: Sendable {
         }
         guard isFirst else { return }
         do throws(SystemError) {
-            try NamedThread.start("larder-launch") { [self] in run(start) }
+            try NamedThread.start("larder-launch") { [self] in start() }
         } catch {
-            run(start)
+            start()
         }
     }
 
-    private func run(_ start: Start) {
+    private func start() {
         do throws(BrowserError) {
-            let browser = try start()
+            let browser = try makeBrowser()
             state.change { $0 = .running(browser) }
         } catch {
             state.change { $0 = .failed(error) }
         }
     }
 
-    /// The running browser. Starts it if that has not been done, and waits until it answers.
-    func browser(_ start: @escaping Start) throws(BrowserError) -> Browser {
-        prepare(start)
-        let result = state.wait { state -> Result<Browser, BrowserError>? in
-            switch state {
-            case .none, .starting: nil
-            case .running(let browser): .success(browser)
-            case .failed(let error): .failure(error)
-            }
+    private func makeBrowser() throws(BrowserError) -> Browser {
+        var options: BrowserOptions
+        do throws(LarderError) {
+            options = BrowserOptions(executable: try BrowserProgram.needed(program))
+        } catch {
+            throw Self.error(error)
         }
-        return try result.get()
+        do throws(TLSError) {
+            options.keyDigests = [try Authority.open(in: authorityFolder).keyDigest]
+        } catch {
+            throw Self.error(error)
+        }
+        options.niceness = 5
+        return try Browser(options)
     }
 
-    /// Ends the browser, after it has started. The next use starts another one.
+    private static func error(_ error: some CustomStringConvertible) -> BrowserError {
+        BrowserError(doing: "starting the browser", why: error.description)
+    }
+
+    /// The running browser. Starts it if it is not running, and waits until it answers.
+    func browser() throws(BrowserError) -> Browser {
+        while true {
+            prepare()
+            let result = state.wait { state -> Result<Browser, BrowserError>?? in
+                switch state {
+                case .starting: nil
+                // Another thread has just closed it.
+                case .none: .some(nil)
+                case .running(let browser): .success(browser)
+                case .failed(let error): .failure(error)
+                }
+            }
+            guard let browser = try result?.get() else { continue }
+            guard browser.hasGivenUp else { return browser }
+            close()
+        }
+    }
+
+    /// Ends the browser; if it is starting, when it has started. The next use starts another one.
     func close() {
         let browser = state.wait { state -> Browser?? in
-            switch state {
-            case .starting: return nil
-            case .none, .failed: return .some(nil)
-            case .running(let browser):
-                state = .none
-                return .some(browser)
-            }
+            if case .starting = state { return nil }
+            defer { state = .none }
+            if case .running(let browser) = state { return browser }
+            return .some(nil)
         }
         browser?.close()
     }

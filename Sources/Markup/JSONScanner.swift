@@ -50,7 +50,8 @@ struct JSONScanner {
         for link in found { sink.add(text.bytes.trimmed(link.range), in: text, link.kind, .json, link.flags) }
     }
 
-    /// Scans a JSON text of unknown type. Manifests and import maps are recognized by their members.
+    /// Scans a JSON text of unknown type. Manifests, import maps and some other
+    /// kinds are recognized by their members.
     static func document(_ text: SourceText, _ sink: LinkSink) {
         let head = text.bytes.part(0..<min(text.bytes.count, 1 << 16))
         let marks: [StaticString] = [
@@ -63,14 +64,14 @@ struct JSONScanner {
                 scanner.importMap(value)
             } else if value["assetGroups"]?.array != nil {
                 scanner.angularWorker(value)
-            } else if value["languages"]?.members != nil {
-                sink.imply(PagefindIndex.languages(value))
             } else if value["componentChunkName"]?.string != nil {
                 sink.imply(queries(value))
             } else if value["prefetch"]?.array != nil || value["prerender"]?.array != nil {
                 scanner.speculationRules(value)
             } else if value["icons"]?.array != nil || value["start_url"]?.string != nil {
                 scanner.webManifest(value)
+            } else if PagefindIndex.isEntry(value) {
+                sink.imply(PagefindIndex.languages(value))
             }
         }
     }

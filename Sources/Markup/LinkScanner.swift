@@ -144,7 +144,7 @@ final class LinkSink {
     /// The number of pending links at which they are read.
     private static let batch = 4096
     /// The maximum number of implied links. Further ones are ignored.
-    private static let maximalImplied = 131_072
+    static let maximalImplied = 131_072
     private static let maximalMarks = 131_072
 
     private let tags: TagReader

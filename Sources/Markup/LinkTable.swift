@@ -205,7 +205,8 @@ extension LinkTable {
     ///   loaders, 5 the lists of pages of Next.js.
     /// - 6 adds models, loaders with a choice for each chunk, and files below the folders of builds.
     /// - 7 adds files that scripts show or play, 8 refreshes of XHTML with a prefix, 11 the checksum, 13 the
-    ///   mark of scripts that can send requests, 14 the files of Pagefind.
+    ///   mark of scripts that can send requests, 14 the files of Pagefind
+    ///   and paths in scripts with JSON.
     /// - 9, 10 and 12 are not used: each differs from 8 in one bit, and one flipped bit must not make a table
     ///   with a checksum look like one without.
     package static let version: UInt8 = 14

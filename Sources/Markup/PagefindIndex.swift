@@ -1,14 +1,21 @@
 internal import Codings
 internal import Web
 
-/// The files of Pagefind, the search of many static sites. Its scripts load them one after the other, when a person
-/// types:
+/// The files of Pagefind, the search of many static sites. When a person types, its script loads a list of
+/// languages, then the list of the files of one language, then some of these files:
 ///
 ///     pagefind.js → pagefind-entry.json → pagefind.HASH.pf_meta → index, fragment and filter files
 ///
-/// The last list is a gzip file with a mark and a CBOR array (RFC 8949).
+/// The list of files is compressed with gzip. It begins with `pagefind_dcd`, and the rest is a CBOR array
+/// (RFC 8949).
 enum PagefindIndex {
-    /// The list of the languages, each with the hash of its list of files.
+    /// Whether the JSON is a list of languages.
+    static func isEntry(_ value: JSONValue) -> Bool {
+        let language = value["languages"]?.members?.first?.value
+        return language?["hash"]?.string != nil && language?["page_count"]?.int != nil
+    }
+
+    /// Returns the files that a list of languages names: for each one, a program and a list of files.
     static func languages(_ entry: JSONValue) -> [ImpliedLink] {
         var links = [ImpliedLink("wasm.unknown.pagefind", .data, .isGuess)]
         for language in (entry["languages"]?.members ?? []).prefix(mostLanguages) {
@@ -22,19 +29,19 @@ enum PagefindIndex {
         return links
     }
 
-    /// The list of the files of one language. A text of another form has no links.
+    /// Adds the files that the list of one language names. A body of another form has no links.
     static func scan(_ text: SourceText, _ sink: LinkSink) {
         guard let bytes = unpacked(text.bytes), bytes.starts(with: mark) else { return }
         var reader = CBORReader(bytes[mark.count...])
         // The version, then the pages, parts of the index and filters.
-        guard case .array(let parts)? = reader.value(), parts.count > 3 else { return }
+        guard let parts = reader.array(first: 4) else { return }
         let kinds: [(folder: String, suffix: String, hashPlace: Int)] = [
             ("fragment", "pf_fragment", 0), ("index", "pf_index", 2), ("filter", "pf_filter", 1),
         ]
         for (part, kind) in zip(parts.dropFirst(), kinds) {
             guard case .array(let entries) = part else { return }
             sink.imply(
-                entries.compactMap { entry in
+                entries.prefix(LinkSink.maximalImplied).compactMap { entry in
                     guard case .array(let members) = entry, members.indices.contains(kind.hashPlace),
                         case .text(let hash) = members[kind.hashPlace], let hash = name(hash)
                     else { return nil }
@@ -71,56 +78,75 @@ enum PagefindIndex {
     private static let limit = 16 << 20
 }
 
-/// Reads arrays, texts and numbers in CBOR. Everything else makes the input invalid.
+/// Reads arrays and texts in CBOR. Other values are skipped; those of indefinite length are invalid.
 private struct CBORReader {
     enum Value {
         case array([Value])
         case text(String)
-        case number
+        case other
     }
 
     private let bytes: ArraySlice<UInt8>
     private var place: Int
     private var depth = 0
+    private var count = 0
+
+    private static let mostDepth = 8
+    private static let mostValues = 400_000
 
     init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
         place = bytes.startIndex
     }
 
+    /// Returns the elements of an array up to a number; nil if the value is something else.
+    mutating func array(first most: Int) -> [Value]? {
+        guard place < bytes.endIndex, bytes[place] >> 5 == 4 else { return nil }
+        let head = bytes[place]
+        place += 1
+        guard let number = argument(head & 31) else { return nil }
+        return elements(min(number, most))
+    }
+
     /// Returns nil at the end and for invalid input.
-    mutating func value() -> Value? {
-        guard place < bytes.endIndex, depth < 8 else { return nil }
+    private mutating func value() -> Value? {
+        guard place < bytes.endIndex, depth < Self.mostDepth, count < Self.mostValues else { return nil }
+        count += 1
         let head = bytes[place]
         place += 1
         guard let number = argument(head & 31) else { return nil }
         switch head >> 5 {
-        case 0: return .number
-        case 3:
+        case 2, 3:
             guard number <= bytes.endIndex - place else { return nil }
             defer { place += number }
-            return .text(String(decoding: bytes[place..<place + number], as: UTF8.self))
-        case 4:
-            // Each element has at least one byte.
-            guard number <= bytes.endIndex - place else { return nil }
-            depth += 1
-            defer { depth -= 1 }
-            var elements: [Value] = []
-            for _ in 0..<number {
-                guard let element = value() else { return nil }
-                elements.append(element)
-            }
-            return .array(elements)
-        default: return nil
+            return head >> 5 == 2
+                ? .other : .text(String(decoding: bytes[place..<place + number], as: UTF8.self))
+        case 4: return elements(number).map(Value.array)
+        case 5: return number > Self.mostValues ? nil : elements(2 * number).map { _ in .other }
+        case 6: return value()
+        default: return .other
         }
+    }
+
+    private mutating func elements(_ number: Int) -> [Value]? {
+        // Each element has at least one byte.
+        guard number <= bytes.endIndex - place, number <= Self.mostValues else { return nil }
+        depth += 1
+        defer { depth -= 1 }
+        var elements: [Value] = []
+        for _ in 0..<number {
+            guard let element = value() else { return nil }
+            elements.append(element)
+        }
+        return elements
     }
 
     private mutating func argument(_ short: UInt8) -> Int? {
         guard short >= 24 else { return Int(short) }
-        guard short < 27 else { return nil }
+        guard short < 28 else { return nil }
         let count = 1 << Int(short - 24)
         guard count <= bytes.endIndex - place else { return nil }
         defer { place += count }
-        return bytes[place..<place + count].reduce(0) { $0 << 8 | Int($1) }
+        return Int(clamping: bytes[place..<place + count].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
 }

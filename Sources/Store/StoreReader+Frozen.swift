@@ -21,18 +21,19 @@ extension StoreReader {
 }
 
 extension StoredResponse {
-    /// The response for a page with the body of its frozen copy.
-    package func withBody(of frozen: StoredResponse) -> StoredResponse {
+    /// The response with the body of the page's frozen copy, and the fields that describe it.
+    package func withContent(of frozen: StoredResponse) -> StoredResponse {
         var page = self
         page.body = frozen.body
-        page.fields = HTTPFields(block: fields.utf8.span).ofFrozenCopy.block
+        page.type = "text/html"
+        page.fields = HTTPFields(block: fields.utf8.span).describingFrozenCopy.block
         return page
     }
 }
 
 extension HTTPFields {
-    /// The fields of a page, changed for the body of its frozen copy.
-    package var ofFrozenCopy: HTTPFields {
+    /// The fields of a page, with those that describe its body replaced by those of its frozen copy.
+    package var describingFrozenCopy: HTTPFields {
         var fields = self
         for name in ["Content-Type", "Content-Encoding", "ETag", "Last-Modified"] { fields.remove(name) }
         fields.set("Content-Type", "text/html; charset=utf-8")

@@ -36,7 +36,7 @@ import Web
     @Test("A folder contains the frozen copy in the place of the page")
     func folder() throws {
         let report = try export("out/", .folder)
-        #expect(report.frozenPages == 1 && report.unfrozenPages == 0 && report.isVerified == true)
+        #expect(report.frozenPages == 1 && report.pagesWithScripts == 0 && report.isVerified == true)
         let page = try text(of: "out/index.html")
         #expect(page.contains("As it was seen") && page.contains("href=other.html"))
         #expect(!page.contains("navigator.onLine"))
@@ -53,7 +53,7 @@ import Web
     @Test("An archive of responses contains the page, and the report counts it")
     func responses() throws {
         let report = try export("a.warc", .warc)
-        #expect(report.frozenPages == 0 && report.unfrozenPages == 1 && report.isVerified == true)
+        #expect(report.frozenPages == 0 && report.pagesWithScripts == 1 && report.isVerified == true)
         let archive = try text(of: "a.warc")
         #expect(archive.contains("navigator.onLine") && !archive.contains("As it was seen"))
     }
@@ -62,7 +62,7 @@ import Web
     func changed() throws {
         try held.add([.page("/", "<!doctype html><title>new</title>")], at: HeldSite.time + 100)
         let report = try export("out/", .folder)
-        #expect(report.frozenPages == 0 && report.unfrozenPages == 1)
+        #expect(report.frozenPages == 0 && report.pagesWithScripts == 0)
         let page = try text(of: "out/index.html")
         #expect(page.contains("<title>new</title>"))
     }

@@ -184,6 +184,10 @@ struct RehearsalTests {
             origin.requests.count { $0.target == "/words.json" } == 1, "what is stored is not requested again"
         )
         #expect(prefetch.output.contains("same offline as online: 1 kind of pages"))
+        let snapshots = try JSONValue.parse(Array(larder(["snapshots", "--json"]).output.utf8).span)
+        #expect(
+            snapshots["sites"]?.array?.first?["snapshots"]?.array?.count == 1,
+            "a rollback leads to the state before the prefetch")
         origin.stop()
         #expect(try larder(["check", origin.url("/"), "--require", "rehearsed"]).status == 0)
     }

@@ -78,13 +78,17 @@ struct RenderCommandTests {
         page(
             """
             search.onfocus = () => fetch(['', 'index', 'json'].join('/'));
+            photo.onclick = () => fetch(['', 'photo', 'json'].join('/'));
             more.onclick = () => fetch(['', 'more', 'json'].join('/'));
             run.onclick = () => fetch(['', 'changed'].join('/'), { method: 'POST', body: 'x' });
-            """, "<input type=search id=search><button id=more>Show more</button><button id=run>Run</button>")
+            """,
+            "<input type=search id=search><p style='cursor: pointer'><img id=photo width=9 height=9></p><button id=more>Show more</button><button id=run>Run</button>"
+        )
         let ending = try start(["prefetch", origin.url("/")]).wait()
         #expect(ending.status == 0)
         #expect(asked("/index/") == ["/index/json"])
         #expect(asked("/more/") == ["/more/json"])
+        #expect(asked("/photo/") == ["/photo/json"])
         #expect(asked("/changed") == [])
         #expect(
             ending.output.contains("not-sent-by-control: 1, requests of buttons that might change something"))

@@ -33,9 +33,12 @@ import Web
             changed[count] ^= 0xFF
             #expect(Scan(changed, .pagefindIndex).faults.isEmpty)
         }
-        // An array of many elements, nested without end.
-        let nested = Array("pagefind_dcd".utf8) + [UInt8](repeating: 0x9A, count: 100_000)
-        #expect(Scan(nested, .pagefindIndex).table.implied.isEmpty)
+        let mark = Array("pagefind_dcd".utf8)
+        // Arrays of one element, inside each other; an array that promises more than there is; many numbers.
+        for head: [UInt8] in [[0x81], [0x9A, 0xFF, 0xFF, 0xFF, 0xFF], [0x9A, 0, 0x98, 0x96, 0x80, 0]] {
+            let zeros = [UInt8](repeating: head.count == 1 ? 0x81 : 0, count: 10_000_000)
+            #expect(Scan(mark + head + zeros, .pagefindIndex).table.implied.isEmpty)
+        }
     }
 
     @Test("The entry names the lists of all languages")
@@ -61,7 +64,7 @@ import Web
     func json() {
         let text = #"""
             <script type="application/json">{"pictures":["/a/b.jpg","\/c.webp","https://x.test/d.png","//x/e.png"],
-            "data":"./rows.json","page":"/next.html","text":"one/two.css or three.css","deep":[[{"f":"../g.css?v=1"}]]}
+            "data":"./rows.json","page":"/next.html","odd":["/\\x.test/a.js","/{id}.png"],"text":"one/two.css or three.css","deep":[[{"f":"../g.css?v=1"}]]}
             </script><script type="text/template">{{ "/no.png" }}</script>
             """#
         let implied = Scan(text).table.implied

@@ -382,8 +382,8 @@ extension Frontier {
     var isDone: Bool { core.isDone }
 
     /// Whether the driver should send `settled` when nothing is running or being scanned: module names wait
-    /// for a loader configuration, pages for the decision which of them to render, or other pages for the
-    /// end of rendering.
+    /// for a loader configuration, pages for the decision which of them to render, or held variants until
+    /// no page is left to render.
     var waitsToSettle: Bool {
         core.loaders.hasOpenNames || core.renders.isOn && core.renders.isUnsettled || core.holdsVariants
     }
@@ -391,7 +391,7 @@ extension Frontier {
     /// The URL patterns of pages, with the results of rendering.
     var rendering: RenderBook { core.renders }
 
-    /// Whether pages will most likely be rendered.
+    /// Whether some page will most likely be rendered.
     var expectsRendering: Bool { core.renders.expectsPages }
 
     /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the

@@ -80,7 +80,7 @@ extension FrontierCore {
     }
 
     /// Resolves module names for which no loader configuration was found, and decides which pages are
-    /// rendered. If there are none, queues the pages that waited for that. Returns the links of the modules for the store.
+    /// rendered. If none are, queues the held variants. Returns the links of the modules for the store.
     mutating func settle() -> [Action] {
         let actions = loaders.settle().compactMap { found($0).map(Action.record) }
         renders.settle { [records] number in

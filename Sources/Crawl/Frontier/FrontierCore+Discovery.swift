@@ -14,12 +14,20 @@ extension FrontierCore {
             return nil
         }
         var links = NewLinks(from: target(result.number))
-        for link in result.links { add(link, by: result.number, to: &links) }
+        for link in result.links where !isBeyondLimit(result) {
+            add(link, by: result.number, to: &links)
+        }
         if !result.told.isEmpty {
             let scanned = Set((links.pages + links.assets + links.guesses).map(\.number))
             for link in result.told { add(link, by: result.number, to: &links, unlessIn: scanned) }
         }
         return links
+    }
+
+    /// Whether a body lists the search results for more pages than the crawl fetches.
+    private func isBeyondLimit(_ result: ScanResult) -> Bool {
+        guard result.format == .pagefindIndex, let most = options.limits.pages else { return false }
+        return result.links.count > most
     }
 
     /// Adds further links of a body that was scanned before. Returns all of its links for the store, or nil
@@ -376,6 +384,7 @@ extension FrontierCore {
             neededBy[number] = neededBy[number] ?? page
             if renders.isEarly(page) { renders.isFound(number, byEarly: page) }
         }
+        release(variant: number)
         if records[Int(number)].state == .queued {
             hosts[Int(records[Int(number)].host)].appendAtOnce(number)
         }

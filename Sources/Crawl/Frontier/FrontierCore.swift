@@ -71,9 +71,11 @@ struct FrontierCore: Sendable {
     var loaders = LoaderBook()
     var renders: RenderBook
     private var nextEarlyLook = Duration.zero
-    /// Variants (`URLTable.isVariant`) that wait for the end of rendering, because the number of pages is
-    /// limited and rendered pages may lead to pages with different content.
+    /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
+    /// content.
     private var heldVariants: [UInt32] = []
+    /// The number of variants of each page.
+    private var variantCounts: [UInt32: UInt8] = [:]
     /// The page whose rendering first requested a URL that no scan had found.
     var neededBy: [UInt32: UInt32] = [:]
     /// Pages with `nofollow` that may be rendered.
@@ -218,13 +220,16 @@ struct FrontierCore: Sendable {
         { [records] number in
             let record = records[Int(number)]
             return switch record.state {
-            case .queued, .running, .waiting: record.flags.contains(.isGuess)
+            // A held page waits for rendering itself.
+            case .queued, .running, .waiting: !record.flags.isDisjoint(with: [.isGuess, .isHeld])
             case .done, .redirected, .failed, .skipped, .elsewhere: true
             }
         }
     }
 
     private static let earlyLookInterval = Duration.milliseconds(50)
+    /// The number of queries of a page that are treated as variants of it.
+    private static let mostVariants: UInt8 = 16
 
     private mutating func tick(_ now: Duration) {
         self.now = now
@@ -326,12 +331,33 @@ struct FrontierCore: Sendable {
         if hosts[host].queuedCount == 0 { queuedHostCount -= 1 }
     }
 
-    /// Queues a new page, or holds it until no page is left to render.
-    mutating func enqueueOrHold(page number: UInt32) {
-        guard options.limits.pages != nil, sharing == nil, renders.isOn, urls.isVariant(number) else {
-            return enqueue(number)
+    /// Whether a page has the URL of another page and a query, such as `/list?sort=name`. If the number of pages
+    /// is limited, such pages go after others, because they often have the same content in another order.
+    ///
+    /// Only the first few queries of a page count as variants: a page with many, such as `/index.php?id=1`,
+    /// shows something else for each.
+    private mutating func isVariant(_ number: UInt32) -> Bool {
+        let record = records[Int(number)]
+        guard options.limits.pages != nil, record.role == .page, record.redirects == 0,
+            let base = urls.withoutQuery(number)
+        else { return false }
+        switch records[Int(base)].state {
+        case .queued, .running, .done: break
+        case .skipped, .waiting, .redirected, .failed, .elsewhere: return false
         }
+        guard records[Int(base)].role == .page else { return false }
+        if record.flags.contains(.isHeld) { return true }
+        let count = variantCounts[base, default: 0]
+        guard count < Self.mostVariants else { return false }
+        variantCounts[base] = count + 1
+        return true
+    }
+
+    /// Queues a new page. A variant of a page waits until no page is left to render.
+    mutating func enqueueOrHold(page number: UInt32) {
+        guard sharing == nil, renders.isOn, isVariant(number) else { return enqueue(number) }
         records[Int(number)].state = .waiting
+        records[Int(number)].flags.insert(.isHeld)
         heldVariants.append(number)
     }
 
@@ -340,7 +366,16 @@ struct FrontierCore: Sendable {
     mutating func releaseVariants() {
         let held = heldVariants
         heldVariants = []
-        for number in held where records[Int(number)].state == .waiting { enqueue(number) }
+        for number in held { release(variant: number) }
+    }
+
+    /// Queues a page if it is held.
+    mutating func release(variant number: UInt32) {
+        guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.isHeld) else {
+            return
+        }
+        enqueue(number)
+        records[Int(number)].flags.remove(.isHeld)
     }
 
     mutating func enqueue(_ number: UInt32) {
@@ -366,7 +401,9 @@ struct FrontierCore: Sendable {
             // Whether the target is a login page decides what to do with the redirect.
             hosts[host].appendAtOnce(number)
         } else {
-            hosts[host].append(number, records[Int(number)], in: urls)
+            let isVariant = isVariant(number)
+            hosts[host].append(
+                number, records[Int(number)], isVariant: isVariant, kin: urls.kin(number))
         }
         guard isNew else { return }
         changeQueued(of: host, by: 1)

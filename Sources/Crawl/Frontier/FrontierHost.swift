@@ -21,8 +21,7 @@ extension FrontierCore {
         var place = Place.aside
         private var assets = WorkQueue()
         private var pages = FairQueue()
-        /// Pages that have the URL of another page and a query, such as `/list?sort=name`. They go after
-        /// other pages, so that a limited crawl gets more pages with different content.
+        /// Variants of pages (`FrontierCore.isVariant`), which go after other pages.
         private var variants = FairQueue()
         private var guides = WorkQueue()
         private var isGuidesTurn = false
@@ -84,12 +83,17 @@ extension FrontierCore {
         /// The number of running requests, including that for robots.txt.
         var runningCount: Int { pace.runningCount + (isAskingGate ? 1 : 0) }
 
-        mutating func append(_ number: UInt32, _ record: Record, in urls: URLTable) {
+        /// - Parameters:
+        ///   - isVariant: Whether the entry is a variant of another page.
+        ///   - kin: the hash of similar URLs (`Kinship.kin`); evaluated only for pages.
+        mutating func append(
+            _ number: UInt32, _ record: Record, isVariant: Bool, kin: @autoclosure () -> UInt64
+        ) {
             switch record.role {
             case .asset: assets.append(number)
             case .page where record.flags.contains(.isSlow): slowPages.append(number)
-            case .page where urls.isVariant(number): variants.append(number, kin: urls.kin(number))
-            case .page: pages.append(number, kin: urls.kin(number))
+            case .page where isVariant: variants.append(number, kin: kin())
+            case .page: pages.append(number, kin: kin())
             case .guide: guides.append(number)
             }
         }

@@ -10,9 +10,9 @@ extension FrontierCore {
             case skipped, queued, running, waiting, done, redirected, failed, elsewhere
         }
 
-        /// Properties of an entry, in one byte.
+        /// Properties of an entry.
         struct Flags: OptionSet, Sendable {
-            let rawValue: UInt8
+            let rawValue: UInt16
 
             static let isStart = Flags(rawValue: 1)
             static let isGuess = Flags(rawValue: 2)
@@ -28,6 +28,8 @@ extension FrontierCore {
             static let isDocument = Flags(rawValue: 64)
             /// Whether the entry is known only as the referrer of an entry that another worker sent.
             static let isNamed = Flags(rawValue: 128)
+            /// Whether the page waits until no page is left to render.
+            static let isHeld = Flags(rawValue: 256)
         }
 
         /// A number that no entry has.
@@ -99,11 +101,12 @@ struct URLTable: Sendable {
         }
     }
 
-    /// Whether the URL has a query, and the same URL without it is in the table.
-    func isVariant(_ number: UInt32) -> Bool {
+    /// Returns the number of the same URL without its query, if the URL has one and the other is in the table.
+    func withoutQuery(_ number: UInt32) -> UInt32? {
         withBytes(number) { bytes in
-            guard let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return false }
-            return slots[slot(of: UnsafeBufferPointer(rebasing: bytes[..<query]))] != 0
+            guard let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
+            let slot = slot(of: UnsafeBufferPointer(rebasing: bytes[..<query]))
+            return slots[slot] == 0 ? nil : slots[slot] - 1
         }
     }
 

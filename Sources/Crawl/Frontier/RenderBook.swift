@@ -227,8 +227,8 @@ package struct RenderBook: Sendable {
     private var wereAgain: Set<UInt32> = []
     private var early = Early()
     private(set) var runningCount = 0
-    /// Whether a page or a script that no earlier snapshot knew has a reason to be rendered, so that pages will
-    /// most likely be rendered.
+    /// Whether some page will most likely be rendered: a page or one of its scripts gives a reason, and no earlier
+    /// snapshot knew it.
     private(set) var expectsPages = false
     /// Whether rendering has ended because there is no browser.
     private(set) var isOver = false
@@ -350,7 +350,7 @@ package struct RenderBook: Sendable {
         _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
     ) {
         guard isOn else { return }
-        if !isRecalled, !reasons.isEmpty { expectsPages = true }
+        if !isRecalled, !reasons.isEmpty, !patterns.isEmpty { expectsPages = true }
         if !isRecalled, !lookedAt.isEmpty, new.count < Self.mostScripts, new.insert(number).inserted {
             (isNews, isUnsettled) = (true, true)
         }

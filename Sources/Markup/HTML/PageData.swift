@@ -93,8 +93,8 @@ enum PageData {
         }
     }
 
-    /// Returns the paths of files in a script with JSON, such as the data of an island or a gallery. Some of
-    /// them may only look like paths.
+    /// Returns the paths of files in a script with JSON, such as the pictures of a gallery. Some of them may only
+    /// look like paths.
     static func files(in json: Bytes) -> [ImpliedLink] {
         guard let first = json.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
             let value = try? JSONValue.parse(
@@ -103,7 +103,7 @@ enum PageData {
         else { return [] }
         var files: [ImpliedLink] = []
         func find(in value: JSONValue) {
-            guard files.count < mostGuesses else { return }
+            guard files.count < maximalGuesses else { return }
             switch value.content {
             case .string(let text): if let file = file(text) { files.append(file) }
             case .array(let elements): for element in elements { find(in: element) }
@@ -118,14 +118,20 @@ enum PageData {
     /// The link to a file of the same host, if the text is the path of one.
     private static func file(_ text: String) -> ImpliedLink? {
         guard 5...512 ~= text.utf8.count, !text.hasPrefix("//"),
-            ["/", "./", "../"].contains(where: text.hasPrefix), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 })
+            ["/", "./", "../"].contains(where: text.hasPrefix), text.utf8.allSatisfy(isPlain)
         else { return nil }
         let kind = Array(text.utf8).withUnsafeBufferPointer { ScriptScanner.kind(ofFile: $0) }
         guard let kind, kind.role == .asset else { return nil }
         return ImpliedLink(text, kind, .isGuess)
     }
 
-    private static let mostGuesses = 256
+    /// Whether the byte is one of a path or a query. A backslash could lead to another host, and brackets and
+    /// asterisks are parts of templates.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        0x21...0x7E ~= byte && !#"\{}<>*$"|^`"#.utf8.contains(byte)
+    }
+
+    private static let maximalGuesses = 256
     private static let maximalFiles = 1024
 
     /// Returns the part before `/_next/` in the page's first URL with `/_next/static/`, on any host.

@@ -387,8 +387,8 @@ extension ScriptScanner {
         fileOfPagefind(range.lowerBound..<end)
     }
 
-    /// Handles `${folder}pagefind.js` and other files of Pagefind, which are beside the script. If a build has
-    /// put the script elsewhere, they are most often in `/pagefind/`.
+    /// Handles `${folder}pagefind.js` and other files of Pagefind, which are in the folder of the script. If a
+    /// bundler has moved the script to another folder, `pagefind.js` is most often in `/pagefind/`.
     private mutating func fileOfPagefind(_ range: Range<Int>) {
         let name = text.bytes.part(range)
         guard name.starts(with: "pagefind"), name.count < 32, implied.count + 1 < Self.maximalImplied,

@@ -308,12 +308,11 @@ final class Exchange {
         switch place {
         case .portal:
             guard isRead else { return (refusal, nil) }
-            if let address = responder.portal.address(pastedInto: request.targetText) {
+            let answer = try responder.portal.answer(request.targetText, for: visitor, reader: reader)
+            if answer.status == 302, let address = responder.portal.address(pastedInto: request.targetText) {
                 expectNavigation(to: address)
             }
-            return (
-                try responder.portal.answer(request.targetText, for: visitor, reader: reader), nil
-            )
+            return (answer, nil)
         case .shim:
             return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
         case .name(let origin):

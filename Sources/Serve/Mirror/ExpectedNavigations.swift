@@ -15,7 +15,10 @@ final class ExpectedNavigations: Sendable {
     func expect(_ address: String, now: ContinuousClock.Instant = .now) {
         times.withLock { times in
             times = times.filter { now - $0.value < Self.patience }
-            if times.count < Self.limit { times[address] = now }
+            if times.count >= Self.limit, let oldest = times.min(by: { $0.value < $1.value }) {
+                times[oldest.key] = nil
+            }
+            times[address] = now
         }
     }
 

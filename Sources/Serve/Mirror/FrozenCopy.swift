@@ -48,7 +48,8 @@ extension CopyFinder {
     func frozen(_ page: FoundCopy, _ requestFields: HTTPFields) throws(StoreError) -> FoundCopy? {
         try reader.frozenCopy(of: page.response, fields: requestFields).map { frozen in
             FoundCopy(
-                response: frozen, fields: page.fields.ofFrozenCopy, url: page.url, change: page.change,
+                response: frozen, fields: page.fields.describingFrozenCopy, url: page.url,
+                change: page.change,
                 isVariant: false)
         }
     }

@@ -13,7 +13,7 @@ package struct StoredResponse: Sendable, Equatable {
     package let status: Int
     package let role: UInt8
     package let flags: ResponseFlags
-    package let type: String?
+    package var type: String?
     package var fields: String
     /// When the request was sent, in seconds since 1970.
     package let requested: Int64

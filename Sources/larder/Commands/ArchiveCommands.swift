@@ -80,10 +80,10 @@ enum ExportCommand {
                 "  \(Wording.count(report.frozenPages, "page")) written as frozen copies: as a browser showed them, without scripts"
             )
         }
-        if report.unfrozenPages > 0 {
+        if report.pagesWithScripts > 0 {
             lines.append(
-                "  \(Wording.count(report.unfrozenPages, "page")) written as the server sent them, whose scripts do not work offline; "
-                    + "larder serve and other formats have frozen copies of them")
+                "  \(Wording.count(report.pagesWithScripts, "page")) written with scripts that do not work offline; "
+                    + "larder serve, folders and ZIM files show frozen copies instead")
         }
         for url in report.damaged.prefix(mostShown) { lines.append("  damaged and left out: \(url)") }
         let more = report.damaged.count - mostShown

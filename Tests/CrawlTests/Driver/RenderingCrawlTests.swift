@@ -66,6 +66,17 @@ import Web
         #expect(bench.count("/?a") == 1 && bench.count("/?b") == 1)
     }
 
+    @Test("A page that waits for rendering is fetched when a rendered page requests it")
+    func neededVariant() throws {
+        bench.origin.on("/", .page("<script src=/app.js></script><div id=app></div><a href=/?a>1</a>"))
+        bench.origin.on("/?a", .page("text"))
+        browser.asks("/", ["/?a"])
+        #expect(try crawl { $0.limits.pages = 5 }.isPublished)
+        // The browser names answers by their path.
+        #expect(browser.answers == ["/: held"])
+        #expect(bench.count("/?a") == 1)
+    }
+
     @Test func `what is as it was when it was shown is not shown again, until what it asks for is another`()
         throws
     {

@@ -62,7 +62,17 @@ import Web
         #expect(drain() == ["http://a.test/style.css", "http://a.test/page"])
     }
 
+    /// A frontier whose number of pages is limited.
+    private mutating func limit() throws {
+        let start = try url("http://a.test/")
+        frontier = TriedFrontier(
+            scope: Scope(start: [start]),
+            options: Frontier.Options(connectionsPerHost: 8, limits: CrawlLimits(pages: 100)))
+        frontier.start(start)
+    }
+
     @Test mutating func `a page goes before other queries of a page that is already known`() throws {
+        try limit()
         _ = drain()
         for link in ["list", "list?sort=name", "list?sort=date", "item?id=1", "about"] {
             frontier.found(try self.link("http://a.test/\(link)", .page), by: 0)
@@ -72,6 +82,19 @@ import Web
                 "http://a.test/list", "http://a.test/item?id=1", "http://a.test/about",
                 "http://a.test/list?sort=name", "http://a.test/list?sort=date",
             ])
+    }
+
+    @Test mutating func `only the first queries of a page go after other pages`() throws {
+        try limit()
+        _ = drain()
+        let links = ["topic"] + (1...20).map { "topic?id=\($0)" } + ["other"]
+        for link in links { frontier.found(try self.link("http://a.test/\(link)", .page), by: 0) }
+        let fetched = drain()
+        #expect(
+            fetched.prefix(6).map { $0.dropFirst("http://a.test/".count) } == [
+                "topic", "topic?id=17", "topic?id=18", "topic?id=19", "topic?id=20", "other",
+            ])
+        #expect(fetched.count == links.count)
     }
 
     @Test mutating func `pages elsewhere are skipped with a reason, assets are not`() throws {
