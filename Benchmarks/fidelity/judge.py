@@ -4,6 +4,7 @@
 import argparse
 import collections
 import difflib
+import http.server
 import json
 import os
 import pathlib
@@ -135,6 +136,11 @@ class Relay:
                 pass
 
     def close(self):
+        try:
+            # Wakes the thread that accepts, which would keep the port in use.
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         self.socket.close()
 
 
@@ -395,6 +401,75 @@ def judge_action(path, online, offline):
     }
 
 
+# Mirrors by other programs
+
+
+class FolderSite:
+    """Serves a folder as the origin would, on the origin's own port, so that absolute URLs and those that scripts
+    put together lead to it as well. Files whose names contain a query answer URLs with that query."""
+
+    def __init__(self, folder, port, files):
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *arguments):
+                super().__init__(*arguments, directory=str(folder))
+
+            def translate_path(self, target):
+                path, _, query = target.partition("?")
+                plain = urllib.parse.unquote(path).strip("/")
+                names = [files.get(target), files.get(path)]
+                for name in [f"{plain}?{query}", plain] if query else [plain]:
+                    names += [name, f"{name}.html", f"{name}/index.html".lstrip("/")]
+                for name in filter(None, names):
+                    if (folder / name).is_file():
+                        return str(folder / name)
+                return str(folder / "no such file")
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def mirror_with(program, urls, folder, cookies, log, patience):
+    """Mirrors with wget2 or HTTrack. Returns the time, the folder with the site's files, and their names by the
+    path of the URL where the program has changed them."""
+    folder.mkdir()
+    if program == "wget2":
+        command = ["wget2", "--recursive", "--level=5", "--page-requisites", "--no-host-directories"]
+        command += ["--tries=1", f"--directory-prefix={folder}"]
+        command += [f"--load-cookies={cookies}"] if cookies else []
+    else:
+        if cookies:
+            shutil.copy(cookies, folder / "cookies.txt")
+        command = ["httrack", "-O", folder, "--quiet", "--depth=6", "--sockets=8", "--max-rate=0"]
+        command += ["--disable-security-limits", "--connection-per-second=0"]
+    begin = time.time()
+    with open(log, "wb") as out:
+        process = start([*command, *urls], out)
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            pass
+        stop(process)
+    seconds = time.time() - begin
+    root, files = folder, {}
+    host = urllib.parse.urlsplit(urls[0]).netloc
+    if program == "httrack":
+        root = folder / host.replace(":", "_")
+        for line in (folder / "hts-cache/new.txt").read_text(errors="replace").splitlines():
+            fields = line.split("\t")
+            if len(fields) < 9 or f"{host}/" not in fields[7]:
+                continue
+            name = fields[8].removeprefix(f"{root}/")
+            files["/" + fields[7].partition(f"{host}/")[2]] = name
+    return seconds, root, files
+
+
 # One site
 
 
@@ -483,7 +558,7 @@ def measure(browser, name, options):
                     return {**result, "skipped": "a source is missing"}
                 return {**result, "error": "the origin did not start; see origin.log"}
             online, cookies = visit(browser, site, lambda p: origin + p, run / "online", site.get("login"))
-            if not options.larder:
+            if not (options.larder or options.peer):
                 result["online"] = [
                     {
                         "path": p["path"],
@@ -500,6 +575,19 @@ def measure(browser, name, options):
                     for p in online
                 ]
                 return result
+            if site.get("login"):
+                write_cookies(cookies, run / "cookies.txt")
+            if options.peer:
+                relay.requests.clear()
+                seconds, root, files = mirror_with(
+                    options.peer,
+                    [origin + u for u in [site["start"], *site.get("more_starts", [])]],
+                    run / "mirror",
+                    run / "cookies.txt" if site.get("login") else None,
+                    run / "mirror.log",
+                    150,
+                )
+                result["prefetch"] = {"rc": 0, "seconds": round(seconds, 1), "requests": len(relay.requests)}
             store = run / "store"
             arguments = [
                 "prefetch",
@@ -513,16 +601,27 @@ def measure(browser, name, options):
                 "110s",
             ]
             if site.get("login"):
-                write_cookies(cookies, run / "cookies.txt")
                 arguments += ["--cookies", run / "cookies.txt"]
             arguments += site.get("args", []) + options.args.split()
-            relay.requests.clear()
-            rc, out, seconds = run_larder(options.larder, arguments, run / "prefetch.json", 150)
-            result["prefetch"] = {"rc": rc, "seconds": round(seconds, 1), "requests": len(relay.requests)}
+            if options.larder:
+                relay.requests.clear()
+                rc, out, seconds = run_larder(options.larder, arguments, run / "prefetch.json", 150)
+                result["prefetch"] = {
+                    "rc": rc,
+                    "seconds": round(seconds, 1),
+                    "requests": len(relay.requests),
+                }
             (run / "requests.txt").write_text("\n".join(relay.requests))
         finally:
             stop(process)
             relay.close()
+    if options.peer:
+        mirror = FolderSite(root, port, files)
+        try:
+            offline, _ = visit(browser, site, lambda p: origin + p, run / "offline")
+        finally:
+            mirror.close()
+        return judge(result, run, origin, online, offline)
     rc, out, _ = run_larder(
         options.larder,
         ["check", origin + site["start"].split("#")[0], "--store", store],
@@ -547,6 +646,10 @@ def measure(browser, name, options):
             )
         finally:
             stop(process)
+    return judge(result, run, origin, online, offline)
+
+
+def judge(result, run, origin, online, offline):
     result["pages"] = [judge_page(a, b) for a, b in zip(online, offline)]
     result["actions"] = [
         judge_action(a["path"], x, y)
@@ -554,11 +657,11 @@ def measure(browser, name, options):
         for x, y in zip(a["actions"], b["actions"])
     ]
     bad = [p for p in result["pages"] if p["verdict"] != "GOOD"]
+    # Other programs have no check.
+    rc = result["check"]["rc"] if "check" in result else None
     named = named_by_check(run / "check.json")
-    result["untrue"] = result["check"]["rc"] == 0 and any(
-        origin + p["path"].split("#")[0] not in named for p in bad
-    )
-    result["alarm"] = result["check"]["rc"] != 0 and not bad
+    result["untrue"] = rc == 0 and any(origin + p["path"].split("#")[0] not in named for p in bad)
+    result["alarm"] = rc not in (0, None) and not bad
     texts = [
         {
             "path": a["path"],
@@ -596,7 +699,11 @@ def row(r):
         f"actions {sum(a['ok'] for a in actions)}/{len(actions)}{f' (void {void})' if void else ''}  "
         f"{r['prefetch']['seconds']:>6.1f} s {r['prefetch']['requests']:>5} requests "
         f"rc {r['prefetch']['rc']}  "
-        f"check rc {r['check']['rc']}  {'UNTRUE' if r['untrue'] else 'alarm' if r['alarm'] else 'true'}"
+        + (
+            f"check rc {r['check']['rc']}  {'UNTRUE' if r['untrue'] else 'alarm' if r['alarm'] else 'true'}"
+            if "check" in r
+            else ""
+        )
     )
 
 
@@ -620,6 +727,7 @@ def summary(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--larder", help="binary; without it, only the online half runs")
+    parser.add_argument("--peer", choices=["wget2", "httrack"], help="judge this program instead")
     parser.add_argument("--set", choices=["open", "held-out"])
     parser.add_argument("--sites", help="names, separated by commas")
     parser.add_argument("--args", default="", help="more options for larder prefetch")
@@ -675,7 +783,7 @@ def main():
     finally:
         for process in list(started):
             stop(process)
-    if options.larder:
+    if options.larder or options.peer:
         s = summary(results)
         print(
             f"{s['sites']} sites: pages {s['good']}/{s['pages']} good, {s['blank']} blank; actions "

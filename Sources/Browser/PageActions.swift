@@ -16,25 +16,30 @@ enum PageActions {
 
     /// Helper functions.
     ///
-    /// `press` sends a full sequence of pointer and mouse events to the innermost element, because listeners
-    /// may be on any element and for any event. `leave` closes a menu or a dialog. `name` is the name by
-    /// which a person knows a control, and `marks` are the names that its author gave it.
+    /// The page cannot leave its document from now on: such navigations are cancelled, and their URLs become
+    /// links. `press` sends a full sequence of pointer and mouse events to the innermost element, because
+    /// listeners may be on any element and for any event. `pressEscape` closes a menu or a dialog. `name` is the
+    /// name by which a person knows a control, and `marks` are the names that its author gave it.
+    /// `takeBlocked` adds the URLs of cancelled navigations to the links.
     private static let shared = """
 
-        if (!globalThis.larderOpened) {
-          globalThis.larderOpened = new WeakSet();
+        if (!globalThis.larderHandled) {
+          globalThis.larderHandled = new WeakSet();
           globalThis.larderTabLists = [];
           globalThis.larderPresses = new WeakMap();
-          globalThis.larderWanted = [];
+          globalThis.larderBlockedURLs = [];
           globalThis.navigation?.addEventListener('navigate', (e) => {
             if (!e.cancelable || e.destination.sameDocument) return;
             e.preventDefault();
             if (e.formData) return;
-            globalThis.larderWanted.push(e.destination.url);
+            globalThis.larderBlockedURLs.push(e.destination.url);
           });
         }
-        const opened = globalThis.larderOpened, tabLists = globalThis.larderTabLists;
-        const presses = globalThis.larderPresses, wanted = globalThis.larderWanted;
+        const takeBlocked = () => {
+          for (const url of globalThis.larderBlockedURLs.splice(0)) if (/^https?:/.test(url)) links.add(url);
+        };
+        const handled = globalThis.larderHandled, tabLists = globalThis.larderTabLists;
+        const presses = globalThis.larderPresses;
         const press = (e) => {
           e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
           const box = e.getBoundingClientRect();
@@ -53,7 +58,7 @@ enum PageActions {
           if (!target.isConnected) return;
           target.dispatchEvent(new PointerEvent('click', { ...how, pointerId: 1, pointerType: 'mouse' }));
         };
-        const leave = () => {
+        const pressEscape = () => {
           const key = { key: 'Escape', code: 'Escape', keyCode: 27, bubbles: true, cancelable: true, composed: true };
           (own('activeElement') || own('body')).dispatchEvent(new KeyboardEvent('keydown', key));
         };
@@ -68,7 +73,7 @@ enum PageActions {
         const marks = (e) => join([
           e.id, e.getAttribute('name'), typeof e.className === 'string' ? e.className : '', ...Object.values({ ...e.dataset }),
         ]).replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ');
-        // A symbol such as a cross says nothing; then the names count that the author gave the control.
+        // If the name of a control has no letters, as with a cross, the names that its author gave it are judged.
         const says = (text) => /\\p{L}/u.test(text);
         const isForbidden = (e) => !says(name(e) + marks(e))
           || forbidden.test(says(name(e)) ? name(e) : marks(e))
@@ -79,9 +84,10 @@ enum PageActions {
         const search = \(ActionWords.expression(ActionWords.search, parts: ActionWords.searchParts));
         """
 
-    /// The maximum number of buttons that are pressed in one round, and how often one that shows more of the
-    /// same.
-    private static let (buttonLimit, moreLimit) = (12, 3)
+    /// The maximum number of buttons that are pressed in one round.
+    private static let buttonLimit = 12
+    /// How often a button is pressed that shows more of the same.
+    private static let moreLimit = 3
 
     private static func unfolding(for visit: PageVisit) -> String {
         let playsMedia = visit.isDeep
@@ -95,7 +101,7 @@ enum PageActions {
               + '[hx-delete], [type="submit"][form], [formaction], [type="reset"], [type="file"]';
             // A picture that shows something when it is pressed; only the cursor tells.
             const isPointed = (e) => getComputedStyle(e).cursor === 'pointer';
-            const isPicture = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
+            const isClickablePicture = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
               && !e.closest('a, button, label, [role="button"]')
               && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas'));
             let count = 0, buttons = 0, tab = null, place = -1;
@@ -108,7 +114,7 @@ enum PageActions {
               const isMenu = (e.getAttribute('aria-haspopup') || 'false') !== 'false';
               if (isMenu || document.querySelector('dialog[open], [role="dialog"], [aria-modal="true"]')) {
                 collect(document, 0);
-                leave();
+                pressEscape();
                 await frames();
               }
               if (location.href === before) return;
@@ -122,12 +128,12 @@ enum PageActions {
             };
             for (const e of [...elements(document)]) {
               if (count >= 40 || performance.now() - start > 1500) break;
-              if (opened.has(e) || !e.isConnected) continue;
+              if (handled.has(e) || !e.isConnected) continue;
               if (e instanceof HTMLDetailsElement) {
-                opened.add(e);
+                handled.add(e);
                 if (!e.open) { e.open = true; count += 1; }
               } else if (e instanceof HTMLMediaElement) {
-                opened.add(e);
+                handled.add(e);
                 if (!\(playsMedia)) continue;
                 e.muted = true;
                 e.preload = 'auto';
@@ -135,15 +141,15 @@ enum PageActions {
                 e.play().catch(() => e.load());
                 setTimeout(() => e.pause(), 1500);
                 count += 1;
-              } else if (e.matches(folded) || e.matches(plain) || isPicture(e)) {
+              } else if (e.matches(folded) || e.matches(plain) || isClickablePicture(e)) {
                 const link = e.closest('a[href]');
                 const leads = link && !(link.getAttribute('href') || '').startsWith('#');
                 const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
                 if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !isShown(e)) continue;
                 if (e.closest(changing)) continue;
                 if (e.getAttribute('role') === 'tab') {
-                  if (isForbidden(e)) { opened.add(e); continue; }
-              // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
+                  if (isForbidden(e)) { handled.add(e); continue; }
+                  // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
                   const list = e.closest('[role="tablist"]') || e.parentNode;
                   if (!tabLists.includes(list)) tabLists.push(list);
                   if (tabLists.indexOf(list) > place) { tab = e; place = tabLists.indexOf(list); }
@@ -151,25 +157,25 @@ enum PageActions {
                 }
                 const isNamelessPicture =
                   !e.matches(folded) && !e.matches(plain) && !says(name(e) + marks(e));
-                if (isForbidden(e) && !isNamelessPicture) { opened.add(e); continue; }
+                if (isForbidden(e) && !isNamelessPicture) { handled.add(e); continue; }
                 if (!e.matches(folded)) {
                   if (buttons >= \(buttonLimit)) continue;
                   buttons += 1;
                 }
                 const times = (presses.get(e) || 0) + 1;
                 presses.set(e, times);
-                if (!more.test(`${name(e)} ${marks(e)}`) || times >= \(moreLimit)) opened.add(e);
+                if (!more.test(`${name(e)} ${marks(e)}`) || times >= \(moreLimit)) handled.add(e);
                 await use(e);
               }
             }
             if (tab) {
-              opened.add(tab);
+              handled.add(tab);
               press(tab);
               count += 1;
             }
             await frames();
             collect(document, 0);
-            for (const url of wanted.splice(0)) if (/^https?:/.test(url)) links.add(url);
+            takeBlocked();
             return { count, isTab: Boolean(tab), links: [...links] };
             """
     }
@@ -214,8 +220,8 @@ enum PageActions {
                 """)
     }
 
-    /// Types a word of the page into the field that has the focus, as a person does: the title's longest word,
-    /// or else the longest of the first ones that the page shows.
+    /// Types a word of the page into the field that has the focus, as a person does: the longest word of the first
+    /// heading, else of the title, else of the first words that the page shows.
     static let typeSearch = PageScripts.function(
         """
 
@@ -247,10 +253,11 @@ enum PageActions {
                     e.select?.();
                     Document.prototype.execCommand.call(document, 'delete');
                   }
-                  leave();
+                  pressEscape();
                   e.blur();
                 }
                 await frames();
+                takeBlocked();
                 return { links: [...links] };
                 """)
     }

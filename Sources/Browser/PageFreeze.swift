@@ -1,59 +1,65 @@
-/// The script that writes the present state of a page as HTML that needs no scripts.
+/// A part of the script of ``PageScripts``: it writes the present state of a page as HTML that needs no scripts.
 enum PageFreeze {
     /// Sets `frozen` to the document with its shadow roots, its style rules, the values of its form fields, and
-    /// its canvases as images; null if it is too long. Scripts, event handlers and refreshes are left out.
+    /// its canvases as images; null if it is too long, or cannot be written. Scripts, event handlers, `noscript`,
+    /// frames with a document in an attribute, and refreshes are left out.
     static let script = """
 
-        const rules = (sheet) => {
+        const removeHandlers = (e) => {
+          for (const { name } of [...e.attributes]) if (/^on/i.test(name)) e.removeAttribute(name);
+        };
+        const cssText = (sheet) => {
           try { return [...sheet.cssRules].map((rule) => rule.cssText).join('\\n').replace(/<\\/(style)/gi, '<\\\\/$1'); } catch { return ''; }
         };
-        const style = (sheet) => {
+        const styleElement = (sheet) => {
           const element = Document.prototype.createElement.call(document, 'style');
-          element.textContent = rules(sheet);
+          element.textContent = cssText(sheet);
           return element;
         };
-        const picture = (canvas) => {
+        const imageOfCanvas = (canvas) => {
           const image = Document.prototype.createElement.call(document, 'img');
           for (const { name, value } of canvas.attributes) image.setAttribute(name, value);
+          removeHandlers(image);
           try { image.src = canvas.toDataURL(); } catch { return null; }
           const box = canvas.getBoundingClientRect();
           image.style.width = `${box.width}px`;
           image.style.height = `${box.height}px`;
           return image;
         };
-        const copied = (image) => {
+        const dataOfImage = (image) => {
           const canvas = Document.prototype.createElement.call(document, 'canvas');
           [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
           try { canvas.getContext('2d').drawImage(image, 0, 0); return canvas.toDataURL(); } catch { return ''; }
         };
         // Copies what the clone of an element lacks. Both trees have the same elements in the same order.
-        const complete = (live, clone) => {
+        const copyStateAndClean = (live, clone) => {
           const originals = [...live.querySelectorAll('*')], copies = [...clone.querySelectorAll('*')];
           originals.forEach((e, place) => {
             const copy = copies[place];
             if (!copy) return;
-            const name = e.localName;
-            for (const { name } of [...copy.attributes]) if (/^on/i.test(name)) copy.removeAttribute(name);
-            if (name === 'style' && e.sheet) copy.textContent = rules(e.sheet) || e.textContent;
-            if (name === 'input' && e.type !== 'password' && e.type !== 'file') {
+            const tag = e.localName;
+            removeHandlers(copy);
+            if (tag === 'style' && e.sheet) copy.textContent = cssText(e.sheet) || e.textContent;
+            if (tag === 'input' && e.type !== 'password' && e.type !== 'file') {
               copy.setAttribute('value', e.value);
               copy.toggleAttribute('checked', e.checked);
             }
-            if (name === 'textarea') copy.textContent = e.value;
-            if (name === 'option') copy.toggleAttribute('selected', e.selected);
-            if (name === 'img' && e.src.startsWith('blob:')) copy.src = copied(e);
+            if (tag === 'textarea') copy.textContent = e.value;
+            if (tag === 'option') copy.toggleAttribute('selected', e.selected);
+            if (tag === 'img' && e.src.startsWith('blob:')) copy.src = dataOfImage(e);
             if (e.shadowRoot) {
               const template = Document.prototype.createElement.call(document, 'template');
               template.setAttribute('shadowrootmode', 'open');
               const inner = Document.prototype.createDocumentFragment.call(document);
               for (const child of e.shadowRoot.childNodes) inner.append(child.cloneNode(true));
-              complete(e.shadowRoot, inner);
-              for (const sheet of e.shadowRoot.adoptedStyleSheets) inner.prepend(style(sheet));
+              copyStateAndClean(e.shadowRoot, inner);
+              // Adopted style sheets come after those of the tree.
+              for (const sheet of e.shadowRoot.adoptedStyleSheets) inner.append(styleElement(sheet));
               template.content.append(inner);
               copy.prepend(template);
             }
-            if (name === 'canvas') {
-              const image = picture(e);
+            if (tag === 'canvas') {
+              const image = imageOfCanvas(e);
               if (image) copy.replaceWith(image);
             }
           });
@@ -69,12 +75,13 @@ enum PageFreeze {
         };
         const freeze = () => {
           const root = own('documentElement'), clone = root.cloneNode(true);
-          complete(root, clone);
-          for (const { name } of [...clone.attributes]) if (/^on/i.test(name)) clone.removeAttribute(name);
+          copyStateAndClean(root, clone);
+          removeHandlers(clone);
           const head = clone.querySelector('head') || clone;
-          for (const sheet of document.adoptedStyleSheets) head.append(style(sheet));
-          const start = performance.getEntriesByType('navigation')[0]?.name;
-          if (start && start.split('#')[0] !== location.href.split('#')[0] && !clone.querySelector('base')) {
+          for (const sheet of own('adoptedStyleSheets') || []) head.append(styleElement(sheet));
+          // If a script has changed the address, relative URLs need a base.
+          const loadedURL = performance.getEntriesByType('navigation')[0]?.name;
+          if (loadedURL && loadedURL.split('#')[0] !== location.href.split('#')[0] && !clone.querySelector('base')) {
             const base = Document.prototype.createElement.call(document, 'base');
             base.href = document.baseURI;
             head.prepend(base);

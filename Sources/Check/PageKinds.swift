@@ -3,10 +3,9 @@ internal import Markup
 package import Store
 internal import Web
 
-/// The pages of a snapshot that have scripts or were rendered, in kinds: the pages of one host with the same
-/// scripts.
+/// The pages of a snapshot that may depend on scripts, in kinds: the pages of one host with the same scripts.
 package struct PageKinds {
-    /// A page with scripts.
+    /// A page that may depend on scripts.
     package struct Page {
         package let href: String
         /// Whether it was rendered when it was stored, so that its text is known.
@@ -33,41 +32,16 @@ package struct PageKinds {
         _ reader: StoreReader
     ) throws(StoreError) {
         var groups: [Key: [Page]] = [:]
-        var later: [(key: Key, page: Page)] = []
+        var renderedPages: [(key: Key, page: Page)] = []
         for response in pages {
-            guard let url = WebURL(response.href), let told = try reader.toldLinks(of: response) else {
-                continue
+            guard let (key, page) = try Self.page(response, scripts, rendered, reader) else { continue }
+            if page.isRendered {
+                renderedPages.append((key, page))
+            } else {
+                groups[key, default: []].append(page)
             }
-            let own = (told.numbers.assets + told.numbers.guesses).filter(scripts.contains)
-            let reasons = LinkTable.told(byEnds: told.ends)?.renderReasons ?? []
-            // An update does not render unchanged pages again.
-            var isRendered = rendered.contains(response.url)
-            if !isRendered {
-                isRendered = try reader.response(for: response.href, request: .shown)?.body != nil
-            }
-            guard !own.isEmpty || !reasons.isEmpty || isRendered else { continue }
-            let pattern = RenderBook.pattern(of: url)
-            let key = Key(
-                origin: url.origin, pattern: own.isEmpty ? pattern : nil, scripts: Array(Set(own)).sorted())
-            let page = Page(
-                href: response.href, isRendered: isRendered, pattern: pattern)
-            // Rendering finds more scripts of a page. Other pages of its kind need them too, but the store does
-            // not know that.
-            if page.isRendered { later.append((key, page)) } else { groups[key, default: []].append(page) }
         }
-        var plain = Array(groups.keys)
-        for (key, page) in later {
-            let own = Set(key.scripts)
-            let place =
-                groups[key] != nil
-                ? key
-                : plain.lazy.filter {
-                    $0.origin == key.origin && $0.pattern == nil && own.isSuperset(of: $0.scripts)
-                }
-                .max { $0.scripts.count < $1.scripts.count } ?? key
-            if groups[place] == nil { plain.append(place) }
-            groups[place, default: []].append(page)
-        }
+        Self.join(renderedPages, to: &groups)
         let start = Set(start)
         kinds = groups.values.map { Kind(pages: Self.ordered($0)) }.sorted { first, second in
             func rank(_ kind: Kind) -> (Int, Int, String) {
@@ -80,6 +54,49 @@ package struct PageKinds {
         }
     }
 
+    /// Returns the page with the key of its kind; nil if it does not depend on scripts.
+    private static func page(
+        _ response: StoredResponse, _ scripts: Set<Int64>, _ rendered: Set<Int64>, _ reader: StoreReader
+    ) throws(StoreError) -> (key: Key, page: Page)? {
+        guard let url = WebURL(response.href), let links = try reader.toldLinks(of: response) else {
+            return nil
+        }
+        let scriptIDs = (links.numbers.assets + links.numbers.guesses).filter(scripts.contains)
+        let reasons = LinkTable.told(byEnds: links.ends)?.renderReasons ?? []
+        // An update does not render unchanged pages again.
+        var isRendered = rendered.contains(response.url)
+        if !isRendered {
+            isRendered = try reader.response(for: response.href, request: .shown)?.body != nil
+        }
+        guard !scriptIDs.isEmpty || !reasons.isEmpty || isRendered else { return nil }
+        let pattern = PagePattern.text(of: url)
+        let key = Key(
+            origin: url.origin, pattern: scriptIDs.isEmpty ? pattern : nil,
+            scripts: Array(Set(scriptIDs)).sorted())
+        return (key, Page(href: response.href, isRendered: isRendered, pattern: pattern))
+    }
+
+    /// Adds rendered pages to the groups of their kinds.
+    ///
+    /// Rendering finds more scripts of a page. Other pages of its kind need them too, but the store does not know
+    /// that. So a rendered page joins the group with most scripts of which it has all.
+    private static func join(_ rendered: [(key: Key, page: Page)], to groups: inout [Key: [Page]]) {
+        var keys = groups.keys.sorted { ($0.origin, $0.scripts.count) < ($1.origin, $1.scripts.count) }
+        for (key, page) in rendered {
+            let scripts = Set(key.scripts)
+            let group =
+                groups[key] != nil
+                ? key
+                : keys.lazy.filter {
+                    $0.origin == key.origin && $0.pattern == nil && scripts.isSuperset(of: $0.scripts)
+                }
+                .max { ($0.scripts.count, $1.scripts.first ?? 0) < ($1.scripts.count, $0.scripts.first ?? 0) }
+                    ?? key
+            if groups[group] == nil { keys.append(group) }
+            groups[group, default: []].append(page)
+        }
+    }
+
     private struct Key: Hashable {
         let origin: String
         /// The URL pattern of pages whose scripts are all in the pages themselves; nil for other pages.
@@ -88,18 +105,17 @@ package struct PageKinds {
     }
 
     private static func ordered(_ pages: [Page]) -> [Page] {
-        var turns: [String: Int] = [:]
-        let ranked = pages.sorted { ($0.isRendered ? 0 : 1, $0.href) < ($1.isRendered ? 0 : 1, $1.href) }
-            .map { page -> (turn: Int, page: Page) in
-                let turn = turns[page.pattern, default: 0]
-                turns[page.pattern] = turn + 1
-                return (turn, page)
-            }
-        return ranked.sorted {
-            ($0.page.isRendered ? 0 : 1, $0.turn, $0.page.href) < (
-                $1.page.isRendered ? 0 : 1, $1.turn, $1.page.href
-            )
-        }.map(\.page)
+        typealias Rank = (isUnrendered: Int, round: Int, href: String)
+        var rounds: [String: Int] = [:]
+        var ranked: [(rank: Rank, page: Page)] = []
+        for page in pages.sorted(by: { ($0.isRendered ? 0 : 1, $0.href) < ($1.isRendered ? 0 : 1, $1.href) })
+        {
+            // The first page of each pattern, then the second of each.
+            let round = rounds[page.pattern, default: 0]
+            rounds[page.pattern] = round + 1
+            ranked.append(((page.isRendered ? 0 : 1, round, page.href), page))
+        }
+        return ranked.sorted { $0.rank < $1.rank }.map(\.page)
     }
 
     /// The pages to open, as indices of a kind and of a page in it: one of each kind, then another of each.
@@ -107,7 +123,7 @@ package struct PageKinds {
     /// - Parameters:
     ///   - count: the maximum number of pages; nil for all.
     ///   - perKind: the maximum number of pages of one kind, unless all are opened.
-    package func sample(_ count: Int?, perKind: Int) -> [(kind: Int, page: Int)] {
+    package func sample(atMost count: Int?, perKind: Int) -> [(kind: Int, page: Int)] {
         var sample: [(kind: Int, page: Int)] = []
         let turns = kinds.map(\.pages.count).max() ?? 0
         for turn in 0..<(count == nil ? turns : min(turns, perKind)) {

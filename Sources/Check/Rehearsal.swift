@@ -6,10 +6,11 @@ public struct Rehearsal: Sendable, Equatable {
     public struct Kind: Sendable, Equatable {
         /// The result of opening pages of a kind.
         public enum Result: Sendable, Equatable {
-            /// The compared pages are the same offline as online, and all their requests were answered.
+            /// The compared pages show offline what they showed online, except for single words such as a clock,
+            /// and all their requests were answered.
             case equal
-            /// The same, but `pages` are served as frozen copies, without their scripts. The reason is known to
-            /// the prefetch that chose them.
+            /// The same is true, and `pages` pages of the kind are served as frozen copies, without their scripts.
+            /// The reason is nil except in the report of the prefetch that chose the copies.
             case frozen(pages: Int, reason: String? = nil)
             /// A page shows something else, or requested something that is missing.
             case different(page: String, detail: String)
@@ -54,12 +55,12 @@ public struct Rehearsal: Sendable, Equatable {
     }
 
     /// The result with the reasons for frozen copies, which are the differences in an earlier result.
-    package func explained(by earlier: Rehearsal?) -> Rehearsal {
-        let differing = earlier?.kinds ?? []
+    package func addingReasonsForCopies(from earlier: Rehearsal?) -> Rehearsal {
+        let earlierKinds = earlier?.kinds ?? []
         return Rehearsal(
             kinds.map { kind in
                 guard case .frozen(let pages, nil) = kind.result,
-                    let before = differing.first(where: { $0.example == kind.example }),
+                    let before = earlierKinds.first(where: { $0.example == kind.example }),
                     case .different(_, let detail) = before.result
                 else { return kind }
                 return Kind(
@@ -76,7 +77,7 @@ public struct Rehearsal: Sendable, Equatable {
 }
 
 extension Rehearsal {
-    /// The result in sentences, for people; the kinds that are not proved have a line each.
+    /// The result in sentences, for people.
     public var lines: [String] { differences + summary }
 
     /// A line for each kind that differs.
@@ -85,12 +86,15 @@ extension Rehearsal {
             guard case .different(let page, let detail) = kind.result else { return nil }
             let others = kind.pages - 1
             let like =
-                others == 0 ? "" : others == 1 ? " (and 1 page like it)" : " (and \(others) pages like it)"
+                others == 0
+                ? ""
+                : others == 1
+                    ? " (and 1 more page of its kind)" : " (and \(others) more pages of its kind)"
             return "differs offline: \(page)\(like): \(detail)"
         }
     }
 
-    /// The sentences about the other kinds.
+    /// The sentences about the kinds that do not differ.
     var summary: [String] {
         var lines: [String] = []
         var unknown: [(reason: String, count: Int, example: String)] = []

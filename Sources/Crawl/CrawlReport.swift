@@ -275,7 +275,7 @@ extension CrawlReport {
             }
         }
         // A limit that left nothing out did not end anything.
-        if !skipped.contains(where: \.isOverLimit), !frontier.rendering.isCut { limit = nil }
+        if !skipped.contains(where: \.isOverLimit), !frontier.rendering.hasUnrenderedPages { limit = nil }
         // A snapshot without any start URL says nothing about the site.
         isPublished = !self.isInterrupted && isAnyStartHeld
     }

@@ -537,7 +537,7 @@ extension Crawl {
             waitsFor: waitsFor)
         try apply(.rendered(page, result))
         // A page that will be rendered once more is reported then.
-        if !frontier.rendering.isOwedAnotherLook(page) {
+        if !frontier.rendering.isRetryScheduled(page) {
             report.rendering.add(rendered, of: frontier.url(page))
         }
         if rendered.ending == .failed, rendering?.renderer?.version == nil {
@@ -641,19 +641,21 @@ public struct RenderReport: Sendable, Equatable {
     mutating func count(_ book: RenderBook) {
         mode = book.mode
         if book.patterns.contains(where: { $0.renderedCount > 0 }) {
-            worthPatterns = book.patterns.filter { $0.isWorthIt || $0.isKnown }.map(\.text).sorted()
+            worthPatterns = book.patterns.filter { $0.isFruitful || $0.wasFruitful }.map(\.text).sorted()
         }
         // If pages were left out, it is not known which patterns have been rendered sufficiently.
-        if failure == nil, !book.isCut {
-            lookedAtPatterns = book.patterns.lazy.filter(\.isLookedAt).prefix(Self.mostLookedAt).map(\.text)
-                .sorted()
+        if failure == nil, !book.hasUnrenderedPages {
+            lookedAtPatterns = book.patterns.lazy.filter(\.wasEverRendered).prefix(Self.mostLookedAt).map(
+                \.text
+            )
+            .sorted()
         }
         patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.strong.isEmpty }.map {
             pattern in
             Pattern(
                 pattern: pattern.text, pages: pattern.pageCount, rendered: pattern.renderedCount,
-                foundAssets: pattern.assets, foundPages: pattern.pages,
-                unfinished: pattern.unfinished,
+                foundAssets: pattern.foundAssetCount, foundPages: pattern.foundPageCount,
+                unfinished: pattern.unfinishedCount,
                 reasons: pattern.reasons.words, isStrong: !pattern.reasons.strong.isEmpty)
         }
     }

@@ -50,7 +50,7 @@ extension Larder {
             var report = try OfflineCheck.report(
                 onSite: site, options, in: larder.folder, hidesPrivate: hidesPrivate, interruption)
             report.requires = options.requires
-            let show = try OfflineShow(
+            let show = try OfflinePageCheck(
                 larder, site: report.name, hidesPrivate: hidesPrivate, options)
             return try show.adding(to: report, interruption)
         }

@@ -5,81 +5,137 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Opens a sample of the pages that a run has stored, from the store alone, and compares them with what they
-    /// showed when they were rendered. What they request and the store does not have is fetched, and the pages are
-    /// opened again, until nothing more can be fetched.
+    /// Opens a sample of the pages that a prefetch has stored, from the store alone, and compares them with what
+    /// they showed when they were rendered. What they request and the store does not have is fetched, and the
+    /// pages are opened again, until nothing more can be fetched. Of pages that then differ, frozen copies are
+    /// served.
     ///
-    /// Does nothing if the run rendered no page, or only pages for which a scan had found everything. If the browser fails, the run has succeeded all the same.
+    /// Does nothing if the prefetch rendered no page, or only pages for which a scan had found everything. If the
+    /// browser fails, the prefetch has succeeded all the same.
     ///
     /// - Parameters:
     ///   - browser: the browser that rendered the pages.
-    ///   - again: Runs the site once more with other options.
+    ///   - prefetchAgain: This closure prefetches the site again with the given options.
     func rehearse(
         _ report: inout PrefetchReport, _ options: PrefetchOptions, in browser: SharedBrowser,
         _ interruption: Interruption,
-        again: (PrefetchOptions) throws(LarderError) -> PrefetchReport
+        prefetchAgain: (PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) {
         guard report.isPublished, !report.isInterrupted, report.work == nil, report.rendering.rendered > 0,
             report.rendering.failure == nil, report.rendering.isWorthRehearsing
         else { return }
+        RehearsalRun(self, report, options, browser, interruption).run(&report, prefetchAgain: prefetchAgain)
+    }
+}
+
+/// The rehearsal of one prefetch.
+private struct RehearsalRun {
+    private let larder: Larder
+    private let site: String
+    private let options: PrefetchOptions
+    private let checkOptions: OfflineCheckOptions
+    private let freezing: RenderFreezing
+    private let browser: SharedBrowser
+    private let interruption: Interruption
+
+    /// The maximum number of pages that are opened at a time.
+    private static let openedPages = 24
+    /// How often the site is prefetched again.
+    private static let extraRounds = 3
+    /// The maximum number of pages that are rendered only so that copies of them can be served.
+    private static let renderedForCopies = 100
+    /// The maximum number of pages that are served as frozen copies.
+    private static let frozenPages = 1000
+
+    init(
+        _ larder: Larder, _ report: PrefetchReport, _ options: PrefetchOptions, _ browser: SharedBrowser,
+        _ interruption: Interruption
+    ) {
+        (self.larder, site, self.options) = (larder, report.site, options)
+        (self.browser, self.interruption) = (browser, interruption)
+        freezing = (report.plan.render ?? RenderSettings()).freezing
         var showing = OfflineCheckOptions.Showing()
         showing.browser = options.browser
         showing.tabs = options.renderTabs
-        showing.pages = Self.rehearsedPages
-        var wanted = OfflineCheckOptions()
-        wanted.showing = showing
-        // The stored responses are used as they are, and only what is missing is fetched.
-        var further = options
-        further.policy = .preferCache
-        let freezing = (report.plan.render ?? RenderSettings()).freezing
-        var (before, least, wereRendered): (Set<String>, Int, Bool) = ([], .max, false)
-        for round in 0...Self.repetitions {
-            let findings: OfflineShow.Findings
-            do throws(LarderError) {
-                let show = try OfflineShow(self, site: report.site, opensScripts: true, wanted)
-                findings = try show.findings(interruption, in: browser)
-            } catch {
-                return
+        showing.pages = Self.openedPages
+        var checkOptions = OfflineCheckOptions()
+        checkOptions.showing = showing
+        self.checkOptions = checkOptions
+    }
+
+    func run(
+        _ report: inout PrefetchReport,
+        prefetchAgain: (PrefetchOptions) throws(LarderError) -> PrefetchReport
+    ) {
+        var knownMissing: Set<String> = []
+        var leastMissing = Int.max
+        var didRenderForCopies = false
+        var findings: OfflinePageCheck.Findings?
+        for round in 0...Self.extraRounds {
+            guard let found = open(bypassesFrozenCopies: true) else { break }
+            findings = found
+            report.rehearsal = found.rehearsal
+            // These pages have no copies, because only other pages of their kinds were rendered.
+            let withoutCopies = freezing == .auto ? found.differing.filter { !$0.isRendered }.map(\.href) : []
+            // The stored responses are used as they are, and only what is missing is fetched.
+            var further = options
+            further.policy = .preferCache
+            further.alwaysRendered = []
+            if round == Self.extraRounds { break }
+            // A URL with a time or a random number in it is missing each time.
+            if found.missing.count < leastMissing, !found.missing.isSubset(of: knownMissing) {
+                knownMissing.formUnion(found.missing)
+                leastMissing = found.missing.count
+            } else if !withoutCopies.isEmpty, !didRenderForCopies {
+                further.alwaysRendered = Set(withoutCopies.prefix(Self.renderedForCopies))
+                didRenderForCopies = true
+            } else {
+                break
             }
-            report.rehearsal = findings.rehearsal
-            // Pages without a frozen copy, because only other pages of their kind were rendered.
-            let unseen = freezing == .auto ? findings.differing.filter { !$0.isRendered }.map(\.href) : []
-            // URLs with a time or a random number in them are missing each time.
-            let isNew = findings.missing.count < least && !findings.missing.subtracting(before).isEmpty
-            guard round < Self.repetitions, isNew || !unseen.isEmpty && !wereRendered else {
-                guard freezing != .never else { return }
-                let frozen = findings.differing.filter(\.isRendered).map(\.href)
-                return freeze(
-                    freezing == .always ? findings.rendered : frozen, besides: findings.opened, &report,
-                    wanted, in: browser, interruption)
-            }
-            before.formUnion(findings.missing)
-            least = findings.missing.count
-            // First fetches what is missing; the pages may work then.
-            further.alwaysRendered = isNew ? [] : Set(unseen.prefix(Self.furtherPages))
-            wereRendered = !isNew
-            let first = live(report.site)
-            // If this fails, the first run has still succeeded.
-            guard let next = try? again(further) else { return }
-            guard next.isPublished, !next.isInterrupted else { return }
-            report.continue(with: next)
-            if let first { drop(first, of: report.site) }
+            guard complete(&report, further, prefetchAgain) else { break }
+        }
+        guard let findings, freezing != .never else { return }
+        let differing = findings.differing.filter(\.isRendered).map(\.href)
+        freeze(freezing == .always ? findings.rendered : differing, replacing: findings.opened, &report)
+    }
+
+    /// Opens the pages. Returns nil if that fails.
+    private func open(bypassesFrozenCopies: Bool) -> OfflinePageCheck.Findings? {
+        do throws(LarderError) {
+            return try OfflinePageCheck(
+                larder, site: site, bypassesFrozenCopies: bypassesFrozenCopies, checkOptions
+            ).findings(interruption, in: browser)
+        } catch {
+            return nil
         }
     }
 
-    /// The ID of the live snapshot.
-    private func live(_ site: String) -> Int64? {
-        try? StoreReader(folder).sites().first { $0.name == site }?.published
+    /// Prefetches the site again, as a part of the same prefetch. Returns false if that fails or is interrupted;
+    /// the first prefetch has still succeeded.
+    private func complete(
+        _ report: inout PrefetchReport, _ options: PrefetchOptions,
+        _ prefetchAgain: (PrefetchOptions) throws(LarderError) -> PrefetchReport
+    ) -> Bool {
+        let before = stored?.published
+        guard let next = try? prefetchAgain(options), next.isPublished, !next.isInterrupted else {
+            return false
+        }
+        report.continue(with: next)
+        if let before { drop(before) }
+        return true
+    }
+
+    /// The site in the store.
+    private var stored: Site? {
+        try? StoreReader(larder.folder).sites().first { $0.name == site }
     }
 
     /// Removes a snapshot that a later one of the same prefetch completes, so that a rollback leads to the state
     /// before the prefetch.
-    private func drop(_ snapshot: Int64, of site: String) {
+    private func drop(_ snapshot: Int64) {
+        guard let stored, stored.published != snapshot else { return }
         do throws(StoreError) {
-            guard let held = try StoreReader(folder).sites().first(where: { $0.name == site }),
-                held.published != snapshot
-            else { return }
-            try StoreWriter(folder).drop(snapshot: snapshot, of: held)
+            try StoreWriter(larder.folder).drop(snapshot: snapshot, of: stored)
         } catch {
             // The store is busy or full. The snapshot stays, which does no harm.
         }
@@ -87,38 +143,22 @@ extension Larder {
 
     /// Serves frozen copies of these pages from now on, and opens the pages once more.
     ///
-    /// - Parameter opened: the pages that were opened. Other pages are served as before.
-    private func freeze(
-        _ pages: [String], besides opened: Set<String>, _ report: inout PrefetchReport,
-        _ options: OfflineCheckOptions, in browser: SharedBrowser, _ interruption: Interruption
-    ) {
-        let site = report.site
+    /// - Parameter opened: the opened pages. Those of them that are not named are served with their scripts again.
+    private func freeze(_ pages: [String], replacing opened: Set<String>, _ report: inout PrefetchReport) {
+        guard let stored else { return }
+        var plan = SitePlan(text: stored.settings)
+        let before = plan.frozen
+        plan.frozen = Array(Set(before).subtracting(opened).union(pages).sorted().prefix(Self.frozenPages))
+        guard !(plan.frozen.isEmpty && before.isEmpty) else { return }
         do throws(StoreError) {
-            guard let held = try StoreReader(folder).sites().first(where: { $0.name == site }) else { return }
-            var plan = SitePlan(text: held.settings)
-            let before = plan.frozen
-            plan.frozen = Array(
-                Set(before).subtracting(opened).union(pages).sorted().prefix(Self.frozenPages))
-            guard plan.frozen != before || !before.isEmpty else { return }
-            try StoreWriter(folder).keep(settings: plan.text, ofSite: site)
+            try StoreWriter(larder.folder).keep(settings: plan.text, ofSite: site)
         } catch {
             // The store is busy or full. The report still says that the pages differ.
             return
         }
-        do throws(LarderError) {
-            let show = try OfflineShow(self, site: site, options)
-            let findings = try show.findings(interruption, in: browser)
-            report.rehearsal = findings.rehearsal.explained(by: report.rehearsal)
-        } catch {
-            // The earlier result stays in the report.
+        if let findings = open(bypassesFrozenCopies: false) {
+            report.rehearsal = findings.rehearsal.addingReasonsForCopies(
+                from: report.rehearsal)
         }
     }
-
-    private static let frozenPages = 1000
-    /// The maximum number of pages that are rendered only so that copies of them can be shown.
-    private static let furtherPages = 100
-    /// The maximum number of pages that are opened after a prefetch.
-    private static let rehearsedPages = 24
-    /// How often missing responses are fetched and the pages opened again.
-    private static let repetitions = 3
 }

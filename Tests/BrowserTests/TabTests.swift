@@ -662,7 +662,7 @@ private struct Play {
         for _ in 1...2 {
             #expect(
                 try play.reply("Runtime.evaluate", #"{"result":{"value":{"isTab":true,"count":1}}}"#)
-                    .parameters.contains("larderOpened"))
+                    .parameters.contains("larderHandled"))
             play.pass(.milliseconds(150))
             // No further than a few screens.
             for number in 1...5 {

@@ -64,7 +64,7 @@ struct RehearsalTests {
     private static let livePage = OriginAnswer.page(
         """
         <!DOCTYPE html><title>t</title><style id=look></style><div id=host></div><input id=field><p id=words></p>
-        <canvas id=drawing width=20 height=20></canvas>
+        <canvas id=drawing width=20 height=20 onclick="go()"></canvas>
         <script>
         fetch(['', 'words.json'].join('/'));
         if (!\(isMirror)) {

@@ -65,7 +65,7 @@ struct Frontier: ~Copyable, Sendable {
         case .held(let number, let format, let isSoftNotFound):
             if isSoftNotFound { core.knowAsMissing(number) }
             core.note(format, of: number)
-        case .knownAsSender(let number): core.renders.isSender(number)
+        case .knownAsSender(let number): core.renders.noteSender(number)
         case .openedInSession(let number): core.openedInSession(number)
         case .askedByOrigin(let number): core.becomeCORS(number)
         case .scanning(let number): core.scanning.insert(number)
@@ -77,7 +77,7 @@ struct Frontier: ~Copyable, Sendable {
             } else if core.renders.isOn {
                 let needs = known.lazy.filter { $0.role == .asset }.map(\.number) + numbers
                 core.noteForRendering(
-                    number, reasons, needs: needs, isNofollow: isNofollow, isRecalled: !isNews)
+                    number, reasons, assets: needs, isNofollow: isNofollow, isUnchanged: !isNews)
             }
             return numbers.isEmpty ? [] : [.number(numbers)]
         case .robots(let host, let answer): return core.robotsAnswered(host: host, answer)

@@ -64,9 +64,9 @@ extension FrontierCore {
         loaders.keep(links, of: number)
         if renders.isOn {
             noteForRendering(
-                number, result.renderReasons, needs: (links.assets + links.guesses).map(\.number),
+                number, result.renderReasons, assets: (links.assets + links.guesses).map(\.number),
                 scripts: result.scripts, isNofollow: result.isNofollow,
-                isRecalled: result.isRecalled || result.format?.mattersToScripts != true)
+                isUnchanged: result.isRecalled || result.format?.mattersToScripts != true)
         }
         // Text of a page that is filled in by scripts is compared after rendering: before, all such pages
         // look the same.

@@ -72,7 +72,7 @@ extension FrontierCore {
             discoverAgain(
                 link.number, by: number, role: link.role, isGuess: link.isGuess,
                 nearestZone: zone(of: number))
-            renders.isScanned(link.number)
+            renders.noteScanned(link.number)
         }
         return new.map { found($0, by: number) }
     }
@@ -91,7 +91,7 @@ extension FrontierCore {
             target = discover(link, to: url, by: number)
             options.memory?.keep(target, as: key)
         }
-        renders.isScanned(target)
+        renders.noteScanned(target)
         return target
     }
 
@@ -351,17 +351,17 @@ extension FrontierCore {
 /// Pages for rendering, and the requests of pages that are being rendered.
 extension FrontierCore {
     mutating func noteForRendering(
-        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], scripts: UInt64 = 0, isNofollow: Bool,
-        isRecalled: Bool = false
+        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0, isNofollow: Bool,
+        isUnchanged: Bool = false
     ) {
         if isNofollow { unfollowed.insert(number) }
         let record = records[Int(number)]
         // HTML that the user or a manifest names as an asset to start from is rendered as well.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
             renders.addPage(
-                number, url(number), reasons, needs: needs, scripts: scripts, isRecalled: isRecalled)
+                number, url(number), reasons, assets: assets, scripts: scripts, isUnchanged: isUnchanged)
         } else if record.role == .asset {
-            renders.addPart(number, reasons, needs: needs, isRecalled: isRecalled)
+            renders.addPart(number, reasons, assets: assets, isUnchanged: isUnchanged)
         }
     }
 
@@ -382,7 +382,7 @@ extension FrontierCore {
                 url, role: isPage ? .page : .asset, from: page, redirects: 0, flags: flags,
                 nearestZone: zone(of: page), chain: chain)
             neededBy[number] = neededBy[number] ?? page
-            if renders.isEarly(page) { renders.isFound(number, byEarly: page) }
+            if renders.isEarly(page) { renders.noteFound(number, byEarly: page) }
         }
         release(variant: number)
         if records[Int(number)].state == .queued {
@@ -423,7 +423,7 @@ extension FrontierCore {
                     url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))
             links.pages.append(target(page))
             guard records.count > count, records[Int(page)].state != .skipped else { continue }
-            if isEarly { renders.isFound(page, byEarly: number) } else { found.pages += 1 }
+            if isEarly { renders.noteFound(page, byEarly: number) } else { found.pages += 1 }
         }
         if let print = rendered.print { read(number, print, newFrom: known, saysNotFound: false) }
         renders.rendered(

@@ -369,7 +369,7 @@ struct FrontierCore: Sendable {
         for number in held { release(variant: number) }
     }
 
-    /// Queues a page if it is held.
+    /// Queues a page that waits for rendering; does nothing for others.
     mutating func release(variant number: UInt32) {
         guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.isHeld) else {
             return

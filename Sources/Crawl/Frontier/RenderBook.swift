@@ -1,5 +1,5 @@
 internal import Markup
-package import Web
+internal import Web
 
 /// Which pages are rendered in a browser, to find the requests of their scripts.
 public enum RenderMode: String, Sendable, CaseIterable {
@@ -26,7 +26,7 @@ public enum RenderMode: String, Sendable, CaseIterable {
 /// `nextEarly` count a page as running until `rendered` is called. A page that had to leave before all its
 /// requests were answered is rendered once more. `end` stops rendering for good.
 package struct RenderBook: Sendable {
-    /// The number of URLs that rendering one page found.
+    /// The number of new URLs that rendering one page found.
     struct Found: Sendable {
         /// Assets that the page requested and no scan had found.
         var assets = 0
@@ -36,195 +36,84 @@ package struct RenderBook: Sendable {
         var isNothing: Bool { assets == 0 && pages == 0 }
     }
 
-    /// A group of pages with similar URLs.
-    struct Pattern: Sendable {
-        let text: String
-        fileprivate let host: Int
-        /// Whether this is a view: a group of pages that have the same last path component in several
-        /// folders, such as `/runs/…/log`. Pages with another name may be different.
-        fileprivate var isView = false
-        /// The first page of each name, with its folder. A pattern with too many names gets no views for the
-        /// rest.
-        fileprivate var names: [String: (page: UInt32, folder: Substring)] = [:]
-        /// The views by name, as indices into `patterns`.
-        fileprivate var views: [String: Int] = [:]
-        /// The reasons found in pages of this pattern, and those found in their assets.
-        fileprivate var ownReasons: RenderReasons = []
-        fileprivate var sharedReasons: RenderReasons = []
-        var reasons: RenderReasons { ownReasons.union(sharedReasons) }
-        /// The number of pages that were added.
-        var pageCount = 0
-        var renderedCount = 0
-        var assets = 0
-        var pages = 0
-        /// The number of pages that did not become idle in time.
-        var unfinished = 0
-        /// Whether rendering found something in the last snapshot.
-        fileprivate(set) var isKnown = false
-        /// Whether an earlier snapshot rendered pages of this pattern in the same way.
-        fileprivate(set) var wasLookedAt = false
-        /// Whether an asset that its pages need differs from that in an earlier snapshot.
-        fileprivate var hasNews = false
-        /// Whether this or an earlier snapshot has rendered pages of it.
-        var isLookedAt: Bool { renderedCount > 0 || wasLookedAt }
-        /// Pages that have not changed since an earlier snapshot, with their assets.
-        fileprivate var recalled: [(page: UInt32, needs: [UInt32])] = []
-        /// Whether `settle` has found a reason to render its pages.
-        fileprivate var isReleased = false
-        fileprivate var bringingCount = 0
-        /// The new and the unchanged pages, in this order. What rendering would find in the latter was found
-        /// by the earlier snapshot, unless an asset has changed.
-        fileprivate var lines = [Line(), Line()]
-        /// The assets of its pages, as far as they may be scripts.
-        fileprivate var needs: Set<UInt32> = []
-
-        /// The maximum number of pages in a row for which rendering finds nothing. After that, no further
-        /// page is rendered.
-        fileprivate var patience: Int {
-            (isView ? RenderBook.fewPagesOfView : RenderBook.fewPages) + min(bringingCount, 7)
-        }
-
-        /// Whether one of its due pages is the first of its kind.
-        fileprivate var hasFirstLook: Bool { !lines[0].firsts.isEmpty || !lines[1].firsts.isEmpty }
-
-        /// The sets of scripts that its pages have.
-        fileprivate var scriptSets: Set<UInt64> = []
-
-        /// The number of pages that were rendered or are being rendered.
-        fileprivate var startedCount: Int { renderedCount + lines[0].runningCount + lines[1].runningCount }
-
-        /// The order in which patterns are rendered: those with a page that is the first of its kind, then those
-        /// for which rendering has found something, then those with strong reasons, then by their pages.
-        fileprivate func comes(before other: Pattern) -> Bool {
-            func rank(_ pattern: Pattern) -> (Int, Int, Int, Int) {
-                (
-                    pattern.hasFirstLook || pattern.startedCount == 0 ? 0 : 1,
-                    pattern.isWorthIt || pattern.isKnown ? 0 : 1,
-                    pattern.reasons.strong.isEmpty ? 1 : 0, -pattern.pageCount
-                )
-            }
-            return rank(self) < rank(other)
-        }
-
-        /// The new or the unchanged pages of a pattern.
-        fileprivate struct Line {
-            /// The first page with scripts, and the first page with each set of scripts that is new on the host.
-            var firsts = Queue()
-            /// Pages that have strong reasons of their own, pages that only have scripts, and other pages, of
-            /// which only an asset may have a reason.
-            var own = Queue()
-            var scripted = Queue()
-            var others = Queue()
-            var runningCount = 0
-            /// The number of pages since the last one for which rendering found something.
-            var quietCount = 0
-
-            var isEmpty: Bool { firsts.isEmpty && own.isEmpty && scripted.isEmpty && others.isEmpty }
-            /// Whether it never had a page.
-            var isUnused: Bool {
-                [firsts, own, scripted, others].allSatisfy(\.pages.isEmpty)
-            }
-
-            mutating func popFirst() -> UInt32? {
-                firsts.popFirst() ?? own.popFirst() ?? scripted.popFirst() ?? others.popFirst()
-            }
-        }
-        /// Whether rendering has found something.
-        var isWorthIt: Bool { bringingCount > 0 }
-        /// Whether no further page is rendered because rendering the last ones found nothing.
-        fileprivate var isGivenUp: Bool {
-            lines.allSatisfy { $0.quietCount >= patience || $0.isUnused }
-        }
-        /// The number of pages in a row that did not become idle and for which rendering found nothing.
-        fileprivate var restlessCount = 0
-    }
-
-    /// A first-in, first-out queue of pages.
-    fileprivate struct Queue {
-        private(set) var pages: [UInt32] = []
-        private var head = 0
-
-        var isEmpty: Bool { head == pages.count }
-
-        mutating func append(_ page: UInt32) { pages.append(page) }
-
-        /// Removes a page. Returns false if it is not in the queue.
-        mutating func remove(_ page: UInt32) -> Bool {
-            guard let place = pages[head...].firstIndex(of: page) else { return false }
-            pages.remove(at: place)
-            return true
-        }
-
-        mutating func popFirst() -> UInt32? {
-            guard head < pages.count else { return nil }
-            defer { head += 1 }
-            return pages[head]
-        }
-    }
-
     /// The pages that are rendered before all requests have ended: the first page of each pattern that has
-    /// reasons of its own. This shortens the time for rendering at the end of the crawl.
+    /// strong reasons of its own. This shortens the time for rendering at the end of the crawl.
     private struct Early {
         /// Pages that wait for the assets that they need.
-        var waiting: [(page: UInt32, needs: [UInt32])] = []
+        var waiting: [PageWithAssets] = []
         /// The early pages that have started.
         var pages: Set<UInt32> = []
         /// URLs that an early page was the first to request or link to, with the page. They do not count if a
         /// scan finds them later.
         var found: [UInt32: UInt32] = [:]
         /// Pages to be rendered again after `settle`.
-        var again: [(page: UInt32, needs: [UInt32])] = []
+        var retries: [PageWithAssets] = []
     }
 
     /// The results of rendering pages of one host.
     private struct Host {
         /// The number of patterns whose pages have any reason of their own.
-        var kinds = 0
-        /// The sets of scripts that its pages have, and those of pages for which rendering found something.
+        var patternsWithReasons = 0
+        /// The sets of scripts that its pages have.
         var scriptSets: Set<UInt64> = []
-        var bringingSets: Set<UInt64> = []
-        /// The number of rendered pages that were the first of their kind.
+        /// The sets of scripts of pages for which rendering found something.
+        var fruitfulSets: Set<UInt64> = []
+        /// The number of rendered pages that were the first of their pattern or kind.
         var firstLooks = 0
-        var hasBrought = false
-        var quietCount = 0
+        /// Whether rendering has found something.
+        var isFruitful = false
+        /// The number of pages for which rendering found nothing.
+        var fruitlessCount = 0
         var runningCount = 0
+
+        /// Whether one more page would exceed the number of pages for which rendering may find nothing.
+        var isGivenUp: Bool {
+            fruitlessCount + runningCount >= RenderBook.fewPagesOfHost(patterns: patternsWithReasons)
+        }
+    }
+
+    /// The pattern of a page, and which of its queues the page is in.
+    private struct Membership {
+        var pattern: Int
+        let freshness: Freshness
     }
 
     let mode: RenderMode
     /// The maximum number of pages that are rendered at the same time.
     let tabs: Int
     private(set) var patterns: [Pattern] = []
-    private var places: [String: Int] = [:]
+    /// The patterns by their text, as indices into `patterns`.
+    private var patternNumbers: [String: Int] = [:]
     /// The folders with a pattern of their own, by the pattern that they would share otherwise.
     private var namedFolders: [String: Set<Substring>] = [:]
     private var hosts: [Host] = []
-    private var hostPlaces: [String: Int] = [:]
-    /// The pattern of each page as an index into `patterns`, and its line there: 0 for new, 1 for unchanged
-    /// pages.
-    private var patternOf: [UInt32: (place: Int, line: Int)] = [:]
-    /// The sets of scripts of pages.
-    private var scriptsOf: [UInt32: UInt64] = [:]
+    /// The hosts by name, as indices into `hosts`.
+    private var hostNumbers: [String: Int] = [:]
+    private var memberships: [UInt32: Membership] = [:]
+    /// The set of scripts of each page.
+    private var scriptSets: [UInt32: UInt64] = [:]
     /// The reasons found in scripts and other assets.
-    private var reasons: [UInt32: RenderReasons] = [:]
+    private var assetReasons: [UInt32: RenderReasons] = [:]
     /// The assets that scripts need.
-    private var needs: [UInt32: [UInt32]] = [:]
-    /// Whether `reasons`, `needs`, `new` or the needs of a pattern have changed since `spreadReasons` ran.
-    private var isNews = false
+    private var assetsOfScripts: [UInt32: [UInt32]] = [:]
     /// Assets that are new, or differ from those in an earlier snapshot.
-    private var new: Set<UInt32> = []
+    private var changedAssets: Set<UInt32> = []
+    /// Whether the assets of patterns, or what is known of assets, have changed since `spreadReasons` ran.
+    private var mustSpreadReasons = false
     /// Whether pages or assets were added since the last call of `settle`.
     private(set) var isUnsettled = false
+    private var hasSettled = false
     /// False if no pattern can have a page that is due. There are many patterns, and the crawl asks on each
     /// turn.
     private var mayBeDue = false
     /// Pages to be rendered once more when the assets for which they waited are available.
-    private var again: [(page: UInt32, needs: [UInt32])] = []
-    /// Unchanged pages that are rendered regardless of the results for other pages: an asset that few pages
-    /// need has changed, or they sent a request whose response may have changed.
-    private var owed: [UInt32] = []
-    private var wereOwed: Set<UInt32> = []
-    private var hasSettled = false
-    private var wereAgain: Set<UInt32> = []
+    private var retries: [PageWithAssets] = []
+    /// What the first rendering of pages in `retries` has found.
+    private var foundBeforeRetry: [UInt32: Found] = [:]
+    /// Pages that are rendered regardless of the results for other pages. Most of them have not changed, but an
+    /// asset that few pages need has, or they sent a request whose response may have changed.
+    private var forced: [UInt32] = []
+    private var wereForced: Set<UInt32> = []
     private var early = Early()
     private(set) var runningCount = 0
     /// Whether some page will most likely be rendered: a page or one of its scripts gives a reason, and no earlier
@@ -232,10 +121,10 @@ package struct RenderBook: Sendable {
     private(set) var expectsPages = false
     /// Whether rendering has ended because there is no browser.
     private(set) var isOver = false
-    /// Patterns for which rendering found something in the last snapshot, and those rendered by earlier
-    /// snapshots.
-    private let known: Set<String>
-    private let lookedAt: Set<String>
+    /// Patterns for which rendering found something in the last snapshot.
+    private let fruitfulBefore: Set<String>
+    /// Patterns that earlier snapshots rendered.
+    private let renderedBefore: Set<String>
     /// The URLs of pages that are rendered although automatic mode would not choose them.
     private let always: Set<String>
     /// Pages that sent a request (other than GET) when an earlier snapshot rendered them.
@@ -244,26 +133,31 @@ package struct RenderBook: Sendable {
     /// The number of pages of a pattern that are rendered before it is given up because rendering found
     /// nothing.
     package static let fewPages = 3
-    /// The maximum number of pages of a host that are rendered because they are the first of their kind.
-    static let mostFirstLooks = 40
-    private static let mostScriptSets = 1024
-    /// The same for a view. There are many views, and the reason that their pattern has may not apply to
-    /// them.
+    /// The same for a view. It is lower, because there are many views, and the reason that their pattern has may
+    /// not apply to them.
     static let fewPagesOfView = 2
-    private static let mostViews = 16
-    private static let mostNames = 512
     /// The number of pages of a host for which rendering finds nothing before all its patterns are given up.
     /// It is higher for hosts with many patterns, since those differ.
-    static func fewPagesOfHost(kinds: Int) -> Int { max(12, min(kinds / 2, 60)) }
-    private static let mostPatterns = 4096
+    static func fewPagesOfHost(patterns: Int) -> Int { max(12, min(patterns / 2, 60)) }
+    /// The maximum number of pages of a host that are rendered because they are the first of their kind.
+    static let firstLookLimit = 40
     /// The maximum number of pages below one folder that each have a pattern of their own because their URLs
     /// end in a slash. `/shop/` and `/contact/` differ; a thousand articles do not.
-    static let mostNamedFolders = 12
-    /// The maximum number of assets recorded for each pattern, and for each script.
-    private static let mostNeeds = 4096
-    private static let mostNeedsOfScript = 64
-    private static let mostScripts = 65_536
+    static let namedFolderLimit = 12
+    private static let patternLimit = 4096
+    private static let scriptSetLimit = 1024
+    private static let viewLimit = 16
+    private static let nameLimit = 512
+    /// The maximum number of assets that are recorded for a pattern.
+    private static let assetLimit = 4096
+    /// The maximum number of assets that are recorded for a script.
+    private static let assetLimitOfScript = 64
+    private static let scriptLimit = 65_536
 
+    /// - Parameters:
+    ///   - known: patterns for which rendering found something in the last snapshot.
+    ///   - lookedAt: patterns that earlier snapshots rendered.
+    ///   - always: the URLs of pages that are rendered in any case.
     init(
         mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
         always: Set<String> = []
@@ -271,8 +165,8 @@ package struct RenderBook: Sendable {
         self.always = always
         self.mode = mode
         self.tabs = max(1, tabs)
-        self.known = Set(known)
-        self.lookedAt = Set(lookedAt)
+        fruitfulBefore = Set(known)
+        renderedBefore = Set(lookedAt)
     }
 
     var isOn: Bool { mode != .never && !isOver }
@@ -282,137 +176,160 @@ package struct RenderBook: Sendable {
     /// Adds a page after its scan.
     ///
     /// - Parameters:
+    ///   - assets: the assets that it needs.
     ///   - scripts: a hash of the names of its scripts, which is the same for pages of one kind; 0 if it is not
     ///     known.
-    ///   - isRecalled: whether the page has not changed since an earlier snapshot.
+    ///   - isUnchanged: whether the page has not changed since an earlier snapshot.
     mutating func addPage(
-        _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, needs: [UInt32], scripts: UInt64 = 0,
-        isRecalled: Bool = false
+        _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0,
+        isUnchanged: Bool = false
     ) {
-        guard isOn, patternOf[number] == nil else { return }
-        if mode == .always || !isRecalled && !reasons.strong.isEmpty { expectsPages = true }
-        let line = isRecalled ? 1 : 0
-        let place = view(of: url, number, in: place(of: url))
-        patternOf[number] = (place, line)
+        guard isOn, memberships[number] == nil else { return }
+        if mode == .always || !isUnchanged && !reasons.strong.isEmpty { expectsPages = true }
+        let place = view(of: url, number, in: patternNumber(of: url))
+        memberships[number] = Membership(pattern: place, freshness: isUnchanged ? .unchanged : .new)
         isUnsettled = true
-        if mode == .always || patterns[place].isReleased || patterns[place].isWorthIt { mayBeDue = true }
+        if mode == .always || patterns[place].isReleased || patterns[place].isFruitful { mayBeDue = true }
         patterns[place].pageCount += 1
-        if mode == .auto, always.contains(url.key.href) { owe(number) }
-        if isRecalled, mode == .auto, patterns[place].wasLookedAt {
-            if senders.contains(number) {
-                owe(number)
-            } else if patterns[place].isKnown {
-                patterns[place].recalled.append((number, needs))
-            }
+        if mode == .auto { schedule(number, url, assets: assets, isUnchanged: isUnchanged, in: place) }
+        enqueue(number, reasons, assets: assets, scripts: scripts, isUnchanged: isUnchanged, in: place)
+        if patterns[place].ownReasons.isEmpty, !reasons.isEmpty {
+            hosts[patterns[place].host].patternsWithReasons += 1
         }
-        let known = patterns[place].ownReasons
-        let isNewKind = isFirst(scripts, onHost: patterns[place].host)
-        if scripts != 0 {
-            patterns[place].scriptSets.insert(scripts)
-            scriptsOf[number] = scripts
-        }
-        if reasons.strong.isEmpty, isNewKind || scripts == 0 && known.isEmpty && !reasons.isEmpty {
-            patterns[place].lines[line].firsts.append(number)
-        } else if reasons.isEmpty {
-            patterns[place].lines[line].others.append(number)
-        } else if reasons.strong.isEmpty {
-            patterns[place].lines[line].scripted.append(number)
-        } else {
-            if mode == .auto, !isRecalled, known.strong.isEmpty, !patterns[place].isReleased {
-                early.waiting.append((number, needs))
-            }
-            patterns[place].lines[line].own.append(number)
-        }
-        if known.isEmpty, !reasons.isEmpty { hosts[patterns[place].host].kinds += 1 }
         patterns[place].ownReasons.formUnion(reasons)
-        for need in needs where patterns[place].needs.count < Self.mostNeeds {
-            if patterns[place].needs.insert(need).inserted { isNews = true }
+        for asset in assets where patterns[place].assets.count < Self.assetLimit {
+            if patterns[place].assets.insert(asset).inserted { mustSpreadReasons = true }
         }
     }
 
-    /// Whether no page of the host has had this set of scripts before.
-    private mutating func isFirst(_ scripts: UInt64, onHost host: Int) -> Bool {
-        scripts != 0 && hosts[host].scriptSets.count < Self.mostScriptSets
+    /// Schedules a page that is rendered regardless of the results for other pages, or may be when an asset turns
+    /// out to have changed.
+    private mutating func schedule(
+        _ number: UInt32, _ url: WebURL, assets: [UInt32], isUnchanged: Bool, in place: Int
+    ) {
+        if always.contains(url.key.href) { force(number) }
+        guard isUnchanged, patterns[place].wasRenderedBefore else { return }
+        if senders.contains(number) {
+            force(number)
+        } else if patterns[place].wasFruitful {
+            patterns[place].unchangedPages.append((number, assets))
+        }
+    }
+
+    /// Puts a page into one of the queues of its pattern.
+    private mutating func enqueue(
+        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64, isUnchanged: Bool,
+        in place: Int
+    ) {
+        let freshness = isUnchanged ? Freshness.unchanged : .new
+        let reasonsBefore = patterns[place].ownReasons
+        let hasNewScripts = addScripts(scripts, of: number, in: place)
+        let isFirstWithReasons = scripts == 0 && reasonsBefore.isEmpty && !reasons.isEmpty
+        if !reasons.strong.isEmpty {
+            if mode == .auto, !isUnchanged, reasonsBefore.strong.isEmpty, !patterns[place].isReleased {
+                early.waiting.append((number, assets))
+            }
+            patterns[place][freshness].withStrongReasons.append(number)
+        } else if hasNewScripts || isFirstWithReasons {
+            patterns[place][freshness].firstOfKind.append(number)
+        } else if reasons.isEmpty {
+            patterns[place][freshness].others.append(number)
+        } else {
+            patterns[place][freshness].withWeakReasons.append(number)
+        }
+    }
+
+    /// Adds the set of scripts of a page. Returns whether no page of the host had this set before.
+    private mutating func addScripts(_ scripts: UInt64, of number: UInt32, in place: Int) -> Bool {
+        guard scripts != 0 else { return false }
+        patterns[place].scriptSets.insert(scripts)
+        scriptSets[number] = scripts
+        let host = patterns[place].host
+        return hosts[host].scriptSets.count < Self.scriptSetLimit
             && hosts[host].scriptSets.insert(scripts).inserted
     }
 
     /// Notes that the page sent a request when an earlier snapshot rendered it. Must be called before
     /// `addPage`.
-    mutating func isSender(_ page: UInt32) {
+    mutating func noteSender(_ page: UInt32) {
         if isOn { senders.insert(page) }
     }
 
     /// Adds an asset after its scan.
     ///
-    /// - Parameter isRecalled: whether it has not changed since an earlier snapshot, or cannot affect
-    ///   scripts.
+    /// - Parameters:
+    ///   - assets: the assets that it needs.
+    ///   - isUnchanged: whether it has not changed since an earlier snapshot, or cannot affect scripts.
     mutating func addPart(
-        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
+        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], isUnchanged: Bool = false
     ) {
         guard isOn else { return }
-        if !isRecalled, !reasons.isEmpty, !patterns.isEmpty { expectsPages = true }
-        if !isRecalled, !lookedAt.isEmpty, new.count < Self.mostScripts, new.insert(number).inserted {
-            (isNews, isUnsettled) = (true, true)
+        if !isUnchanged, !reasons.isEmpty, !patterns.isEmpty { expectsPages = true }
+        if !isUnchanged, !renderedBefore.isEmpty, changedAssets.count < Self.scriptLimit,
+            changedAssets.insert(number).inserted
+        {
+            (mustSpreadReasons, isUnsettled) = (true, true)
         }
-        if !reasons.isEmpty, self.reasons.count < Self.mostScripts {
-            self.reasons[number] = reasons
-            (isNews, isUnsettled) = (true, true)
+        if !reasons.isEmpty, assetReasons.count < Self.scriptLimit {
+            assetReasons[number] = reasons
+            (mustSpreadReasons, isUnsettled) = (true, true)
         }
-        if !needs.isEmpty, self.needs.count < Self.mostScripts {
-            self.needs[number] = Array(needs.prefix(Self.mostNeedsOfScript))
-            isNews = true
+        if !assets.isEmpty, assetsOfScripts.count < Self.scriptLimit {
+            assetsOfScripts[number] = Array(assets.prefix(Self.assetLimitOfScript))
+            mustSpreadReasons = true
         }
     }
 
     /// Whether the page's text may change because pages of its pattern may be rendered.
     func mayRender(_ url: WebURL) -> Bool {
         guard isOn else { return false }
-        return places[text(of: url)].map { !patterns[$0].isGivenUp } ?? true
+        return patternNumbers[patternText(of: url)].map { !patterns[$0].isGivenUp } ?? true
     }
 
     /// Whether pages of this pattern rarely become idle, so that they get less time.
     func isRestless(_ number: UInt32) -> Bool {
-        patternOf[number].map { patterns[$0.place].restlessCount >= Self.fewPages } ?? false
+        memberships[number].map { patterns[$0.pattern].restlessCount >= Self.fewPages } ?? false
     }
 
     /// Whether the page is among the first ones of its pattern that are rendered.
     func isAmongFirst(_ number: UInt32) -> Bool {
-        patternOf[number].map { patterns[$0.place].startedCount <= Self.fewPages } ?? true
+        memberships[number].map { patterns[$0.pattern].startedCount <= Self.fewPages } ?? true
     }
 
-    private mutating func place(of url: WebURL) -> Int {
-        let text = places.count < Self.mostPatterns ? newText(of: url) : url.host
-        if let known = places[text] { return known }
-        let host = hostPlaces[url.host] ?? hosts.count
+    // MARK: - Patterns
+
+    /// Returns the number of a page's pattern, which is new if there is none yet.
+    private mutating func patternNumber(of url: WebURL) -> Int {
+        let text = patternNumbers.count < Self.patternLimit ? patternText(of: url) : url.host
+        if let folder = PagePattern.lastFolder(of: url), case let shared = PagePattern.text(of: url),
+            text != shared, text != url.host
+        {
+            namedFolders[shared, default: []].insert(folder)
+        }
+        if let known = patternNumbers[text] { return known }
+        let host = hostNumbers[url.host] ?? hosts.count
         if host == hosts.count {
-            hostPlaces[url.host] = host
+            hostNumbers[url.host] = host
             hosts.append(Host())
         }
-        places[text] = add(Pattern(text: text, host: host))
-        return patterns.count - 1
+        let number = add(Pattern(text: text, host: host))
+        patternNumbers[text] = number
+        return number
     }
 
     /// The text of the pattern that the page belongs to, or would belong to.
-    private func text(of url: WebURL) -> String {
-        let shared = Self.pattern(of: url)
-        guard let folder = Self.lastFolder(of: url) else { return shared }
+    private func patternText(of url: WebURL) -> String {
+        let shared = PagePattern.text(of: url)
+        guard let folder = PagePattern.lastFolder(of: url) else { return shared }
         let names = namedFolders[shared] ?? []
-        let isNamed = names.count < Self.mostNamedFolders || names.contains(folder)
-        return isNamed ? Self.pattern(of: url, isNamed: true) : shared
+        let isNamed = names.count < Self.namedFolderLimit || names.contains(folder)
+        return isNamed ? PagePattern.text(of: url, isNamed: true) : shared
     }
 
-    private mutating func newText(of url: WebURL) -> String {
-        let text = text(of: url)
-        if let folder = Self.lastFolder(of: url), case let shared = Self.pattern(of: url), text != shared {
-            namedFolders[shared, default: []].insert(folder)
-        }
-        return text
-    }
-
-    private mutating func add(_ new: Pattern) -> Int {
-        var pattern = new
-        pattern.isKnown = known.contains(pattern.text)
-        pattern.wasLookedAt = lookedAt.contains(pattern.text)
+    private mutating func add(_ pattern: Pattern) -> Int {
+        var pattern = pattern
+        pattern.wasFruitful = fruitfulBefore.contains(pattern.text)
+        pattern.wasRenderedBefore = renderedBefore.contains(pattern.text)
         patterns.append(pattern)
         return patterns.count - 1
     }
@@ -424,20 +341,22 @@ package struct RenderBook: Sendable {
         else { return place }
         let (name, folder) = (String(url.path[end...]), url.path[..<end])
         if let view = patterns[place].views[name] { return view }
-        guard let first = patterns[place].names[name] else {
-            if patterns[place].names.count < Self.mostNames { patterns[place].names[name] = (page, folder) }
+        guard let first = patterns[place].firstPages[name] else {
+            if patterns[place].firstPages.count < Self.nameLimit {
+                patterns[place].firstPages[name] = (page, folder)
+            }
             return place
         }
-        guard first.folder != folder, patterns[place].views.count < Self.mostViews,
-            patterns.count < Self.mostPatterns
+        guard first.folder != folder, patterns[place].views.count < Self.viewLimit,
+            patterns.count < Self.patternLimit
         else { return place }
-        var view = Pattern(text: Self.pattern(of: url, isNamed: true), host: patterns[place].host)
+        var view = Pattern(text: PagePattern.text(of: url, isNamed: true), host: patterns[place].host)
         view.isView = true
         view.isReleased = patterns[place].isReleased
         view.ownReasons = patterns[place].ownReasons
         view.sharedReasons = patterns[place].sharedReasons
-        view.needs = patterns[place].needs
-        view.hasNews = patterns[place].hasNews
+        view.assets = patterns[place].assets
+        view.hasChangedAsset = patterns[place].hasChangedAsset
         let number = add(view)
         patterns[place].views[name] = number
         move(first.page, from: place, to: number)
@@ -446,69 +365,15 @@ package struct RenderBook: Sendable {
 
     /// Moves a page that was not rendered yet to its view.
     private mutating func move(_ page: UInt32, from place: Int, to view: Int) {
-        guard let line = patternOf[page]?.line else { return }
-        if patterns[place].lines[line].own.remove(page) {
-            patterns[view].lines[line].own.append(page)
-        } else if patterns[place].lines[line].firsts.remove(page) {
-            patterns[view].lines[line].firsts.append(page)
-        } else if patterns[place].lines[line].scripted.remove(page) {
-            patterns[view].lines[line].scripted.append(page)
-        } else if patterns[place].lines[line].others.remove(page) {
-            patterns[view].lines[line].others.append(page)
-        } else {
-            return
-        }
-        patternOf[page] = (view, line)
+        guard let freshness = memberships[page]?.freshness else { return }
+        var queues = patterns[view][freshness]
+        guard patterns[place][freshness].move(page, to: &queues) else { return }
+        patterns[view][freshness] = queues
+        memberships[page]?.pattern = view
         patterns[place].pageCount -= 1
         patterns[view].pageCount += 1
-        patterns[view].recalled += patterns[place].recalled.filter { $0.page == page }
-        patterns[place].recalled.removeAll { $0.page == page }
-    }
-
-    /// The pattern of a URL: its host, the first two folders and the file extension, such as
-    /// `example.com/docs/guide/*.html`, or `example.com/docs/guide/*/` for a URL that ends in a slash. Numbers
-    /// are replaced, since they are names of objects and not of folders: `example.com/runs/…/*`.
-    package static func pattern(of url: WebURL) -> String { pattern(of: url, isNamed: false) }
-
-    /// - Parameter isNamed: whether the last path component is included as it is.
-    private static func pattern(of url: WebURL, isNamed: Bool) -> String {
-        var names = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        var last = names.popLast() ?? ""
-        var slash = ""
-        if last.isEmpty, let folder = names.popLast() { (last, slash) = (folder, "/") }
-        let dot = slash.isEmpty ? last.lastIndex(of: ".") : nil
-        let ending = dot.map { last[$0...] } ?? ""
-        var text = url.host + (url.port.map { ":\($0)" } ?? "")
-        for name in names.prefix(2) { text += isNumber(name) ? "/…" : "/\(name)" }
-        if names.count > 2, !text.hasSuffix("/…") { text += "/…" }
-        text += "/" + (isNamed ? last : last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")") + slash
-        if let query = url.query, !query.isEmpty {
-            // A query item without a name may be any value.
-            let keys = Set(
-                query.split(separator: "&").map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" }
-            )
-            .sorted()
-            text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
-        }
-        return text
-    }
-
-    /// The last folder of a URL that ends in a slash, unless it is a number; nil for other URLs.
-    private static func lastFolder(of url: WebURL) -> Substring? {
-        guard url.path.hasSuffix("/"),
-            let folder = url.path.split(separator: "/", omittingEmptySubsequences: true).last,
-            !isNumber(folder)
-        else { return nil }
-        return folder
-    }
-
-    /// Whether the path component is a decimal number, or a long hexadecimal one such as an identifier.
-    private static func isNumber(_ name: Substring) -> Bool {
-        let name = name.utf8
-        if name.allSatisfy(\.isASCIIDigit) { return !name.isEmpty }
-        let dash = UInt8(ascii: "-")
-        return name.count >= 16 && name.contains(where: \.isASCIIDigit)
-            && name.allSatisfy { $0 == dash || $0.isASCIIDigit || 0x61...0x66 ~= $0 | 0x20 }
+        patterns[view].unchangedPages += patterns[place].unchangedPages.filter { $0.page == page }
+        patterns[place].unchangedPages.removeAll { $0.page == page }
     }
 
     // MARK: - Choosing the next page
@@ -519,22 +384,25 @@ package struct RenderBook: Sendable {
     /// - Parameter isThere: whether an asset for which a page waited was fetched, or will not be waited for.
     mutating func next(_ isThere: (UInt32) -> Bool = { _ in true }) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
-        let number: UInt32
-        if let place = again.lastIndex(where: { $0.needs.allSatisfy(isThere) }) {
-            number = again.remove(at: place).page
-        } else if hasSettled, let page = owed.popLast() {
-            number = page
-        } else if let due = nextDue() {
-            number = due
+        let page: UInt32
+        if let place = retries.lastIndex(where: { $0.assets.allSatisfy(isThere) }) {
+            page = retries.remove(at: place).page
+        } else if hasSettled, let next = forced.popLast() {
+            page = next
+        } else if let next = nextDue() {
+            page = next
         } else {
             return nil
         }
+        countStart(of: page)
+        return page
+    }
+
+    private mutating func countStart(of page: UInt32) {
         runningCount += 1
-        if let (place, line) = patternOf[number] {
-            patterns[place].lines[line].runningCount += 1
-            hosts[patterns[place].host].runningCount += 1
-        }
-        return number
+        guard let membership = memberships[page] else { return }
+        patterns[membership.pattern][membership.freshness].runningCount += 1
+        hosts[patterns[membership.pattern].host].runningCount += 1
     }
 
     /// Returns the next page to render while requests are still running, and counts it as running.
@@ -542,19 +410,19 @@ package struct RenderBook: Sendable {
     /// - Parameter isThere: whether an asset that a page needs was fetched, or will not be waited for.
     mutating func nextEarly(_ isThere: (UInt32) -> Bool) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
-        func isReady(_ needs: [UInt32]) -> Bool {
-            needs.allSatisfy { isThere($0) && self.needs[$0]?.allSatisfy(isThere) ?? true }
+        func isReady(_ assets: [UInt32]) -> Bool {
+            assets.allSatisfy { isThere($0) && assetsOfScripts[$0]?.allSatisfy(isThere) ?? true }
         }
-        guard let index = early.waiting.firstIndex(where: { isReady($0.needs) }) else { return nil }
+        guard let index = early.waiting.firstIndex(where: { isReady($0.assets) }) else { return nil }
         let page = early.waiting.remove(at: index).page
-        guard let (place, line) = patternOf[page], case let host = patterns[place].host,
-            hosts[host].quietCount + hosts[host].runningCount < Self.fewPagesOfHost(kinds: hosts[host].kinds),
-            patterns[place].lines[line].own.popFirst() == page
+        // The page may have been rendered meanwhile, or will be in any case.
+        guard let membership = memberships[page], !wereForced.contains(page),
+            !hosts[patterns[membership.pattern].host].isGivenUp,
+            patterns[membership.pattern][membership.freshness].withStrongReasons.first == page
         else { return nil }
+        _ = patterns[membership.pattern][membership.freshness].withStrongReasons.popFirst()
         early.pages.insert(page)
-        runningCount += 1
-        patterns[place].lines[line].runningCount += 1
-        hosts[host].runningCount += 1
+        countStart(of: page)
         return page
     }
 
@@ -563,45 +431,46 @@ package struct RenderBook: Sendable {
     func isEarly(_ page: UInt32) -> Bool { early.pages.contains(page) }
 
     /// Notes that an early page was the first to find the entry.
-    mutating func isFound(_ number: UInt32, byEarly page: UInt32) { early.found[number] = page }
+    mutating func noteFound(_ number: UInt32, byEarly page: UInt32) { early.found[number] = page }
 
     /// Notes that a scan has found the entry.
-    mutating func isScanned(_ number: UInt32) {
+    mutating func noteScanned(_ number: UInt32) {
         if !early.found.isEmpty { early.found[number] = nil }
     }
 
-    /// Counts the URLs that only early pages have found, and schedules those pages that must be rendered
-    /// again.
+    /// Counts the URLs that only early pages have found, and schedules those pages that must be rendered again.
     ///
     /// - Parameter value: the count for one entry.
     private mutating func settleEarly(_ value: (UInt32) -> Found) {
-        var brought: [UInt32: Found] = [:]
+        var foundByPage: [UInt32: Found] = [:]
         for (number, page) in early.found where !value(number).isNothing {
-            brought[page, default: Found()].assets += value(number).assets
-            brought[page, default: Found()].pages += value(number).pages
+            foundByPage[page, default: Found()].assets += value(number).assets
+            foundByPage[page, default: Found()].pages += value(number).pages
         }
-        for (page, found) in brought {
-            guard let (place, line) = patternOf[page] else { continue }
-            patterns[place].assets += found.assets
-            patterns[place].pages += found.pages
-            patterns[place].bringingCount += 1
-            patterns[place].lines[line].quietCount = 0
+        for (page, found) in foundByPage {
+            guard let membership = memberships[page] else { continue }
+            let place = membership.pattern
+            patterns[place].foundAssetCount += found.assets
+            patterns[place].foundPageCount += found.pages
+            patterns[place].fruitfulCount += 1
+            patterns[place][membership.freshness].fruitlessInARow = 0
             let host = patterns[place].host
-            hosts[host].hasBrought = true
-            hosts[host].quietCount = max(0, hosts[host].quietCount - 1)
+            hosts[host].isFruitful = true
+            hosts[host].fruitlessCount = max(0, hosts[host].fruitlessCount - 1)
         }
-        again += early.again
+        retries += early.retries
         early = Early()
     }
 
     /// Whether no page is running or due.
     var isIdle: Bool {
         runningCount == 0
-            && (!isOn || again.isEmpty && (owed.isEmpty || !hasSettled) && (!mayBeDue || due == nil))
+            && (!isOn
+                || retries.isEmpty && (forced.isEmpty || !hasSettled) && (!mayBeDue || findDue() == nil))
     }
 
     /// Whether there are pages that might still be rendered.
-    var isCut: Bool { isOn && (isUnsettled || !isIdle) }
+    var hasUnrenderedPages: Bool { isOn && (isUnsettled || !isIdle) }
 
     /// Decides which patterns have a reason to be rendered. To be called when all requests and scans have
     /// ended: the requests of a rendered page are then answered at once.
@@ -610,91 +479,101 @@ package struct RenderBook: Sendable {
     mutating func settle(_ value: (UInt32) -> Found = { _ in Found() }) {
         (isUnsettled, mayBeDue, hasSettled) = (false, true, true)
         settleEarly(value)
-        if isNews { spreadReasons() }
-        for place in patterns.indices where patterns[place].hasNews { oweChanged(place) }
-        for place in patterns.indices where !patterns[place].reasons.isEmpty || patterns[place].isKnown {
+        if mustSpreadReasons { spreadReasons() }
+        for place in patterns.indices where patterns[place].hasChangedAsset { forceChanged(place) }
+        for place in patterns.indices where !patterns[place].reasons.isEmpty || patterns[place].wasFruitful {
             patterns[place].isReleased = true
         }
     }
 
+    /// Removes and returns the next page that is due.
     private mutating func nextDue() -> UInt32? {
-        while mayBeDue, let (place, line) = due,
-            case let isFirstLook = patterns[place].hasFirstLook || patterns[place].startedCount == 0,
-            let page = patterns[place].lines[line].popFirst()
-        {
+        while mayBeDue, let (place, freshness) = findDue() {
+            let isFirstLook = patterns[place].isFirstLook
+            guard let page = patterns[place][freshness].popFirst() else { break }
             if isFirstLook { hosts[patterns[place].host].firstLooks += 1 }
-            if !wereOwed.contains(page) { return page }
+            if !wereForced.contains(page) { return page }
         }
         mayBeDue = false
         return nil
     }
 
-    private mutating func owe(_ page: UInt32) {
-        if wereOwed.insert(page).inserted { owed.append(page) }
+    private mutating func force(_ page: UInt32) {
+        if wereForced.insert(page).inserted { forced.append(page) }
     }
 
     /// Schedules the unchanged pages of a pattern for which a few pages need an asset that has changed. If
     /// many need it, a few of them are rendered like new pages.
-    private mutating func oweChanged(_ place: Int) {
+    private mutating func forceChanged(_ place: Int) {
         var counts: [UInt32: Int] = [:]
-        for (_, needs) in patterns[place].recalled {
-            for need in needs where new.contains(need) { counts[need, default: 0] += 1 }
+        for (_, assets) in patterns[place].unchangedPages {
+            for asset in assets where changedAssets.contains(asset) { counts[asset, default: 0] += 1 }
         }
-        for (page, needs) in patterns[place].recalled
-        where needs.contains(where: { counts[$0].map { $0 <= Self.fewPages } ?? false }) {
-            owe(page)
+        for (page, assets) in patterns[place].unchangedPages
+        where assets.contains(where: { counts[$0].map { $0 <= Self.fewPages } ?? false }) {
+            force(page)
         }
     }
 
-    private var due: (place: Int, line: Int)? {
-        for line in 0...1 {
-            let places = patterns.indices.lazy.filter { mayStart($0, line) }
-            guard mode == .auto else {
-                if let place = places.first { return (place, line) }
-                continue
-            }
-            if let place = places.min(by: { patterns[$0].comes(before: patterns[$1]) }) {
-                return (place, line)
-            }
+    /// Finds the pattern whose next page is due. Takes time in proportion to the number of patterns.
+    private func findDue() -> (pattern: Int, freshness: Freshness)? {
+        for freshness in [Freshness.new, .unchanged] {
+            let places = patterns.indices.lazy.filter { mayStart($0, freshness) }
+            let place =
+                mode == .auto
+                ? places.min { patterns[$0].comes(before: patterns[$1]) } : places.first
+            if let place { return (place, freshness) }
         }
         return nil
     }
 
-    private func mayStart(_ place: Int, _ line: Int) -> Bool {
+    private func mayStart(_ place: Int, _ freshness: Freshness) -> Bool {
         let pattern = patterns[place]
-        let pages = pattern.lines[line]
+        let pages = pattern[freshness]
         if mode == .always { return !pages.isEmpty }
         // The earlier snapshot knows the result for unchanged pages.
-        if line == 1, pattern.wasLookedAt, !pattern.hasNews { return false }
-        guard pattern.isReleased || pattern.isWorthIt else { return false }
+        if freshness == .unchanged, pattern.wasRenderedBefore, !pattern.hasChangedAsset { return false }
+        guard pattern.isReleased || pattern.isFruitful else { return false }
         let host = hosts[pattern.host]
-        let isFirstLook =
-            pattern.startedCount == 0
-            && (!pages.own.isEmpty
-                || !pattern.scriptSets.isDisjoint(with: host.bringingSets) && !pages.isEmpty)
-        if !pages.firsts.isEmpty || isFirstLook, host.firstLooks < Self.mostFirstLooks { return true }
-        let isOfAll = pattern.isKnown || !pattern.sharedReasons.strong.isEmpty
-        guard
-            !pages.own.isEmpty
-                || (isOfAll || pattern.isWorthIt && !pattern.sharedReasons.isEmpty) && !pages.isEmpty
-                || pattern.isWorthIt && !(pages.firsts.isEmpty && pages.scripted.isEmpty)
-        else { return false }
+        if hasFirstLook(pattern, pages), host.firstLooks < Self.firstLookLimit { return true }
         // Rendering may find nothing for any of the running pages.
-        return pages.quietCount + pages.runningCount < pattern.patience
-            && (host.hasBrought || pattern.isKnown
-                || host.quietCount + host.runningCount < Self.fewPagesOfHost(kinds: host.kinds))
+        return hasPageWithReason(pattern, pages)
+            && pages.fruitlessInARow + pages.runningCount < pattern.patience
+            && (host.isFruitful || pattern.wasFruitful || !host.isGivenUp)
+    }
+
+    /// Whether the next page is the first of its kind, or the first of its pattern with a good reason: its own, or
+    /// scripts with which another page was fruitful.
+    private func hasFirstLook(_ pattern: Pattern, _ pages: PageQueues) -> Bool {
+        if !pages.firstOfKind.isEmpty { return true }
+        guard pattern.startedCount == 0 else { return false }
+        return !pages.withStrongReasons.isEmpty
+            || !pattern.scriptSets.isDisjoint(with: hosts[pattern.host].fruitfulSets) && !pages.isEmpty
+    }
+
+    private func hasPageWithReason(_ pattern: Pattern, _ pages: PageQueues) -> Bool {
+        if !pages.withStrongReasons.isEmpty { return true }
+        // Reasons that apply to all pages of the pattern.
+        if pattern.wasFruitful || !pattern.sharedReasons.strong.isEmpty
+            || pattern.isFruitful && !pattern.sharedReasons.isEmpty
+        {
+            return !pages.isEmpty
+        }
+        return pattern.isFruitful && !(pages.firstOfKind.isEmpty && pages.withWeakReasons.isEmpty)
     }
 
     /// Applies the reasons of an asset to all patterns whose pages need it, also by way of other scripts.
     private mutating func spreadReasons() {
-        isNews = false
-        guard !reasons.isEmpty || !new.isEmpty else { return }
+        mustSpreadReasons = false
+        guard !assetReasons.isEmpty || !changedAssets.isEmpty else { return }
         for place in patterns.indices {
-            var (seen, rest) = (patterns[place].needs, Array(patterns[place].needs))
-            while let number = rest.popLast() {
-                if let reasons = reasons[number] { patterns[place].sharedReasons.formUnion(reasons) }
-                if new.contains(number) { patterns[place].hasNews = true }
-                for need in needs[number] ?? [] where seen.insert(need).inserted { rest.append(need) }
+            var (seen, rest) = (patterns[place].assets, Array(patterns[place].assets))
+            while let asset = rest.popLast() {
+                if let reasons = assetReasons[asset] { patterns[place].sharedReasons.formUnion(reasons) }
+                if changedAssets.contains(asset) { patterns[place].hasChangedAsset = true }
+                for next in assetsOfScripts[asset] ?? [] where seen.insert(next).inserted {
+                    rest.append(next)
+                }
             }
         }
     }
@@ -703,39 +582,50 @@ package struct RenderBook: Sendable {
 
     /// Handles a rendered page.
     ///
-    /// - Parameter needs: entries that the page requested and that were not fetched when its time was over.
+    /// - Parameter assets: entries that the page requested and that were not fetched when its time was over.
     ///   The first time, the page is then scheduled to be rendered again.
-    mutating func rendered(_ number: UInt32, _ found: Found, isWhole: Bool, waitsFor needs: [UInt32] = []) {
+    mutating func rendered(
+        _ number: UInt32, _ found: Found, isWhole: Bool, waitsFor assets: [UInt32] = []
+    ) {
         runningCount -= 1
         mayBeDue = true
-        guard let (place, line) = patternOf[number] else { return }
-        let host = patterns[place].host
-        patterns[place].lines[line].runningCount -= 1
+        guard let membership = memberships[number] else { return }
+        let (place, host) = (membership.pattern, patterns[membership.pattern].host)
+        patterns[place][membership.freshness].runningCount -= 1
         hosts[host].runningCount -= 1
-        patterns[place].assets += found.assets
-        patterns[place].pages += found.pages
-        if !needs.isEmpty, wereAgain.insert(number).inserted {
-            if isEarly(number) { early.again.append((number, needs)) } else { again.append((number, needs)) }
+        var found = found
+        if let before = foundBeforeRetry[number] {
+            // Pages are new only once; assets are counted again.
+            found.pages += before.pages
+        } else if !assets.isEmpty {
+            foundBeforeRetry[number] = found
+            if isEarly(number) {
+                early.retries.append((number, assets))
+            } else {
+                retries.append((number, assets))
+            }
             return
         }
+        patterns[place].foundAssetCount += found.assets
+        patterns[place].foundPageCount += found.pages
         patterns[place].renderedCount += 1
-        if !isWhole { patterns[place].unfinished += 1 }
+        if !isWhole { patterns[place].unfinishedCount += 1 }
         let isRestless = !isWhole && found.isNothing
         patterns[place].restlessCount = isRestless ? patterns[place].restlessCount + 1 : 0
         if found.isNothing {
-            patterns[place].lines[line].quietCount += 1
-            hosts[host].quietCount += 1
+            patterns[place][membership.freshness].fruitlessInARow += 1
+            hosts[host].fruitlessCount += 1
         } else {
-            hosts[host].hasBrought = true
-            if let scripts = scriptsOf[number] { hosts[host].bringingSets.insert(scripts) }
-            patterns[place].lines[line].quietCount = 0
-            patterns[place].bringingCount += 1
+            hosts[host].isFruitful = true
+            if let scripts = scriptSets[number] { hosts[host].fruitfulSets.insert(scripts) }
+            patterns[place][membership.freshness].fruitlessInARow = 0
+            patterns[place].fruitfulCount += 1
         }
     }
 
     /// Whether the page is scheduled to be rendered again.
-    func isOwedAnotherLook(_ page: UInt32) -> Bool {
-        isOn && (again.contains { $0.page == page } || early.again.contains { $0.page == page })
+    func isRetryScheduled(_ page: UInt32) -> Bool {
+        isOn && (retries.contains { $0.page == page } || early.retries.contains { $0.page == page })
     }
 
     /// Stops rendering for the rest of the crawl.

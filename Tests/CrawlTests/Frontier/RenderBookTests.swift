@@ -30,7 +30,7 @@ import Web
         ("http://a.test/runs/17/log/", "a.test/runs/…/*/"),
     ])
     func `a pattern is a folder with the kind of its files`(text: String, pattern: String) throws {
-        #expect(RenderBook.pattern(of: try url(text)) == pattern)
+        #expect(PagePattern.text(of: try url(text)) == pattern)
     }
 
     /// Pages that are rendered one after the other, each bringing so much.
@@ -48,12 +48,12 @@ import Web
     private func book(
         _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19,
         reasons: RenderReasons = .hardlyAnyText,
-        needs: [UInt32] = [], known: [String] = [], lookedAt: [String] = [], isRecalled: Bool = false
+        assets: [UInt32] = [], known: [String] = [], lookedAt: [String] = [], isUnchanged: Bool = false
     ) throws -> RenderBook {
         var book = RenderBook(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
         for number in pages {
             book.addPage(
-                number, try url("http://a.test/p/\(number)"), reasons, needs: needs, isRecalled: isRecalled)
+                number, try url("http://a.test/p/\(number)"), reasons, assets: assets, isUnchanged: isUnchanged)
         }
         return book
     }
@@ -65,7 +65,7 @@ import Web
             var book = RenderBook(mode: .auto, tabs: 1)
             for number: UInt32 in 0..<30 {
                 let folder = number < 5 ? "few" : "many"
-                book.addPage(number, try url("http://a.test/\(folder)/\(number)"), .sendsRequests, needs: [])
+                book.addPage(number, try url("http://a.test/\(folder)/\(number)"), .sendsRequests, assets: [])
             }
             book.settle()
             return book
@@ -84,7 +84,7 @@ import Web
         for number: UInt32 in 0..<30 {
             let scripts: UInt64 = [7, 21].contains(number) ? 2 : 1
             book.addPage(
-                number, try url("http://a.test/p/\(number)"), .sendsRequests, needs: [], scripts: scripts)
+                number, try url("http://a.test/p/\(number)"), .sendsRequests, assets: [], scripts: scripts)
         }
         book.settle()
         #expect(rendered(&book) == [0, 7])
@@ -95,7 +95,7 @@ import Web
         var book = RenderBook(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<30 {
             let page = try url("http://a.test/\(number % 3)x/\(number)")
-            book.addPage(number, page, number % 3 == 0 ? .unreadFetch : .sendsRequests, needs: [])
+            book.addPage(number, page, number % 3 == 0 ? .unreadFetch : .sendsRequests, assets: [])
         }
         book.settle()
         #expect(Set(rendered(&book) { $0 % 3 == 0 ? 1 : 0 }.prefix(3).map { $0 % 3 }) == [0, 1, 2])
@@ -105,9 +105,9 @@ import Web
     func slugs() throws {
         var book = RenderBook(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<100 {
-            book.addPage(number, try url("http://a.test/posts/slug-\(number)/"), .sendsRequests, needs: [])
+            book.addPage(number, try url("http://a.test/posts/slug-\(number)/"), .sendsRequests, assets: [])
         }
-        #expect(book.patterns.count == RenderBook.mostNamedFolders + 1)
+        #expect(book.patterns.count == RenderBook.namedFolderLimit + 1)
         #expect(book.patterns[0].text == "a.test/posts/slug-0/")
         #expect(book.patterns.last?.text == "a.test/posts/*/" && book.patterns.last?.pageCount == 88)
         book.settle()
@@ -120,7 +120,7 @@ import Web
             mode: .auto, tabs: 1, lookedAt: ["a.test/p/*"],
             always: ["http://a.test/p/3", "http://a.test/p/5"])
         for number: UInt32 in 0..<10 {
-            book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: [], isRecalled: true)
+            book.addPage(number, try url("http://a.test/p/\(number)"), [], assets: [], isUnchanged: true)
         }
         book.settle()
         #expect(Set(rendered(&book)) == [3, 5])
@@ -159,7 +159,7 @@ import Web
     @Test func `while pages are shown, no more are than may bring nothing`() throws {
         var book = RenderBook(mode: .auto, tabs: 8)
         for number in UInt32(0)...19 {
-            book.addPage(number, try url("http://a.test/\(number)"), .hardlyAnyText, needs: [])
+            book.addPage(number, try url("http://a.test/\(number)"), .hardlyAnyText, assets: [])
         }
         book.settle()
         #expect((0..<8).map { _ in book.next() } == [0, 1, 2, nil, nil, nil, nil, nil])
@@ -187,12 +187,12 @@ import Web
     }
 
     @Test func `a script's reason is one for all pages that need it, by way of other scripts too`() throws {
-        var book = try book(reasons: [], needs: [100])
-        book.addPart(100, [], needs: [101])
-        book.addPart(101, [], needs: [102, 100])
+        var book = try book(reasons: [], assets: [100])
+        book.addPart(100, [], assets: [101])
+        book.addPart(101, [], assets: [102, 100])
         book.settle()
         #expect(book.next() == nil)
-        book.addPart(102, .composedAddress, needs: [])
+        book.addPart(102, .composedAddress, assets: [])
         #expect(book.isUnsettled)
         book.settle()
         #expect(rendered(&book) == [0, 1, 2])
@@ -201,7 +201,7 @@ import Web
 
     @Test func `of a pattern with a page that has a reason, that page is rendered alone`() throws {
         var book = try book(reasons: [])
-        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, needs: [])
+        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, assets: [])
         book.settle()
         #expect(rendered(&book) { _ in 1 } == [50])
     }
@@ -211,13 +211,13 @@ import Web
         for host in ["a.test", "b.test"] {
             for number in UInt32(0)...99 {
                 let page = try url("http://\(host)/f\(number / 2)/\(number)")
-                book.addPage(number + (host == "b.test" ? 100 : 0), page, .hardlyAnyText, needs: [])
+                book.addPage(number + (host == "b.test" ? 100 : 0), page, .hardlyAnyText, assets: [])
             }
         }
         book.settle()
         let numbers = rendered(&book) { $0 == 100 ? 1 : 0 }
-        #expect(numbers.count { $0 < 100 } == RenderBook.mostFirstLooks)
-        #expect(RenderBook.fewPagesOfHost(kinds: 50) == 25 && RenderBook.fewPagesOfHost(kinds: 3) == 12)
+        #expect(numbers.count { $0 < 100 } == RenderBook.firstLookLimit)
+        #expect(RenderBook.fewPagesOfHost(patterns: 50) == 25 && RenderBook.fewPagesOfHost(patterns: 3) == 12)
         #expect(numbers.count { $0 >= 100 } == 100)
     }
 
@@ -227,23 +227,23 @@ import Web
         var book = RenderBook(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
             let page = try url("http://a.test/app/runs/\(number / 4)/view-\(number % 4)\(end)")
-            book.addPage(number, page, .hardlyAnyText, needs: [])
+            book.addPage(number, page, .hardlyAnyText, assets: [])
         }
         book.settle()
         let numbers = rendered(&book) { $0 % 4 == 3 ? 1 : 0 }
         #expect(numbers.filter { $0 % 4 == 3 }.count == 10)
         #expect(numbers.count == 10 + 3 * RenderBook.fewPagesOfView)
-        #expect(book.patterns.filter(\.isWorthIt).map(\.text) == ["a.test/app/runs/…/view-3\(end)"])
+        #expect(book.patterns.filter(\.isFruitful).map(\.text) == ["a.test/app/runs/…/view-3\(end)"])
         #expect(book.patterns.reduce(0) { $0 + $1.pageCount } == 40)
     }
 
     @Test func `a view's first page that was shown is not shown again`() throws {
         var book = RenderBook(mode: .auto, tabs: 1)
-        book.addPage(0, try url("http://a.test/runs/1/log"), .hardlyAnyText, needs: [])
+        book.addPage(0, try url("http://a.test/runs/1/log"), .hardlyAnyText, assets: [])
         book.settle()
         #expect(rendered(&book) { _ in 1 } == [0])
         for number in UInt32(1)...9 {
-            book.addPage(number, try url("http://a.test/runs/\(number + 1)/log"), .hardlyAnyText, needs: [])
+            book.addPage(number, try url("http://a.test/runs/\(number + 1)/log"), .hardlyAnyText, assets: [])
         }
         #expect(rendered(&book) { _ in 0 } == [1, 2])
         #expect(book.patterns.map(\.renderedCount) == [1, 2])
@@ -252,7 +252,7 @@ import Web
     @Test func `names that stand in one folder alone are no views`() throws {
         var book = RenderBook(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
-            book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .hardlyAnyText, needs: [])
+            book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .hardlyAnyText, assets: [])
         }
         book.settle()
         #expect(rendered(&book) == [0, 1, 2])
@@ -262,40 +262,40 @@ import Web
     @Test func `what brought something the last time is rendered, what is new before what is as it was`()
         throws
     {
-        var book = try book(reasons: [], known: ["a.test/p/*"], isRecalled: true)
+        var book = try book(reasons: [], known: ["a.test/p/*"], isUnchanged: true)
         for number in UInt32(50)...51 {
-            book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: [])
+            book.addPage(number, try url("http://a.test/p/\(number)"), [], assets: [])
         }
         book.settle()
         #expect(rendered(&book) == [50, 51, 0, 1, 2])
         // A page that comes later is new, though those that were there brought nothing.
-        book.addPage(60, try url("http://a.test/p/60"), [], needs: [])
+        book.addPage(60, try url("http://a.test/p/60"), [], assets: [])
         #expect(rendered(&book) { $0 == 60 ? 1 : 0 } == [60, 3])
-        #expect(book.patterns[0].isKnown)
+        #expect(book.patterns[0].wasFruitful)
     }
 
     @Test(arguments: [[], ["a.test/p/*"]])
     func `what was looked at is not rendered again, unless what its pages need is new`(known: [String]) throws
     {
-        var book = try book(needs: [90], known: known, lookedAt: ["a.test/p/*"], isRecalled: true)
-        book.addPart(90, [], needs: [91], isRecalled: true)
-        book.addPart(92, [], needs: [])
+        var book = try book(assets: [90], known: known, lookedAt: ["a.test/p/*"], isUnchanged: true)
+        book.addPart(90, [], assets: [91], isUnchanged: true)
+        book.addPart(92, [], assets: [])
         book.settle()
         #expect(rendered(&book) == [])
-        #expect(book.isIdle && book.patterns[0].isLookedAt)
+        #expect(book.isIdle && book.patterns[0].wasEverRendered)
         // What is new is: the next page, and then a script that was recalled needs another one.
-        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, needs: [])
+        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, assets: [])
         book.settle()
         #expect(rendered(&book) == [50])
-        book.addPart(91, [], needs: [])
+        book.addPart(91, [], assets: [])
         #expect(book.isUnsettled)
         book.settle()
         #expect(rendered(&book) == [0, 1, 2])
     }
 
     @Test func `the first page of a pattern is shown early, when what it needs has come`() throws {
-        var book = try book(pages: 0...5, needs: [90])
-        book.addPart(90, [], needs: [91])
+        var book = try book(pages: 0...5, assets: [90])
+        book.addPart(90, [], assets: [91])
         var there: Set<UInt32> = [90]
         #expect(book.nextEarly { there.contains($0) } == nil)
         there.insert(91)
@@ -312,14 +312,14 @@ import Web
     func `what an early page found counts, unless a scan finds it too`(isScanned: Bool) throws {
         var book = try book(pages: 0...19)
         #expect(book.nextEarly { _ in true } == 0)
-        book.isFound(100, byEarly: 0)
-        book.isFound(101, byEarly: 0)
+        book.noteFound(100, byEarly: 0)
+        book.noteFound(101, byEarly: 0)
         book.rendered(0, .init(), isWhole: true)
-        book.isScanned(100)
-        if isScanned { book.isScanned(101) }
+        book.noteScanned(100)
+        if isScanned { book.noteScanned(101) }
         book.settle { _ in .init(pages: 1) }
-        #expect(book.patterns[0].pages == (isScanned ? 0 : 1))
-        #expect(book.patterns[0].isWorthIt == !isScanned)
+        #expect(book.patterns[0].foundPageCount == (isScanned ? 0 : 1))
+        #expect(book.patterns[0].isFruitful == !isScanned)
         #expect(rendered(&book).count == (isScanned ? 2 : 4))
     }
 
@@ -340,14 +340,14 @@ import Web
     {
         var book = RenderBook(
             mode: .auto, tabs: 2, known: ["a.test/p/*"], lookedAt: ["a.test/p/*"])
-        book.isSender(7)
+        book.noteSender(7)
         for number in UInt32(0)...19 {
             book.addPage(
-                number, try url("http://a.test/p/\(number)"), .unreadFetch, needs: [90, 100 + number],
-                isRecalled: true)
+                number, try url("http://a.test/p/\(number)"), .unreadFetch, assets: [90, 100 + number],
+                isUnchanged: true)
         }
         #expect(book.next() == nil && book.isIdle)
-        for number in [UInt32(109), 112] { book.addPart(number, [], needs: []) }
+        for number in [UInt32(109), 112] { book.addPart(number, [], assets: []) }
         book.settle()
         #expect(rendered(&book) == [12, 9, 7])
     }
@@ -356,13 +356,16 @@ import Web
         var book = try book(pages: 0...0)
         book.settle()
         #expect(book.next() == 0)
-        book.rendered(0, .init(assets: 1), isWhole: false, waitsFor: [90])
+        book.rendered(0, .init(assets: 1, pages: 2), isWhole: false, waitsFor: [90])
         #expect(!book.isIdle)
         #expect(book.next() == 0)
+        // Its assets are counted again, and its pages are no longer new.
         book.rendered(0, .init(assets: 1), isWhole: false, waitsFor: [90])
         #expect(book.isIdle)
+        #expect(book.patterns.map(\.foundAssetCount) == [1])
+        #expect(book.patterns.map(\.foundPageCount) == [2])
         #expect(book.patterns.map(\.renderedCount) == [1])
-        #expect(book.patterns.map(\.unfinished) == [1])
+        #expect(book.patterns.map(\.unfinishedCount) == [1])
     }
 
     @Test func `a page is shown once more when what it waited for is there, and others meanwhile`() throws {

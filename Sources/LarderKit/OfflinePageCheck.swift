@@ -8,8 +8,8 @@ internal import System
 internal import Web
 
 /// Opens pages of a stored site in a browser that reaches only this store's server, like a visitor who is offline,
-/// and reports what differs from the prefetch.
-struct OfflineShow {
+/// and compares them with what they showed when they were prefetched.
+struct OfflinePageCheck {
     private let larder: Larder
     private let program: String?
     private let tabs: Int
@@ -19,13 +19,17 @@ struct OfflineShow {
     private let reasonForNotOpening: String
     /// The origins of all URLs in the snapshot.
     private let origins: Set<String>
-    private let wishes: Wishes
-    private let manner: RenderManner
+    private let leaveOutRules: LeaveOutRules
+    private let renderManner: RenderManner
     /// Whether pages are opened with their scripts, although frozen copies of them are shown.
-    private let opensScripts: Bool
+    private let bypassesFrozenCopies: Bool
+    /// The URLs of pages that the server shows as frozen copies.
+    private let frozenPages: Set<String>
+    /// Whether responses that were fetched with credentials are left out.
+    private let hidesPrivate: Bool
 
-    /// The rules of the site's settings that leave URLs out.
-    private struct Wishes {
+    /// The settings of the site, with the rules that leave URLs out.
+    private struct LeaveOutRules {
         let plan: SitePlan
         let scope: Scope?
         let rules: CacheRules
@@ -57,9 +61,12 @@ struct OfflineShow {
         let isAmongFirst: Bool
     }
 
-    private struct Shown: Sendable {
+    private struct OpenedPage: Sendable {
         let page: Page
         let outcome: PageOutcome
+
+        /// Whether its text is known from the prefetch and was read again.
+        var hasTexts: Bool { page.text != nil && outcome.text != nil }
     }
 
     /// The maximum number of pages of one kind that are opened, unless all pages are.
@@ -68,13 +75,14 @@ struct OfflineShow {
     /// - Parameters:
     ///   - site: the name of the site in the store.
     ///   - hidesPrivate: leaves out responses that were fetched with credentials, as if they were not stored.
-    ///   - opensScripts: whether pages are opened with their scripts, although frozen copies of them are shown.
+    ///   - bypassesFrozenCopies: whether pages are opened with their scripts, although frozen copies of them are shown.
     init(
-        _ larder: Larder, site: String, hidesPrivate: Bool = false, opensScripts: Bool = false,
+        _ larder: Larder, site: String, hidesPrivate: Bool = false, bypassesFrozenCopies: Bool = false,
         _ options: OfflineCheckOptions
     ) throws(LarderError) {
         self.larder = larder
-        self.opensScripts = opensScripts
+        self.bypassesFrozenCopies = bypassesFrozenCopies
+        self.hidesPrivate = hidesPrivate
         var showing = options.showing
         var reason = options.reasonForNotShowing
         if let wanted = showing, !wanted.needsBrowser, !BrowserProgram.isNamedOrFound(wanted.browser) {
@@ -85,14 +93,14 @@ struct OfflineShow {
             try BrowserProgram.needed(showing.browser)
         }
         tabs = showing?.tabs ?? Machine.usualTabs
-        reasonForNotOpening = showing.map { "no more than \($0.pages ?? 0) pages were opened" } ?? reason
+        reasonForNotOpening = showing?.pages.map { "no more than \($0) pages were opened" } ?? reason
         var (held, scripts): ([StoredResponse], Set<Int64>) = ([], [])
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
         var origins: Set<String> = []
         do throws(StoreError) {
             let reader = try StoreReader(larder.folder, hidesPrivate: hidesPrivate)
             let known = try reader.sites().first { $0.name == site }
-            wishes = Wishes(known)
+            leaveOutRules = LeaveOutRules(known)
             let snapshot = known?.published ?? 0
             try reader.eachResponse(ofSnapshot: snapshot) { response in
                 guard let url = WebURL(response.href) else { return }
@@ -115,23 +123,26 @@ struct OfflineShow {
                 return try reader.content(of: body)?.load()
             }
             var pages: [Page] = []
-            for (kind:kind, page:turn) in showing.map({ found.sample($0.pages, perKind: Self.pagesOfKind) })
+            for (kind:kind, page:pageIndex) in showing.map({
+                found.sample(atMost: $0.pages, perKind: Self.pagesOfKind)
+            })
                 ?? []
             {
-                guard let url = WebURL(found.kinds[kind].pages[turn].href) else { continue }
+                guard let url = WebURL(found.kinds[kind].pages[pageIndex].href) else { continue }
                 let text = try bytes(url, texts[url.href], .shown).map { String(decoding: $0, as: UTF8.self) }
                 let picture = try bytes(url, pictures[url.href], .pictured)
                 pages.append(
                     Page(
                         url: url, kind: kind, text: text, picture: picture,
-                        isAmongFirst: turn < RenderBook.fewPages))
+                        isAmongFirst: pageIndex < RenderBook.fewPages))
             }
             self.pages = pages
         } catch {
             throw LarderError(error)
         }
         self.origins = origins
-        manner = try RenderManner(wishes.plan)
+        frozenPages = Set(leaveOutRules.plan.frozen)
+        renderManner = try RenderManner(leaveOutRules.plan)
     }
 
     /// Adds to a report what the browser requested and did not get, and pages that show something else than when they
@@ -173,118 +184,148 @@ struct OfflineShow {
     }
 
     /// The results of all kinds.
-    ///
-    /// - Parameters:
-    ///   - differences: the first difference of each kind that has one.
-    ///   - shown: the pages that were opened.
     private func rehearsal(
-        _ differences: [Int: (page: WebURL, detail: String)], of shown: [Shown]
+        _ firstDifferences: [Int: (page: WebURL, detail: String)], of all: [OpenedPage]
     ) -> Rehearsal {
         Rehearsal(
-            kinds.enumerated().map { place, kind in
-                let opened = shown.filter { $0.page.kind == place }
-                let result: Rehearsal.Kind.Result
-                if let (page, detail) = differences[place] {
-                    result = .different(page: page.href, detail: detail)
-                } else if opened.contains(where: { $0.page.text != nil && $0.outcome.text != nil }) {
-                    let frozen = Set(opensScripts ? [] : wishes.plan.frozen)
-                    let count = kind.pages.count { frozen.contains($0.href) }
-                    result = count > 0 ? .frozen(pages: count) : .equal
-                } else {
-                    result = .unknown(
-                        opened.isEmpty
-                            ? reasonForNotOpening : "no page of it was rendered when the site was prefetched")
-                }
+            kinds.enumerated().map { number, kind in
+                let opened = all.filter { $0.page.kind == number }
                 return Rehearsal.Kind(
                     example: opened.first?.page.url.href ?? kind.pages.first?.href ?? "",
-                    pages: kind.pages.count, opened: opened.count, result)
+                    pages: kind.pages.count, opened: opened.count,
+                    result(of: kind, opened, firstDifferences[number]))
             })
+    }
+
+    private func result(
+        of kind: PageKinds.Kind, _ opened: [OpenedPage], _ difference: (page: WebURL, detail: String)?
+    ) -> Rehearsal.Kind.Result {
+        if let difference { return .different(page: difference.page.href, detail: difference.detail) }
+        if opened.contains(where: \.hasTexts) {
+            let count = bypassesFrozenCopies ? 0 : kind.pages.count { frozenPages.contains($0.href) }
+            return count > 0 ? .frozen(pages: count) : .equal
+        }
+        if opened.isEmpty { return .unknown(reasonForNotOpening) }
+        return .unknown(
+            opened.contains { $0.page.text != nil }
+                ? "the text of its pages could not be read"
+                : "no page of it was rendered when the site was prefetched")
     }
 
     private func findings(
         by browser: Browser, _ service: MirrorService, _ interruption: Interruption
     ) throws(LarderError) -> Findings {
-        var items: [CheckReport.Item] = []
-        var told: Set<String> = []
-        var refused: Set<String> = []
-        var talking: [String] = []
-        var differences: [Int: (page: WebURL, detail: String)] = [:]
-        var differing: Set<String> = []
-        var lessShown: Set<Int> = []
-        let frozen = Set(wishes.plan.frozen)
-        let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
-        let all = try show(browser, service, interruption)
-        for shown in all {
-            if shown.outcome.notices.contains(where: { $0.kind == .webSocket })
-                || shown.outcome.requests.contains(where: \.isLive)
-            {
-                talking.append(shown.page.url.href)
-            }
-            func differs(_ detail: String) {
-                if differences[shown.page.kind] == nil {
-                    differences[shown.page.kind] = (shown.page.url, detail)
-                }
-            }
-            for loss in losses(of: shown, service) {
+        let reader = try storing { () throws(StoreError) in
+            try StoreReader(larder.folder, hidesPrivate: hidesPrivate)
+        }
+        let all = try open(browser, service, interruption)
+        var collector = Collector()
+        for opened in all {
+            collector.noteLiveData(of: opened)
+            for failed in failedRequests(of: opened, service) {
                 // The stored response forbids other origins to read it (CORS), as on the live site.
-                if loss.isRefusedByCORS,
-                    try storing({ () throws(StoreError) in try reader.response(for: loss.url.key.href) })
+                if failed.isRefusedByCORS,
+                    try storing({ () throws(StoreError) in try reader.response(for: failed.url.key.href) })
                         != nil
                 {
-                    refused.insert(loss.url.href)
-                    continue
+                    collector.refusedByCORS.insert(failed.url.href)
+                } else {
+                    collector.add(item(of: failed, on: opened.page.url), failed, of: opened)
                 }
-                let item = item(of: loss, on: shown.page.url)
-                if item.verdict == .missing { differs("it requests \(loss.url.href), which is not stored") }
-                if told.insert(loss.url.href).inserted { items.append(item) }
             }
-            let isFrozen = !opensScripts && frozen.contains(shown.page.url.href)
-            if let item = Self.item(of: shown, isFrozen: isFrozen) {
-                switch (item.verdict, shown.outcome.ending) {
-                case (.mismatch, _):
-                    differing.insert(shown.page.url.href)
-                    lessShown.insert(shown.page.kind)
-                    differs(item.detail ?? "")
-                case (.missing, _), (_, .hung), (_, .crashed): differs(item.detail ?? "")
-                default: break
-                }
-                if told.insert(item.name).inserted { items.append(item) }
+            if let item = Self.pageItem(of: opened, isFrozen: isShownFrozen(opened.page)) {
+                collector.add(item, aboutPage: opened)
             }
         }
-        let words = pages.count { $0.text != nil }
-        let opened = "\(Wording.count(pages.count, "page")) opened in \(browser.version)"
-        let seen = pages.count { $0.picture != nil }
-        var notes = [
-            "\(opened), \(words) compared by text" + (seen > 0 ? ", \(seen) by screenshot" : "")
-        ]
-        if let first = talking.first {
-            let pages = Wording.count(talking.count, "page")
-            notes.append(
-                "\(pages) using live data (a WebSocket, server-sent events or polling), which is not stored, such as \(first)"
-            )
-        }
-        if !refused.isEmpty {
-            let first = refused.min() ?? ""
-            notes.append(
-                "\(Wording.count(refused.count, "address", plural: "addresses")) not readable by pages of other origins, as online: \(first)"
-            )
-        }
-        let equal = Set(all.map(\.page.url.href)).subtracting(differing)
+        let withoutMismatch = Set(all.map(\.page.url.href)).subtracting(collector.mismatchedPages)
         return Findings(
-            items: items, notes: notes, rehearsal: rehearsal(differences, of: all),
-            differing: lessShown.sorted().flatMap { place in
-                kinds[place].pages.filter { !equal.contains($0.href) }
+            items: collector.items, notes: notes(all, collector, browser),
+            rehearsal: rehearsal(collector.firstDifferences, of: all),
+            differing: collector.mismatchedKinds.sorted().flatMap { kind in
+                kinds[kind].pages.filter { !withoutMismatch.contains($0.href) }
             },
             rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) },
             opened: Set(all.map(\.page.url.href)))
     }
 
+    /// Collects the findings about opened pages.
+    private struct Collector {
+        private(set) var items: [CheckReport.Item] = []
+        private(set) var pagesWithLiveData: [String] = []
+        /// The first difference of each kind that has one.
+        private(set) var firstDifferences: [Int: (page: WebURL, detail: String)] = [:]
+        /// Pages that show something else than when they were prefetched, and their kinds.
+        private(set) var mismatchedPages: Set<String> = []
+        private(set) var mismatchedKinds: Set<Int> = []
+        var refusedByCORS: Set<String> = []
+        /// The URLs for which there is an item.
+        private var reportedURLs: Set<String> = []
+
+        mutating func noteLiveData(of opened: OpenedPage) {
+            let hasSocket = opened.outcome.notices.contains { $0.kind == .webSocket }
+            guard hasSocket || opened.outcome.requests.contains(where: \.isLive) else { return }
+            pagesWithLiveData.append(opened.page.url.href)
+        }
+
+        mutating func add(_ item: CheckReport.Item, _ failed: FailedRequest, of opened: OpenedPage) {
+            if item.verdict == .missing {
+                noteDifference(of: opened, "it requests \(failed.url.href), which is not stored")
+            }
+            add(item, failed.url.href)
+        }
+
+        mutating func add(_ item: CheckReport.Item, aboutPage opened: OpenedPage) {
+            switch (item.verdict, opened.outcome.ending) {
+            case (.mismatch, _):
+                mismatchedPages.insert(opened.page.url.href)
+                mismatchedKinds.insert(opened.page.kind)
+                noteDifference(of: opened, item.detail ?? "")
+            case (.missing, _), (_, .hung), (_, .crashed): noteDifference(of: opened, item.detail ?? "")
+            default: break
+            }
+            add(item, item.name)
+        }
+
+        private mutating func add(_ item: CheckReport.Item, _ url: String) {
+            if reportedURLs.insert(url).inserted { items.append(item) }
+        }
+
+        private mutating func noteDifference(of opened: OpenedPage, _ detail: String) {
+            guard firstDifferences[opened.page.kind] == nil else { return }
+            firstDifferences[opened.page.kind] = (opened.page.url, detail)
+        }
+    }
+
+    private func notes(_ all: [OpenedPage], _ collector: Collector, _ browser: Browser) -> [String] {
+        let opened = "\(Wording.count(all.count, "page")) opened in \(browser.version)"
+        let byText = all.count(where: \.hasTexts)
+        let byPicture = all.count { $0.page.picture != nil && $0.outcome.picture != nil }
+        var notes = [
+            "\(opened), \(byText) compared by text" + (byPicture > 0 ? ", \(byPicture) by screenshot" : "")
+        ]
+        if let first = collector.pagesWithLiveData.first {
+            let pages = Wording.count(collector.pagesWithLiveData.count, "page")
+            notes.append(
+                "\(pages) using live data (a WebSocket, server-sent events or polling), which is not stored, such as \(first)"
+            )
+        }
+        if let first = collector.refusedByCORS.min() {
+            let count = Wording.count(collector.refusedByCORS.count, "address", plural: "addresses")
+            notes.append("\(count) not readable by pages of other origins, as online: \(first)")
+        }
+        return notes
+    }
+
+    /// Whether the server shows the frozen copy of the page.
+    private func isShownFrozen(_ page: Page) -> Bool {
+        !bypassesFrozenCopies && frozenPages.contains(page.url.href)
+    }
+
     /// Opens all pages, several at a time. The outcomes are in the order of the pages.
-    private func show(
+    private func open(
         _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
-    ) throws(LarderError) -> [Shown] {
-        let outcomes = Monitor<[Int: Shown]>([:])
-        let frozen = Set(wishes.plan.frozen)
+    ) throws(LarderError) -> [OpenedPage] {
+        let outcomes = Monitor<[Int: OpenedPage]>([:])
         var begun = 0
         while true {
             guard !interruption.isRequested else { throw .interrupted }
@@ -292,15 +333,15 @@ struct OfflineShow {
             if ended == pages.count { break }
             while begun < pages.count, begun - ended < tabs {
                 let (number, page) = (begun, pages[begun])
-                var visit = manner.visit(to: page.url, acts: page.isAmongFirst)
+                var visit = renderManner.visit(to: page.url, acts: page.isAmongFirst)
                 visit.url = service.address(of: page.url.href) ?? page.url.href
-                if opensScripts, frozen.contains(page.url.href), let url = WebURL(visit.url) {
+                if bypassesFrozenCopies, frozenPages.contains(page.url.href), let url = WebURL(visit.url) {
                     visit.url = FrozenCopy.askingForScripts(url).href
                 }
                 visit.wantsText = page.text != nil
                 visit.wantsPicture = page.picture != nil
                 browser.open(visit) { outcome in
-                    outcomes.change { $0[number] = Shown(page: page, outcome: outcome) }
+                    outcomes.change { $0[number] = OpenedPage(page: page, outcome: outcome) }
                 }
                 begun += 1
             }
@@ -310,15 +351,15 @@ struct OfflineShow {
     }
 
     /// A request of a page that failed.
-    private struct Loss {
+    private struct FailedRequest {
         let url: WebURL
         let why: String
         var isRefusedByCORS = false
     }
 
-    private func losses(of shown: Shown, _ service: MirrorService) -> [Loss] {
-        shown.outcome.requests.compactMap { request in
-            // Requests with other methods are never stored, and pings (`Ping`) have no response that a page needs.
+    private func failedRequests(of opened: OpenedPage, _ service: MirrorService) -> [FailedRequest] {
+        opened.outcome.requests.compactMap { request in
+            // Only responses to these methods are stored. A page needs no response to a ping (`Ping`).
             guard let url = WebURL(request.url), url.isHTTP,
                 ["GET", "HEAD", "POST"].contains(request.method),
                 request.type != "Ping", !request.isLive
@@ -327,38 +368,38 @@ struct OfflineShow {
             if request.isAfterAction, request.method == "POST" { return nil }
             let original = service.original(of: url.href) { origins.contains($0.origin) } ?? url
             switch request.status {
-            // The site itself sent this status. `/favicon.ico` is requested by browsers, not by pages.
+            // A status below 500 came from the site. `/favicon.ico` is requested by browsers, not by pages.
             case let status? where status < 500 || url.path == "/favicon.ico": return nil
             case let status?:
                 let why =
                     status == 504
                     ? "requested by a browser, but not stored" : "the local server answered \(status)"
-                return Loss(url: original, why: why)
+                return FailedRequest(url: original, why: why)
             case nil:
                 guard let failure = request.failure, failure != "net::ERR_ABORTED" else { return nil }
-                return Loss(
+                return FailedRequest(
                     url: original, why: "requested by a browser, but failed: \(failure)",
                     isRefusedByCORS: request.isRefusedByCORS)
             }
         }
     }
 
-    private func item(of loss: Loss, on page: WebURL) -> CheckReport.Item {
-        if let reason = wishes.reason(against: loss.url) {
+    private func item(of failed: FailedRequest, on page: WebURL) -> CheckReport.Item {
+        if let reason = leaveOutRules.reason(against: failed.url) {
             return .init(
-                url: loss.url.href, chain: [page.href], .leftOut, "requested by a browser; \(reason)")
+                url: failed.url.href, chain: [page.href], .leftOut, "requested by a browser; \(reason)")
         }
-        return .init(url: loss.url.href, chain: [page.href], .missing, loss.why)
+        return .init(url: failed.url.href, chain: [page.href], .missing, failed.why)
     }
 
     /// A finding about the page itself; nil if there is none.
-    private static func item(of shown: Shown, isFrozen: Bool) -> CheckReport.Item? {
-        let page = shown.page.url.href
-        let difference = difference(of: shown, isFrozen: isFrozen)
+    private static func pageItem(of opened: OpenedPage, isFrozen: Bool) -> CheckReport.Item? {
+        let page = opened.page.url.href
+        let difference = difference(of: opened, isFrozen: isFrozen)
         if let difference, difference.verdict == .mismatch {
             return .init(url: page, .mismatch, difference.text)
         }
-        switch shown.outcome.ending {
+        switch opened.outcome.ending {
         case .complete: return difference.map { .init(url: page, $0.verdict, $0.text) }
         case .outOfTime: return .init(url: page, .unverifiable, "it keeps loading in a browser")
         case .hung: return .init(url: page, .unverifiable, "its scripts do not end in a browser")
@@ -370,9 +411,9 @@ struct OfflineShow {
 
     /// How the page differs from what it showed when it was prefetched; nil if it does not.
     private static func difference(
-        of shown: Shown, isFrozen: Bool
+        of opened: OpenedPage, isFrozen: Bool
     ) -> (verdict: CheckReport.Verdict, text: String)? {
-        if let then = shown.page.text, let now = shown.outcome.text,
+        if let then = opened.page.text, let now = opened.outcome.text,
             let difference = WordDifference(then, now)
         {
             // A few words may be a clock or a greeting.
@@ -380,85 +421,10 @@ struct OfflineShow {
             return (verdict, "a browser shows other text than at the prefetch: \(difference)")
         }
         // The notice at the top of a frozen copy is in the picture.
-        if !isFrozen, let then = shown.page.picture, let now = shown.outcome.picture, then != now {
+        if !isFrozen, let then = opened.page.picture, let now = opened.outcome.picture, then != now {
             return (.unverifiable, "a browser shows another picture than at the prefetch")
         }
         return nil
-    }
-}
-
-extension SeenRequest {
-    /// Whether the request asks for live data, which has no end: server-sent events, or a transport that polls
-    /// in place of a WebSocket.
-    fileprivate var isLive: Bool {
-        guard type != "EventSource" else { return true }
-        guard let url = WebURL(url) else { return false }
-        let query = url.query ?? ""
-        return query.contains("transport=polling") || query.contains("transport=longPolling")
-            || query.contains("transport=serverSentEvents")
-            || ["/xhr_streaming", "/xhr_send", "/eventsource", "/htmlfile"].contains {
-                url.path.hasSuffix($0)
-            }
-    }
-}
-
-/// The first line in which two texts differ, for messages.
-struct WordDifference: CustomStringConvertible {
-    let description: String
-    /// The share of words that both texts have, from 0 to 1. Words with digits, such as times, do not count.
-    let likeness: Double
-
-    init?(_ then: String, _ now: String) {
-        guard then != now else { return nil }
-        likeness = Self.likeness(then, now)
-        let (before, after) = (Self.lines(then), Self.lines(now))
-        let change = after.difference(from: before)
-        let gone = change.removals.first.flatMap { Self.line(of: $0) }
-        let new = change.insertions.first.flatMap { Self.line(of: $0) }
-        description =
-            switch (gone, new) {
-            case (let gone?, let new?): "\"\(new)\" instead of \"\(gone)\""
-            case (let gone?, nil): "without \"\(gone)\""
-            case (nil, let new?): "with \"\(new)\" in addition"
-            case (nil, nil): "in white space only"
-            }
-    }
-
-    private static func lines(_ text: String) -> [String] {
-        text.utf8.split(separator: 0x0A).prefix(mostLines).map { line in
-            line.split(separator: 0x20).map { String(Substring($0)) }.joined(separator: " ")
-        }.filter { !$0.isEmpty }
-    }
-
-    private static let mostLines = 2000
-
-    private static func likeness(_ then: String, _ now: String) -> Double {
-        let (before, after) = (counts(then), counts(now))
-        let total = before.values.reduce(0, +) + after.values.reduce(0, +)
-        guard total > 0 else { return then.isEmpty == now.isEmpty ? 1 : 0 }
-        let common = before.reduce(0) { $0 + min($1.value, after[$1.key] ?? 0) }
-        return Double(2 * common) / Double(total)
-    }
-
-    /// How often each word occurs. In writing without spaces, each character is a word.
-    private static func counts(_ text: String) -> [Substring: Int] {
-        var counts: [Substring: Int] = [:]
-        for word in text.split(whereSeparator: \.isWhitespace) {
-            if word.unicodeScalars.contains(where: { $0.value >= 0x2E80 || 0x0E00...0x0EFF ~= $0.value }) {
-                for place in word.indices { counts[word[place...place], default: 0] += 1 }
-            } else if !word.utf8.contains(where: \.isASCIIDigit) {
-                counts[word, default: 0] += 1
-            }
-        }
-        return counts
-    }
-
-    private static func line(of change: CollectionDifference<String>.Change) -> String? {
-        let line =
-            switch change {
-            case .insert(_, let line, _), .remove(_, let line, _): line
-            }
-        return line.unicodeScalars.count > 60 ? String(line.prefix(60)) + "…" : line
     }
 }
 

@@ -1,0 +1,49 @@
+package import Web
+
+/// The patterns by which pages with similar URLs are grouped.
+package enum PagePattern {
+    /// The pattern of a URL: its host, the first two folders and the file extension, such as
+    /// `example.com/docs/guide/*.html`, or `example.com/docs/guide/*/` for a URL that ends in a slash. Numbers
+    /// are replaced, since they are names of objects and not of folders: `example.com/runs/…/*`.
+    ///
+    /// - Parameter isNamed: whether the last path component is included as it is.
+    package static func text(of url: WebURL, isNamed: Bool = false) -> String {
+        var names = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        var last = names.popLast() ?? ""
+        var slash = ""
+        if last.isEmpty, let folder = names.popLast() { (last, slash) = (folder, "/") }
+        let dot = slash.isEmpty ? last.lastIndex(of: ".") : nil
+        let ending = dot.map { last[$0...] } ?? ""
+        var text = url.host + (url.port.map { ":\($0)" } ?? "")
+        for name in names.prefix(2) { text += isNumber(name) ? "/…" : "/\(name)" }
+        if names.count > 2, !text.hasSuffix("/…") { text += "/…" }
+        text += "/" + (isNamed ? last : last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")") + slash
+        if let query = url.query, !query.isEmpty {
+            // A query item without a name may be any value.
+            let keys = Set(
+                query.split(separator: "&").map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" }
+            )
+            .sorted()
+            text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
+        }
+        return text
+    }
+
+    /// The last folder of a URL that ends in a slash, unless it is a number; nil for other URLs.
+    static func lastFolder(of url: WebURL) -> Substring? {
+        guard url.path.hasSuffix("/"),
+            let folder = url.path.split(separator: "/", omittingEmptySubsequences: true).last,
+            !isNumber(folder)
+        else { return nil }
+        return folder
+    }
+
+    /// Whether the path component is a decimal number, or a long hexadecimal one such as an identifier.
+    private static func isNumber(_ name: Substring) -> Bool {
+        let name = name.utf8
+        if name.allSatisfy(\.isASCIIDigit) { return !name.isEmpty }
+        let dash = UInt8(ascii: "-")
+        return name.count >= 16 && name.contains(where: \.isASCIIDigit)
+            && name.allSatisfy { $0 == dash || $0.isASCIIDigit || 0x61...0x66 ~= $0 | 0x20 }
+    }
+}
