@@ -440,7 +440,8 @@ def mirror_with(program, urls, folder, cookies, log, patience):
     path of the URL where the program has changed them."""
     folder.mkdir()
     if program == "wget2":
-        command = ["wget2", "--recursive", "--level=5", "--page-requisites", "--no-host-directories"]
+        # With --page-requisites, it follows no links.
+        command = ["wget2", "--recursive", "--level=5", "--no-host-directories"]
         command += ["--tries=1", f"--directory-prefix={folder}"]
         command += [f"--load-cookies={cookies}"] if cookies else []
     else:

@@ -17,7 +17,8 @@ struct HostilePageTests {
     private func prefetch() throws -> ChildProcess.Ending {
         mkdir(home.file("tmp"), 0o700)
         return try ChildProcess(
-            ChildProcess.built("larder"), ["prefetch", origin.url("/"), "--render", "always", "--render-time", "5"],
+            ChildProcess.built("larder"),
+            ["prefetch", origin.url("/"), "--render", "always", "--render-time", "5"],
             environment: [
                 "HOME": home.path, "PATH": "/usr/bin:/bin", "TMPDIR": home.file("tmp"),
                 "LARDER_PROGRESS": "none", "LARDER_CHROMIUM": Chromium.executable ?? "",

@@ -108,7 +108,7 @@ package struct RenderBook: Sendable {
     private var mayBeDue = false
     /// Pages to be rendered once more when the assets for which they waited are available.
     private var retries: [PageWithAssets] = []
-    /// What the first rendering of pages in `retries` has found.
+    /// The counts of the first rendering, for pages that are or were in `retries`.
     private var foundBeforeRetry: [UInt32: Found] = [:]
     /// Pages that are rendered regardless of the results for other pages. Most of them have not changed, but an
     /// asset that few pages need has, or they sent a request whose response may have changed.

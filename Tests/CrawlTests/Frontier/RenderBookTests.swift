@@ -53,7 +53,8 @@ import Web
         var book = RenderBook(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
         for number in pages {
             book.addPage(
-                number, try url("http://a.test/p/\(number)"), reasons, assets: assets, isUnchanged: isUnchanged)
+                number, try url("http://a.test/p/\(number)"), reasons, assets: assets,
+                isUnchanged: isUnchanged)
         }
         return book
     }
