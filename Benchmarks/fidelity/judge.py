@@ -424,6 +424,14 @@ class FolderSite:
                         return str(folder / name)
                 return str(folder / "no such file")
 
+            def guess_type(self, path):
+                # The programs keep names without a suffix.
+                with open(path, "rb") as file:
+                    start = file.read(512).lstrip().lower()
+                if start.startswith((b"<!doctype html", b"<html")):
+                    return "text/html; charset=utf-8"
+                return super().guess_type(path)
+
             def log_message(self, *_):
                 pass
 

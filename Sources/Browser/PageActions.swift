@@ -40,13 +40,24 @@ enum PageActions {
         };
         const handled = globalThis.larderHandled, tabLists = globalThis.larderTabLists;
         const presses = globalThis.larderPresses;
+        // The last descendant at the point, for an element that something else covers.
+        const descendantAt = (e, x, y) => {
+          let found = e;
+          for (const inner of e.querySelectorAll('*')) {
+            const box = inner.getBoundingClientRect();
+            const isAt = box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+            if (isAt && getComputedStyle(inner).pointerEvents !== 'none') found = inner;
+          }
+          return found;
+        };
         const press = (e) => {
+          if (!e.isConnected) return;
           e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
           const box = e.getBoundingClientRect();
           const clientX = box.x + box.width / 2, clientY = box.y + box.height / 2;
           const root = e.getRootNode(), kind = root === document ? Document : ShadowRoot;
           const inner = kind.prototype.elementFromPoint.call(root, clientX, clientY);
-          let target = inner && e.contains(inner) ? inner : e;
+          let target = inner && e.contains(inner) ? inner : descendantAt(e, clientX, clientY);
           while (target.childElementCount === 1) target = target.firstElementChild;
           const how = { bubbles: true, cancelable: true, composed: true, detail: 1, view: window, clientX, clientY };
           const pen = { ...how, detail: 0, isPrimary: true, pointerId: 1, pointerType: 'mouse' };

@@ -97,6 +97,22 @@ struct RenderCommandTests {
         #expect(check.status == 0, "\(check.output)")
     }
 
+    @Test("A control that something covers is pressed all the same, and one that is gone does no harm")
+    func covered() throws {
+        page(
+            """
+            first.onclick = () => second.remove();
+            label.onclick = () => fetch(['', 'pressed', 'json'].join('/'));
+            """,
+            """
+            <button id=first>Show details</button><button id=second>More details</button>
+            <div role=button style="display: inline-block; padding: 9px"><i></i><span id=label>Weather</span></div>
+            <div style="position: fixed; inset: 0"></div>
+            """)
+        #expect(try start(["prefetch", origin.url("/")]).wait().status == 0)
+        #expect(asked("/pressed/") == ["/pressed/json"])
+    }
+
     /// What a tab shows goes away with the next one, and so does what it would have asked for.
     @Test func `tabs are opened one after the other, and each has its time`() throws {
         page(
