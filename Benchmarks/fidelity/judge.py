@@ -426,8 +426,8 @@ class FolderSite:
 
             def guess_type(self, path):
                 # The programs keep names without a suffix.
-                with open(path, "rb") as file:
-                    start = file.read(512).lstrip().lower()
+                file = pathlib.Path(path)
+                start = file.read_bytes()[:512].lstrip().lower() if file.is_file() else b""
                 if start.startswith((b"<!doctype html", b"<html")):
                     return "text/html; charset=utf-8"
                 return super().guess_type(path)

@@ -164,8 +164,8 @@ package struct CacheBusters: Sendable, Hashable {
 
 // MARK: - SessionParameters
 
-/// The parts of URLs that identify the client or the source of a visitor instead of the resource: session IDs
-/// and campaign parameters.
+/// The parts of URLs that identify the client, the source of a visitor or the page to return to, instead of the
+/// resource: session IDs, campaign parameters, and URLs of other pages.
 package enum SessionParameters {
     /// Parameter names in lower case.
     private static let names: Set<String> = [
@@ -181,6 +181,13 @@ package enum SessionParameters {
     private static let prefixes = ["utm_", "aspsessionid", "hsa_", "pk_campaign", "pk_kwd", "mtm_"]
     /// Ambiguous names. They count only if the value looks like a session ID.
     private static let vagueNames: Set<String> = ["sid", "s", "session", "sess", "token"]
+    /// Names of parameters with the page to return to. They count only if the value is a path or a URL. Links
+    /// between pages that pass them on never end, since each contains the one before.
+    private static let returnNames: Set<String> = [
+        "_origin", "next", "return", "returnto", "return_to", "returnurl", "return_url", "redirect",
+        "redirect_to", "redirecturl", "redirect_url", "back", "backurl", "back_url", "continue", "came_from",
+        "referer", "referrer",
+    ]
     private static let leastKey = 16
 
     /// The URL without such parts, which identifies the same page; nil if it has none. The rest is unchanged.
@@ -254,7 +261,14 @@ package enum SessionParameters {
         if names.contains(text) || prefixes.contains(where: { text.utf8.starts(with: $0.utf8) }) {
             return true
         }
-        return vagueNames.contains(text) && isKey(parameter.dropFirst(name.count + 1))
+        let value = parameter.dropFirst(name.count + 1)
+        return vagueNames.contains(text) && isKey(value) || returnNames.contains(text) && isPlace(value)
+    }
+
+    /// Whether a value begins like a path or a URL.
+    private static func isPlace(_ value: ArraySlice<UInt8>) -> Bool {
+        let start = HTTPGrammar.lowercased(value.prefix(12))
+        return ["/", "%2f", "http:", "https:", "http%3a", "https%3a"].contains(where: start.hasPrefix)
     }
 
     /// Whether a value looks like a session ID: long, with both letters and digits, and no other characters

@@ -98,6 +98,9 @@ struct LookupCandidateTests {
         ("http://a.test/(S(lit3py55t21z5v55vlm25s55))/x.aspx", "http://a.test/x.aspx"),
         ("http://a.test:81/x?gclid=1#y", "http://a.test:81/x"),
         ("http://a.test/x;jsessionid=1?", "http://a.test/x?"),
+        ("http://a.test/boat?pk=3&_origin=%2Fboats%3F_origin%3D%252F", "http://a.test/boat?pk=3"),
+        ("http://a.test/login?next=/a/b&x=1", "http://a.test/login?x=1"),
+        ("http://a.test/in.php?redirect_to=http%3A%2F%2Fa.test%2F", "http://a.test/in.php"),
     ])
     func `what names who asks is left out`(url: String, stripped: String) throws {
         #expect(SessionParameters.stripped(try #require(WebURL(url)))?.href == stripped)
@@ -107,6 +110,7 @@ struct LookupCandidateTests {
         "http://a.test/", "http://a.test/x?sid=12", "http://a.test/x?s=search+words",
         "http://a.test/x?token=overview",
         "http://a.test/x?utm=1", "http://a.test/x;v=1", "http://a.test/f(x)", "http://a.test/(S(x))/",
+        "http://a.test/x?next=2", "http://a.test/x?return=item", "http://a.test/x?url=/a",
         "http://a.test/x?a=1&&b", "http://a.test/x?=PHPSESSID", "http://a.test/jsessionid=1",
     ])
     func `everything else is left alone`(url: String) throws {
