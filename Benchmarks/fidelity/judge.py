@@ -435,7 +435,15 @@ class FolderSite:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        for attempt in range(40):
+            try:
+                self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+                break
+            except OSError:
+                # Connections through the relay are still being closed.
+                if attempt == 39:
+                    raise
+                time.sleep(0.5)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self):

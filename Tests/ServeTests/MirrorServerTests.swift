@@ -548,6 +548,8 @@ import Testing
             // All pages of the folder have the same body, or all queries of the path.
             ("/app/users/7", "<p>shell"), ("/app/", "<p>shell"), ("/app/a/b?c", "<p>shell"),
             ("/stories?id=3", "<p>stories"),
+            // Before its scripts run, the page without the query has hardly any text.
+            ("/board?dark=1", "<div id=root>"),
             // Pages differ, or there is only one.
             ("/app/file.pdf", nil), ("/home/x", nil), ("/docs/c", nil), ("/docs/a?page=2", nil),
             ("/single/b", nil), ("/new", nil),
@@ -557,6 +559,7 @@ import Testing
         let pages = [
             ("/app/users", "<p>shell"), ("/app/users/1", "<p>shell"), ("/app/list", "<p>shell"),
             ("/stories?id=1", "<p>stories"),
+            ("/board", "<!doctype html><title>b</title><div id=root></div><script src=/b.js></script>"),
             ("/stories?id=2", "<p>stories"), ("/docs/a", "<p>a"), ("/docs/b", "<p>b"), ("/docs/a/x", "<p>a"),
             ("/single/a", "<p>single"), ("/home/", "<p>home"), ("/home/index.html", "<p>home"),
             ("/home/a", "<p>home"),

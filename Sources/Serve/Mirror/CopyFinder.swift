@@ -1,3 +1,4 @@
+internal import Markup
 internal import Store
 internal import Web
 
@@ -87,12 +88,17 @@ struct CopyFinder {
     ///
     /// Servers of static files send the same file for every query, and servers of applications the same shell
     /// for every route. So the answer is the common body of at least two pages with the same path, or of at
-    /// least three paths in the nearest folder that has pages, if none of those read has another body.
+    /// least three paths in the nearest folder that has pages, if none of those read has another body. For a
+    /// query, it is also the page without the query, if that has hardly any text before its scripts run.
     func shell(for addresses: [String]) throws(StoreError) -> FoundCopy? {
         for url in addresses.compactMap({ WebURL($0) }) where !fields.layout.sharesOrigin {
             let file = url.origin + url.path
             let variants = try pages(near: url.href, below: file) { $0.path == url.path }
             if let shell = Self.commonPage(of: variants) { return try shellCopy(shell) }
+            if variants.count == 1, url.query != nil, variants[0].href == file, try isApplication(variants[0])
+            {
+                return try shellCopy(variants[0])
+            }
             let name = url.path.split(separator: "/").last ?? ""
             guard variants.isEmpty, !name.contains(".") || name.hasSuffix(".html") else { continue }
             var folder = url.path[...]
@@ -109,6 +115,13 @@ struct CopyFinder {
             }
         }
         return nil
+    }
+
+    /// Whether the page has hardly any text before its scripts run.
+    private func isApplication(_ page: StoredResponse) throws(StoreError) -> Bool {
+        guard let body = page.body else { return false }
+        let links = try reader.links(of: body)
+        return (try? LinkTable(decoding: links.span))?.renderReasons.contains(.hardlyAnyText) ?? false
     }
 
     /// The paths of pages. A folder and its index page count as one.
