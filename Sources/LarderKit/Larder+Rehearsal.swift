@@ -68,7 +68,7 @@ private struct RehearsalRun {
         prefetchAgain: (PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) {
         var knownMissing: Set<String> = []
-        var leastMissing = Int.max
+        var fewestMissing = Int.max
         var didRenderForCopies = false
         var findings: OfflinePageCheck.Findings?
         for round in 0...Self.extraRounds {
@@ -83,9 +83,9 @@ private struct RehearsalRun {
             further.alwaysRendered = []
             if round == Self.extraRounds { break }
             // A URL with a time or a random number in it is missing each time.
-            if found.missing.count < leastMissing, !found.missing.isSubset(of: knownMissing) {
+            if found.missing.count < fewestMissing, !found.missing.isSubset(of: knownMissing) {
                 knownMissing.formUnion(found.missing)
-                leastMissing = found.missing.count
+                fewestMissing = found.missing.count
             } else if !withoutCopies.isEmpty, !didRenderForCopies {
                 further.alwaysRendered = Set(withoutCopies.prefix(Self.renderedForCopies))
                 didRenderForCopies = true

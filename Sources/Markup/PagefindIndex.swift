@@ -18,7 +18,7 @@ enum PagefindIndex {
     /// Returns the files that a list of languages names: for each one, a program and a list of files.
     static func languages(_ entry: JSONValue) -> [ImpliedLink] {
         var links = [ImpliedLink("wasm.unknown.pagefind", .data, .isGuess)]
-        for language in (entry["languages"]?.members ?? []).prefix(mostLanguages) {
+        for language in (entry["languages"]?.members ?? []).prefix(languageLimit) {
             if let hash = name(language.value["hash"]?.string) {
                 links.append(ImpliedLink("pagefind.\(hash).pf_meta", .data))
             }
@@ -74,7 +74,7 @@ enum PagefindIndex {
     }
 
     private static let mark = Array("pagefind_dcd".utf8)
-    private static let mostLanguages = 100
+    private static let languageLimit = 100
     private static let limit = 16 << 20
 }
 
@@ -91,8 +91,8 @@ private struct CBORReader {
     private var depth = 0
     private var count = 0
 
-    private static let mostDepth = 8
-    private static let mostValues = 400_000
+    private static let depthLimit = 8
+    private static let valueLimit = 400_000
 
     init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
@@ -110,7 +110,7 @@ private struct CBORReader {
 
     /// Returns nil at the end and for invalid input.
     private mutating func value() -> Value? {
-        guard place < bytes.endIndex, depth < Self.mostDepth, count < Self.mostValues else { return nil }
+        guard place < bytes.endIndex, depth < Self.depthLimit, count < Self.valueLimit else { return nil }
         count += 1
         let head = bytes[place]
         place += 1
@@ -122,7 +122,7 @@ private struct CBORReader {
             return head >> 5 == 2
                 ? .other : .text(String(decoding: bytes[place..<place + number], as: UTF8.self))
         case 4: return elements(number).map(Value.array)
-        case 5: return number > Self.mostValues ? nil : elements(2 * number).map { _ in .other }
+        case 5: return number > Self.valueLimit ? nil : elements(2 * number).map { _ in .other }
         case 6: return value()
         default: return .other
         }
@@ -130,7 +130,7 @@ private struct CBORReader {
 
     private mutating func elements(_ number: Int) -> [Value]? {
         // Each element has at least one byte.
-        guard number <= bytes.endIndex - place, number <= Self.mostValues else { return nil }
+        guard number <= bytes.endIndex - place, number <= Self.valueLimit else { return nil }
         depth += 1
         defer { depth -= 1 }
         var elements: [Value] = []

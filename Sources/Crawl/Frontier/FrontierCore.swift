@@ -229,7 +229,7 @@ struct FrontierCore: Sendable {
 
     private static let earlyLookInterval = Duration.milliseconds(50)
     /// The number of queries of a page that are treated as variants of it.
-    private static let mostVariants: UInt8 = 16
+    private static let variantLimit: UInt8 = 16
 
     private mutating func tick(_ now: Duration) {
         self.now = now
@@ -348,7 +348,7 @@ struct FrontierCore: Sendable {
         guard records[Int(base)].role == .page else { return false }
         if record.flags.contains(.isHeld) { return true }
         let count = variantCounts[base, default: 0]
-        guard count < Self.mostVariants else { return false }
+        guard count < Self.variantLimit else { return false }
         variantCounts[base] = count + 1
         return true
     }
