@@ -6,7 +6,7 @@ public struct Rehearsal: Sendable, Equatable {
     public struct Kind: Sendable, Equatable {
         /// The result of opening pages of a kind.
         public enum Result: Sendable, Equatable {
-            /// The compared pages show offline what they showed online, except for single words such as a clock,
+            /// The compared pages have the same text offline as online, except for single words such as a clock,
             /// and all their requests were answered.
             case equal
             /// The same is true, and `pages` pages of the kind are served as frozen copies, without their scripts.

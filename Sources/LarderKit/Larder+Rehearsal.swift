@@ -5,10 +5,9 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Opens a sample of the pages that a prefetch has stored, from the store alone, and compares them with what
-    /// they showed when they were rendered. What they request and the store does not have is fetched, and the
-    /// pages are opened again, until nothing more can be fetched. Of pages that then differ, frozen copies are
-    /// served.
+    /// Opens a sample of the pages that a prefetch has stored, from the store alone, and compares them with the
+    /// same pages as rendered. Responses that the pages request and the store lacks are fetched, and the pages are
+    /// opened again, until nothing more can be fetched. Pages that then still differ are served as frozen copies.
     ///
     /// Does nothing if the prefetch rendered no page, or only pages for which a scan had found everything. If the
     /// browser fails, the prefetch has succeeded all the same.
@@ -77,7 +76,7 @@ private struct RehearsalRun {
             report.rehearsal = found.rehearsal
             // These pages have no copies, because only other pages of their kinds were rendered.
             let withoutCopies = freezing == .auto ? found.differing.filter { !$0.isRendered }.map(\.href) : []
-            // The stored responses are used as they are, and only what is missing is fetched.
+            // The stored responses are used as they are, and only missing ones are fetched.
             var further = options
             further.policy = .preferCache
             further.alwaysRendered = []

@@ -8,7 +8,7 @@ internal import System
 internal import Web
 
 /// Opens pages of a stored site in a browser that reaches only this store's server, like a visitor who is offline,
-/// and compares them with what they showed when they were prefetched.
+/// and compares them with the same pages as rendered by the prefetch.
 struct OfflinePageCheck {
     private let larder: Larder
     private let program: String?

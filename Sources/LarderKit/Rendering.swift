@@ -222,7 +222,7 @@ private final class BrowserRenderer: PageRenderer {
             idle.isClosed = true
             return (idle.proxies, idle.openCount > 0)
         }
-        // The run was interrupted or reached a limit, and nobody waits for these pages.
+        // The run was interrupted or reached a limit, so that the results of these pages are not needed.
         if hasOpenPages { shared.close() }
         for proxy in proxies { proxy.stop() }
     }

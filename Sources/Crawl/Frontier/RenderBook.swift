@@ -98,7 +98,8 @@ package struct RenderBook: Sendable {
     private var assetsOfScripts: [UInt32: [UInt32]] = [:]
     /// Assets that are new, or differ from those in an earlier snapshot.
     private var changedAssets: Set<UInt32> = []
-    /// Whether the assets of patterns, or what is known of assets, have changed since `spreadReasons` ran.
+    /// Whether `spreadReasons` must run again, because the assets of patterns, their reasons or their own assets
+    /// have changed.
     private var mustSpreadReasons = false
     /// Whether pages or assets were added since the last call of `settle`.
     private(set) var isUnsettled = false
