@@ -9,7 +9,8 @@ enum PageActions {
 
     /// Opens collapsed parts of the page, presses its buttons, and then opens one tab. Returns how many
     /// controls were used, whether a tab was among them, and the current links. Uses nothing twice, except
-    /// buttons that show more of the same, follows no links and sends no forms.
+    /// buttons that show more of the same, follows no links and sends no forms. The result also contains the
+    /// fragments of other views of the document that the controls showed.
     static func unfold(for visit: PageVisit) -> String {
         PageScripts.function(PageScripts.links(for: visit) + shared + unfolding(for: visit))
     }
@@ -117,6 +118,17 @@ enum PageActions {
               && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas'));
             let count = 0, buttons = 0, tab = null, place = -1;
             const start = performance.now();
+            // The fragments of views that controls show; a fragment that names an element is no view.
+            const views = new Set();
+            const noteView = (before) => {
+              if (location.href === before) return;
+              links.add(location.href);
+              const isOfDocument = location.href.split('#')[0] === before.split('#')[0];
+              const fragment = location.hash.slice(1);
+              if (!isOfDocument || !fragment) return;
+              if (Document.prototype.getElementById.call(document, fragment)) return;
+              views.add(location.hash);
+            };
             const use = async (e) => {
               const before = location.href;
               press(e);
@@ -130,7 +142,7 @@ enum PageActions {
               }
               if (location.href === before) return;
               // The button showed another view of the application.
-              links.add(location.href);
+              noteView(before);
               collect(document, 0);
               history.back();
               for (let wait = 0; wait < 20 && location.href !== before; wait += 1) {
@@ -179,15 +191,17 @@ enum PageActions {
                 await use(e);
               }
             }
+            const before = location.href;
             if (tab) {
               handled.add(tab);
               press(tab);
               count += 1;
             }
             await frames();
+            if (tab) noteView(before);
             collect(document, 0);
             takeBlocked();
-            return { count, isTab: Boolean(tab), links: [...links] };
+            return { count, isTab: Boolean(tab), links: [...links], views: [...views] };
             """
     }
 

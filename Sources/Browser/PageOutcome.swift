@@ -35,6 +35,8 @@ package struct PageOutcome: Sendable {
     package var frozen: String?
     /// The maximum length of ``frozen`` in UTF-16 code units.
     static let frozenLimit = 8 << 20
+    /// The fragments of views of the document that were found after controls had been used, and not shown.
+    var laterRoutes: [String] = []
     /// All requests of the page, its frames and its workers, in order. Each redirect is a request of its own.
     package var requests: [SeenRequest] = []
     /// The unwanted actions of the page, one notice for each kind.
@@ -52,6 +54,22 @@ package struct PageOutcome: Sendable {
     package init(ending: Ending, address: String) {
         self.ending = ending
         self.address = address
+    }
+
+    /// Adds the outcome of ``PageVisit/visitToLaterViews(of:)``.
+    package mutating func add(laterViews outcome: PageOutcome) {
+        laterRoutes = []
+        elapsed += outcome.elapsed
+        requests += outcome.requests
+        let known = Set(links)
+        links += outcome.links.lazy.filter { !known.contains($0) }.prefix(Self.linkLimit - links.count)
+        for notice in outcome.notices {
+            if let place = notices.firstIndex(where: { $0.kind == notice.kind }) {
+                notices[place].count += notice.count
+            } else {
+                notices.append(notice)
+            }
+        }
     }
 }
 

@@ -20,6 +20,8 @@ struct PageTour: Sendable {
         case viewport(Int)
         /// Shows another view of the same document, by its fragment.
         case route(String)
+        /// Shows the first view again, by its fragment.
+        case firstView(String)
         /// Reads only the links of the page.
         case lookAgain
     }
@@ -52,17 +54,30 @@ struct PageTour: Sendable {
     private var routes: Set<String> = []
     private var plannedRoutes = 0
     private var shownRoutes = 0
+    /// The fragments of views that were found after controls had been used. They need a fresh document.
+    private(set) var laterRoutes: [String] = []
+    private var hasActed = false
     private var seen: Set<String> = []
 
     private static let unfoldLimit = 3
     private static let tabLimit = 40
     private static let screensOfTab = 5
+    private static let laterRouteLimit = 16
 
     init(_ visit: PageVisit) {
         self.visit = visit
         screens = visit.scroll
         steps = visit.scripts.indices.map { .script($0) }
         if visit.scroll > 0 { steps.append(.scroll) }
+        guard visit.laterRoutes.isEmpty else {
+            // The URL of the visit has the first fragment.
+            plannedRoutes = visit.laterRoutes.count
+            routes = Set(visit.laterRoutes)
+            shownRoutes = 1
+            steps.append(.lookAgain)
+            for fragment in visit.laterRoutes.dropFirst() { steps += [.route(fragment), .lookAgain] }
+            return
+        }
         steps.append(.look)
         // The search comes last, because its results may replace the content.
         if visit.acting == .all { steps.append(.unfold) }
@@ -77,17 +92,14 @@ struct PageTour: Sendable {
 
     /// Whether controls of the page are being used, or were used just now.
     var isActing: Bool {
-        switch step {
-        case .focusSearch, .typeSearch, .leaveSearch, .unfold: true
-        default: tabs > 0 && steps.contains(.unfold)
-        }
+        step?.usesControls ?? false || tabs > 0 && steps.contains(.unfold)
     }
 
     /// The number of additional views (fragments and tabs) that were or will be shown.
     var viewCount: Int { plannedRoutes + tabs }
 
     /// The number of views that fragments name and that were not shown.
-    var unshownCount: Int { routes.count - shownRoutes }
+    var unshownCount: Int { routes.count - shownRoutes - laterRoutes.count }
 
     /// The script of a step.
     func expression(of step: Step) -> String {
@@ -102,7 +114,7 @@ struct PageTour: Sendable {
         case .leaveSearch: PageActions.leaveSearch(for: visit)
         case .unfold: PageActions.unfold(for: visit)
         case .dark, .viewport: PageScripts.settle
-        case .route(let fragment): PageScripts.go(to: fragment)
+        case .route(let fragment), .firstView(let fragment): PageScripts.go(to: fragment)
         }
     }
 
@@ -125,6 +137,7 @@ struct PageTour: Sendable {
     mutating func take(
         _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, isHurried: Bool
     ) -> Next {
+        if step.usesControls { hasActed = true }
         switch step {
         case .script:
             return .onward(isAtOnce: false)
@@ -153,6 +166,7 @@ struct PageTour: Sendable {
             return .onward(isAtOnce: true)
         case .unfold:
             takeLook(value, &outcome, isHurried)
+            if !isHurried { addLaterRoutes(value?["views"]?.array?.compactMap(\.string) ?? []) }
             let count = value?["count"]?.int ?? 0
             // Tabs are opened one at a time, because the next tab may hide the content of the last.
             if value?["isTab"]?.bool ?? false, tabs < Self.tabLimit {
@@ -168,7 +182,7 @@ struct PageTour: Sendable {
         case .route:
             shownRoutes += 1
             return .onward(isAtOnce: false)
-        case .dark, .viewport, .scrollBack:
+        case .dark, .viewport, .scrollBack, .firstView:
             return .onward(isAtOnce: false)
         }
     }
@@ -210,7 +224,36 @@ struct PageTour: Sendable {
             routes.insert(fragment).inserted, plannedRoutes < visit.routes
         else { return }
         plannedRoutes += 1
-        steps += [.route(fragment), .lookAgain]
+        if hasActed {
+            laterRoutes.append(fragment)
+        } else {
+            let fragmentOfPage = address.firstIndex(of: "#").map { String(address[$0...]) } ?? ""
+            planRoute(fragment, from: fragmentOfPage)
+        }
+    }
+
+    /// Adds the steps that show a view. Controls are used afterwards, and in the first view.
+    private mutating func planRoute(_ fragment: String, from first: String) {
+        guard let acting = steps.dropFirst().firstIndex(where: \.usesControls) else {
+            steps += [.route(fragment), .lookAgain]
+            return
+        }
+        if case .firstView = steps[acting - 1] {
+            steps.insert(contentsOf: [.route(fragment), .lookAgain], at: acting - 1)
+        } else {
+            steps.insert(contentsOf: [.route(fragment), .lookAgain, .firstView(first)], at: acting)
+        }
+    }
+
+    /// Notes the fragments of views that controls showed.
+    private mutating func addLaterRoutes(_ fragments: [String]) {
+        for fragment in fragments
+        where laterRoutes.count < Self.laterRouteLimit && plannedRoutes < visit.routes
+            && routes.insert(fragment).inserted
+        {
+            plannedRoutes += 1
+            laterRoutes.append(fragment)
+        }
     }
 
     mutating func add(_ links: [String], to outcome: inout PageOutcome) {
@@ -219,6 +262,16 @@ struct PageTour: Sendable {
                 continue
             }
             outcome.links.append(link)
+        }
+    }
+}
+
+extension PageTour.Step {
+    /// Whether the step uses controls of the page.
+    var usesControls: Bool {
+        switch self {
+        case .focusSearch, .typeSearch, .leaveSearch, .unfold: true
+        default: false
         }
     }
 }

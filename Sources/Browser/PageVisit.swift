@@ -67,6 +67,8 @@ package struct PageVisit: Sendable {
     package var scroll = 20
     /// The maximum number of views of one document to show, where links name them by a fragment (`#/about`).
     package var routes = 1000
+    /// The fragments of the only views to show, the first of which the URL has.
+    var laterRoutes: [String] = []
     /// Which controls of the page are used.
     package var acting = Acting.never
     /// Called before the first control is used. Requests from then on may be consequences of that.
@@ -111,5 +113,18 @@ package struct PageVisit: Sendable {
 
     package init(url: String) {
         self.url = url
+    }
+
+    /// Returns how to show the views that were found after controls had been used, or nil if none was found
+    /// then. They are shown in a fresh document, because scripts of the old one may still react to the controls.
+    package func visitToLaterViews(of outcome: PageOutcome) -> PageVisit? {
+        guard outcome.ending == .complete, let first = outcome.laterRoutes.first else { return nil }
+        var visit = PageVisit(url: outcome.address.prefix { $0 != "#" } + first)
+        visit.laterRoutes = outcome.laterRoutes
+        (visit.proxy, visit.viewports, visit.prefersDark) = (proxy, viewports, prefersDark)
+        (visit.preludes, visit.scripts, visit.scroll) = (preludes, scripts, scroll)
+        (visit.quiet, visit.patience, visit.stall, visit.limit) = (quiet, patience, stall, limit)
+        visit.leavesMarkedLinks = leavesMarkedLinks
+        return visit
     }
 }

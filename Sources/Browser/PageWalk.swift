@@ -634,6 +634,7 @@ struct PageWalk: Sendable {
         outcome.requests = record.requests
         if hasCommitted { notices.note(.view, outcome.address, count: tour.unshownCount) }
         outcome.notices = notices.notices
+        outcome.laterRoutes = tour.laterRoutes
         outcome.elapsed = now - start
         talk.say(.finish(outcome))
     }

@@ -222,6 +222,7 @@ struct OfflinePageCheck {
         var collector = Collector()
         for opened in all {
             collector.noteLiveData(of: opened)
+            collector.noteControls(of: opened)
             for failed in failedRequests(of: opened, service) {
                 // The stored response forbids other origins to read it (CORS), as on the live site.
                 if failed.isRefusedByCORS,
@@ -252,6 +253,8 @@ struct OfflinePageCheck {
     private struct Collector {
         private(set) var items: [CheckReport.Item] = []
         private(set) var pagesWithLiveData: [String] = []
+        /// Pages with controls that send what no prefetch may send.
+        private(set) var pagesWithSendingControls: [String] = []
         /// The first difference of each kind that has one.
         private(set) var firstDifferences: [Int: (page: WebURL, detail: String)] = [:]
         /// Pages that show something else than when they were prefetched, and their kinds.
@@ -265,6 +268,14 @@ struct OfflinePageCheck {
             let hasSocket = opened.outcome.notices.contains { $0.kind == .webSocket }
             guard hasSocket || opened.outcome.requests.contains(where: \.isLive) else { return }
             pagesWithLiveData.append(opened.page.url.href)
+        }
+
+        mutating func noteControls(of opened: OpenedPage) {
+            let sends = opened.outcome.requests.contains {
+                $0.isAfterAction && !["GET", "HEAD", "OPTIONS"].contains($0.method) && $0.type != "Ping"
+                    && $0.status.map { $0 >= 400 } ?? true
+            }
+            if sends { pagesWithSendingControls.append(opened.page.url.href) }
         }
 
         mutating func add(_ item: CheckReport.Item, _ failed: FailedRequest, of opened: OpenedPage) {
@@ -309,6 +320,12 @@ struct OfflinePageCheck {
                 "\(pages) using live data (a WebSocket, server-sent events or polling), which is not stored, such as \(first)"
             )
         }
+        if let first = collector.pagesWithSendingControls.first {
+            let pages = Wording.count(collector.pagesWithSendingControls.count, "page")
+            notes.append(
+                "\(pages) with buttons or tabs that send data to the server (POST) and do not work offline, such as \(first)"
+            )
+        }
         if let first = collector.refusedByCORS.min() {
             let count = Wording.count(collector.refusedByCORS.count, "address", plural: "addresses")
             notes.append("\(count) not readable by pages of other origins, as online: \(first)")
@@ -340,8 +357,15 @@ struct OfflinePageCheck {
                 }
                 visit.wantsText = page.text != nil
                 visit.wantsPicture = page.picture != nil
-                browser.open(visit) { outcome in
-                    outcomes.change { $0[number] = OpenedPage(page: page, outcome: outcome) }
+                browser.open(visit) { [visit] outcome in
+                    guard let further = visit.visitToLaterViews(of: outcome) else {
+                        return outcomes.change { $0[number] = OpenedPage(page: page, outcome: outcome) }
+                    }
+                    browser.open(further) { later in
+                        var outcome = outcome
+                        outcome.add(laterViews: later)
+                        outcomes.change { [outcome] in $0[number] = OpenedPage(page: page, outcome: outcome) }
+                    }
                 }
                 begun += 1
             }

@@ -160,43 +160,65 @@ private final class BrowserRenderer: PageRenderer {
         _ page: UInt32, at url: WebURL, isBrief: Bool, acts: Bool,
         done: @escaping @Sendable (RenderedPage) -> Void
     ) {
-        let proxy: PageProxy
-        do throws(ServerError) {
-            proxy = try takeProxy()
-        } catch {
-            var failed = RenderedPage(ending: .failed)
-            failed.detail = error.description
-            return done(failed)
-        }
-        proxy.begin(page, at: url)
         var visit = manner.visit(to: url, isBrief: isBrief, acts: acts)
         // A button can act for the person who is logged in, and not only by requests that are refused.
         if door.hasSession, visit.acting == .all { visit.acting = .search }
-        visit.willAct = { proxy.refuseChanges() }
-        visit.proxy = proxy.address
         visit.wantsText = true
         visit.wantsCookies = true
         visit.wantsPicture = manner.settings.takesPictures
         visit.wantsFrozen = manner.settings.freezing != .never
         if let since = steadySince(url) { visit.preludes.append(SteadyTime.call(since: since)) }
         idle.withLock { $0.openCount += 1 }
+        show(page, at: url, visit) { [self, visit] outcome, traffic in
+            guard let further = visit.visitToLaterViews(of: outcome) else {
+                return finish(outcome, traffic, done)
+            }
+            show(page, at: url, further) { [self] later, laterTraffic in
+                var outcome = outcome
+                outcome.add(laterViews: later)
+                finish(outcome, traffic.adding(laterTraffic), done)
+            }
+        }
+    }
+
+    /// Opens a page in a tab with a proxy of its own.
+    private func show(
+        _ page: UInt32, at url: WebURL, _ visit: PageVisit,
+        then done: @escaping @Sendable (PageOutcome, PageTraffic) -> Void
+    ) {
+        let proxy: PageProxy
+        do throws(ServerError) {
+            proxy = try takeProxy()
+        } catch {
+            return done(PageOutcome(ending: .failed(error.description), address: url.href), PageTraffic())
+        }
+        proxy.begin(page, at: url)
+        var visit = visit
+        visit.willAct = { proxy.refuseChanges() }
+        visit.proxy = proxy.address
         browser.open(visit) { [self] outcome in
-            var rendered = RenderedPage(outcome)
             let traffic = proxy.end()
-            rendered.given = traffic.given.compactMap { WebURL($0) }
-            if traffic.refusedChanges > 0 { rendered.notices["not-sent-by-control"] = traffic.refusedChanges }
-            // Scripts cannot read or set cookies that are HTTP only, and the fetcher knows those of servers already.
-            rendered.cookies = outcome.cookies.filter {
-                !$0.isHTTPOnly && !traffic.servedCookies.contains($0.name)
-            }.compactMap(\.line)
             let isClosed = idle.withLock { idle in
-                idle.openCount -= 1
                 if !idle.isClosed { idle.proxies.append(proxy) }
                 return idle.isClosed
             }
             if isClosed { proxy.stop() }
-            done(rendered)
+            done(outcome, traffic)
         }
+    }
+
+    private func finish(
+        _ outcome: PageOutcome, _ traffic: PageTraffic, _ done: @Sendable (RenderedPage) -> Void
+    ) {
+        var rendered = RenderedPage(outcome)
+        rendered.given = traffic.given.compactMap { WebURL($0) }
+        if traffic.refusedChanges > 0 { rendered.notices["not-sent-by-control"] = traffic.refusedChanges }
+        // Scripts cannot read or set cookies that are HTTP only, and the fetcher knows those of servers already.
+        rendered.cookies = outcome.cookies.filter {
+            !$0.isHTTPOnly && !traffic.servedCookies.contains($0.name)
+        }.compactMap(\.line)
+        idle.withLock { $0.openCount -= 1 }
+        done(rendered)
     }
 
     /// The time that the scripts of a page see if the site is rendered with a steady clock; nil for other pages, and

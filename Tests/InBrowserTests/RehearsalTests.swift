@@ -192,6 +192,64 @@ struct RehearsalTests {
         #expect(try larder(["check", origin.url("/"), "--require", "rehearsed"]).status == 0)
     }
 
+    @Test("A view that a tab shows loads its data in a fresh page, where it may send what the tab must not")
+    func viewsOfTabs() throws {
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><title>t</title><p>Words of the page.<p id=words></p>
+                <button role=tab onclick="location.hash = 'tables'; fetch('/change', { method: 'POST' })">Tables</button>
+                <script>
+                const show = () => {
+                  if (location.hash !== '#tables') return;
+                  fetch(['', 'query'].join('/'), { method: 'POST', body: 'tables' }).then(r => r.json())
+                    .then(d => words.textContent = d.text);
+                };
+                addEventListener('hashchange', show);
+                show();
+                </script>
+                """))
+        origin.otherwise { request in
+            guard request.method == "POST", request.target == "/query" else { return .failure(404) }
+            return .file(#"{"text":"Rows"}"#, type: "application/json")
+        }
+        let prefetch = try larder(["prefetch", origin.url("/"), "--render", "always"])
+        #expect(prefetch.status == 0, "\(prefetch)")
+        let posts = origin.requests.filter { $0.method == "POST" }.map(\.target)
+        #expect(posts == ["/query"])
+        origin.stop()
+        let check = try larder(["check", origin.url("/"), "--require", "rehearsed"])
+        #expect(check.status == 0, "\(check)")
+    }
+
+    @Test("A view that a tab shows and whose data the server refused is missing")
+    func refusedView() throws {
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><title>t</title><p>Words of the page.
+                <button role=tab onclick="location.hash = 'tables'">Tables</button>
+                <script>
+                if (location.hash === '#tables') {
+                  const time = \(Self.isMirror) ? 'later' : 'now';
+                  fetch(['', 'query'].join('/'), { method: 'POST', body: time });
+                }
+                </script>
+                """))
+        origin.otherwise { request in
+            guard request.method == "POST" else { return .failure(404) }
+            return .file("{}", type: "application/json")
+        }
+        let prefetch = try larder(["prefetch", origin.url("/"), "--render", "always"])
+        #expect(prefetch.status == 0, "\(prefetch)")
+        origin.stop()
+        let check = try larder(["check", origin.url("/")])
+        #expect(check.status == 1, "\(check)")
+        #expect(check.output.contains("/query"))
+    }
+
     @Test("Live data is named, and is not missing")
     func live() throws {
         origin.otherwise { _ in .file("data: 1\n\n", type: "text/event-stream") }

@@ -54,6 +54,17 @@ package struct PageTraffic: Sendable {
     package var servedCookies: Set<String> = []
     /// The number of requests that were refused because they could change something.
     package var refusedChanges = 0
+
+    package init() {}
+
+    /// The traffic of both.
+    package func adding(_ other: PageTraffic) -> PageTraffic {
+        var sum = PageTraffic()
+        sum.given = given + other.given
+        sum.servedCookies = servedCookies.union(other.servedCookies)
+        sum.refusedChanges = refusedChanges + other.refusedChanges
+        return sum
+    }
 }
 
 /// The state of a tab and its current page. Any thread may use it.
@@ -92,9 +103,11 @@ private final class PageTab: Sendable {
         endSockets()
         return page.withLock { page in
             defer { page = nil }
-            return PageTraffic(
-                given: page?.given.sorted() ?? [], servedCookies: page?.servedCookies ?? [],
-                refusedChanges: page?.refusedChanges ?? 0)
+            var traffic = PageTraffic()
+            traffic.given = page?.given.sorted() ?? []
+            traffic.servedCookies = page?.servedCookies ?? []
+            traffic.refusedChanges = page?.refusedChanges ?? 0
+            return traffic
         }
     }
 
