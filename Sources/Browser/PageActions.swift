@@ -12,7 +12,14 @@ enum PageActions {
     /// buttons that show more of the same, follows no links and sends no forms. The result also contains the
     /// fragments of other views of the document that the controls showed.
     static func unfold(for visit: PageVisit) -> String {
-        PageScripts.function(PageScripts.links(for: visit) + shared + unfolding(for: visit))
+        PageScripts.function(PageScripts.links(for: visit) + known(visit) + shared + unfolding(for: visit))
+    }
+
+    /// Sets `knownControls` to the signatures of controls that were used on other pages.
+    private static func known(_ visit: PageVisit) -> String {
+        var text = JSONWriter()
+        text.value(visit.usedControls?.signatures(for: visit.controlGroup) ?? [])
+        return "const knownControls = \(text.text);"
     }
 
     /// Helper functions.
@@ -90,6 +97,20 @@ enum PageActions {
         const isForbidden = (e) => !says(name(e) + marks(e))
           || forbidden.test(says(name(e)) ? name(e) : marks(e))
           || /\\b(delete|remove|destroy|log ?out|sign ?out)/i.test(marks(e));
+        // A control of a page's frame is the same on all pages of a site, another one on pages of the same group.
+        const frame = 'header, nav, footer, [role="banner"], [role="navigation"], [role="contentinfo"]';
+        const signature = (e) => {
+          const path = [];
+          for (let at = e; at && path.length < 4; at = at.parentElement) {
+            const classes = [...at.classList].slice(0, 4).sort().join('.');
+            path.push(`${at.localName}.${classes}`.replace(/\\d+/g, '0'));
+          }
+          const place = e.closest(frame) ? 'site' : 'group';
+          return `${place} ${name(e).slice(0, 60).replace(/\\d+/g, '0')} ${path.join('<')}`.slice(0, 400);
+        };
+        const known = new Set(knownControls);
+        const used = globalThis.larderUsed ??= new Set();
+        const isKnown = (e) => { const text = signature(e); return known.has(text) && !used.has(text); };
         const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
         const forbidden = \(ActionWords.expression(ActionWords.forbidden, parts: ActionWords.forbiddenParts));
         const more = \(ActionWords.expression(ActionWords.more, parts: ActionWords.moreParts));
@@ -131,6 +152,7 @@ enum PageActions {
             };
             const use = async (e) => {
               const before = location.href;
+              used.add(signature(e));
               press(e);
               count += 1;
               await frames();
@@ -169,7 +191,7 @@ enum PageActions {
                 const leads = link && !(link.getAttribute('href') || '').startsWith('#');
                 const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
                 if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !isShown(e)) continue;
-                if (e.closest(changing)) continue;
+                if (e.closest(changing) || isKnown(e)) continue;
                 if (e.getAttribute('role') === 'tab') {
                   if (isForbidden(e)) { handled.add(e); continue; }
                   // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
@@ -194,6 +216,7 @@ enum PageActions {
             const before = location.href;
             if (tab) {
               handled.add(tab);
+              used.add(signature(tab));
               press(tab);
               count += 1;
             }
@@ -201,7 +224,7 @@ enum PageActions {
             if (tab) noteView(before);
             collect(document, 0);
             takeBlocked();
-            return { count, isTab: Boolean(tab), links: [...links], views: [...views] };
+            return { count, isTab: Boolean(tab), links: [...links], views: [...views], used: [...used] };
             """
     }
 
@@ -211,7 +234,7 @@ enum PageActions {
     /// loaded then. Returns whether there is one.
     static func focusSearch(for visit: PageVisit) -> String {
         PageScripts.function(
-            PageScripts.links(for: visit) + shared + """
+            PageScripts.links(for: visit) + known(visit) + shared + """
 
                 const texts = 'input:not([type]), input[type="text"], input[type="search"], textarea,'
                   + 'input[role="searchbox"], input[role="combobox"]';
@@ -228,9 +251,12 @@ enum PageActions {
                   return null;
                 };
                 let e = field();
+                if (e && isKnown(e)) return { isFound: false };
+                if (e) used.add(signature(e));
                 if (!e) {
                   const open = opener();
-                  if (!open) return { isFound: false };
+                  if (!open || isKnown(open)) return { isFound: false };
+                  used.add(signature(open));
                   if (open.localName === 'label') open.click(); else press(open);
                   for (let wait = 0; wait < 20 && !(e = field()); wait += 1) {
                     await new Promise((done) => setTimeout(done, 50));
@@ -241,7 +267,7 @@ enum PageActions {
                 e.focus();
                 globalThis.larderSearch = e;
                 await frames();
-                return { isFound: true };
+                return { isFound: true, used: [...used] };
                 """)
     }
 
@@ -270,7 +296,7 @@ enum PageActions {
     /// Reads the links among the results, and empties and leaves the field.
     static func leaveSearch(for visit: PageVisit) -> String {
         PageScripts.function(
-            PageScripts.links(for: visit) + shared + """
+            PageScripts.links(for: visit) + known(visit) + shared + """
 
                 const e = globalThis.larderSearch;
                 if (e && e.isConnected) {

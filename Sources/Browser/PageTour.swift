@@ -137,7 +137,11 @@ struct PageTour: Sendable {
     mutating func take(
         _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, isHurried: Bool
     ) -> Next {
-        if step.usesControls { hasActed = true }
+        if step.usesControls {
+            hasActed = true
+            let used = value?["used"]?.array?.compactMap(\.string) ?? []
+            visit.usedControls?.add(used, for: visit.controlGroup)
+        }
         switch step {
         case .script:
             return .onward(isAtOnce: false)

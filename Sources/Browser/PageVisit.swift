@@ -71,6 +71,10 @@ package struct PageVisit: Sendable {
     var laterRoutes: [String] = []
     /// Which controls of the page are used.
     package var acting = Acting.never
+    /// The controls that were used on other pages. They are not used again.
+    package var usedControls: UsedControls?
+    /// The group of pages in which controls with the same name at the same place do the same.
+    package var controlGroup = ""
     /// Called before the first control is used. Requests from then on may be consequences of that.
     package var willAct: (@Sendable () -> Void)?
     /// Whether to play the beginning of audio and video, if all controls are used.

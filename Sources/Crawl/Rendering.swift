@@ -143,10 +143,10 @@ package protocol PageRenderer: Sendable {
     ///
     /// - Parameters:
     ///   - isBrief: Gives the page less time, because pages with similar URLs hardly ever finish loading.
-    ///   - acts: Whether controls of the page are used, as the settings say. They are not on pages like those
-    ///     on which they have been used.
+    ///   - controlGroup: The group of pages that have the same controls, each of which is used once, as the
+    ///     settings say; nil if no control is used.
     func render(
-        _ page: UInt32, at url: WebURL, isBrief: Bool, acts: Bool,
+        _ page: UInt32, at url: WebURL, isBrief: Bool, controlGroup: String?,
         done: @escaping @Sendable (RenderedPage) -> Void)
 
     /// Ends the rendering of all pages. Returns when no part of the renderer is running any more.
@@ -323,12 +323,14 @@ extension Crawl {
         self.rendering = rendering
         let door = rendering.door
         let isBrief = frontier.rendering.isRestless(number)
-        let acts = frontier.rendering.isAmongFirst(number)
+        let controlGroup = frontier.rendering.controlGroup(of: number)
         let url = frontier.url(number)
         // The renderer reads stored responses, so they have to be committed first.
         try storing { () throws(StoreError) in
             try writes.afterCommit {
-                renderer.render(number, at: url, isBrief: isBrief, acts: acts) { door.tell(number, $0) }
+                renderer.render(number, at: url, isBrief: isBrief, controlGroup: controlGroup) {
+                    door.tell(number, $0)
+                }
             }
         }
     }

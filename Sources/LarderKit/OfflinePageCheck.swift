@@ -343,6 +343,7 @@ struct OfflinePageCheck {
         _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
     ) throws(LarderError) -> [OpenedPage] {
         let outcomes = Monitor<[Int: OpenedPage]>([:])
+        let usedControls = UsedControls()
         var begun = 0
         while true {
             guard !interruption.isRequested else { throw .interrupted }
@@ -351,6 +352,8 @@ struct OfflinePageCheck {
             while begun < pages.count, begun - ended < tabs {
                 let (number, page) = (begun, pages[begun])
                 var visit = renderManner.visit(to: page.url, acts: page.isAmongFirst)
+                visit.controlGroup = String(page.kind)
+                if !visit.isDeep { visit.usedControls = usedControls }
                 visit.url = service.address(of: page.url.href) ?? page.url.href
                 if bypassesFrozenCopies, frozenPages.contains(page.url.href), let url = WebURL(visit.url) {
                     visit.url = FrozenCopy.askingForScripts(url).href

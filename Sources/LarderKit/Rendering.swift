@@ -128,6 +128,7 @@ private final class BrowserRenderer: PageRenderer {
     private let security: TLSServer
     private let connect: Connect
     private let reader: Mutex<StoreReader>
+    private let usedControls = UsedControls()
     /// Proxies that no page uses now, and the number of open pages.
     private let idle = Mutex<(proxies: [PageProxy], openCount: Int, isClosed: Bool)>(([], 0, false))
 
@@ -157,10 +158,13 @@ private final class BrowserRenderer: PageRenderer {
     var version: String? { browser.version }
 
     func render(
-        _ page: UInt32, at url: WebURL, isBrief: Bool, acts: Bool,
+        _ page: UInt32, at url: WebURL, isBrief: Bool, controlGroup: String?,
         done: @escaping @Sendable (RenderedPage) -> Void
     ) {
-        var visit = manner.visit(to: url, isBrief: isBrief, acts: acts)
+        var visit = manner.visit(to: url, isBrief: isBrief, acts: controlGroup != nil)
+        visit.controlGroup = controlGroup ?? ""
+        // Only deep rendering repeats what controls do.
+        if !visit.isDeep { visit.usedControls = usedControls }
         // A button can act for the person who is logged in, and not only by requests that are refused.
         if door.hasSession, visit.acting == .all { visit.acting = .search }
         visit.wantsText = true

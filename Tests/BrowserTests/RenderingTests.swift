@@ -289,6 +289,32 @@ struct RenderingTests {
         #expect(targets(search, of: origin).contains("/fragment-Hydrangea"))
     }
 
+    @Test func `a control is used once in a group of pages, and a control of the frame once on a site`()
+        throws
+    {
+        let origin = try site("")
+        origin.otherwise { request in
+            guard request.target.hasPrefix("/page") else { return .file("1", type: "text/plain") }
+            return .page(
+                """
+                <header><button id=menu onclick="fetch('/menu' + location.pathname)">Menu</button></header>
+                <main><button id=rows onclick="fetch('/rows' + location.pathname)">Rows 12</button></main>
+                """)
+        }
+        let used = UsedControls()
+        func targets(_ page: String, of group: String) throws -> Set<String> {
+            let outcome = try SharedBrowser.look(at: origin.url(page)) {
+                $0.acting = .all
+                $0.usedControls = used
+                $0.controlGroup = group
+            }
+            return self.targets(outcome, of: origin).subtracting([page])
+        }
+        #expect(try targets("/page1", of: "a") == ["/menu/page1", "/rows/page1"])
+        #expect(try targets("/page2", of: "a") == [])
+        #expect(try targets("/page3", of: "b") == ["/rows/page3"])
+    }
+
     @Test func `preludes run before the page's scripts, in frames and workers too, and scripts after them`()
         throws
     {

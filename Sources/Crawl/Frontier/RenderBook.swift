@@ -292,9 +292,10 @@ package struct RenderBook: Sendable {
         memberships[number].map { patterns[$0.pattern].restlessCount >= Self.fewPages } ?? false
     }
 
-    /// Whether the page is among the first ones of its pattern that are rendered.
-    func isAmongFirst(_ number: UInt32) -> Bool {
-        memberships[number].map { patterns[$0.pattern].startedCount <= Self.fewPages } ?? true
+    /// The page's pattern, if the page is among the first ones of it that are rendered; nil for further ones.
+    func controlGroup(of number: UInt32) -> String? {
+        guard let pattern = memberships[number].map({ patterns[$0.pattern] }) else { return "" }
+        return pattern.startedCount <= Self.fewPages ? pattern.text : nil
     }
 
     // MARK: - Patterns

@@ -465,7 +465,7 @@ private final class ScriptedBrowser: PageRenderer {
     }
 
     func render(
-        _ number: UInt32, at url: WebURL, isBrief: Bool, acts: Bool,
+        _ number: UInt32, at url: WebURL, isBrief: Bool, controlGroup: String?,
         done: @escaping @Sendable (RenderedPage) -> Void
     ) {
         let (script, requests, leads) = state.withLock { state in
