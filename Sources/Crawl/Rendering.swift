@@ -323,8 +323,8 @@ extension Crawl {
         self.rendering = rendering
         let door = rendering.door
         let isBrief = frontier.rendering.isRestless(number)
-        let controlGroup = frontier.rendering.controlGroup(of: number)
         let url = frontier.url(number)
+        let controlGroup = frontier.rendering.controlGroup(of: number, at: url)
         // The renderer reads stored responses, so they have to be committed first.
         try storing { () throws(StoreError) in
             try writes.afterCommit {

@@ -29,6 +29,13 @@ package enum PagePattern {
         return text
     }
 
+    /// The group of pages with the same controls: the pattern, with the last path component unless it has a
+    /// digit. Unlike the patterns of views, it does not change while pages are found.
+    static func controlGroup(of url: WebURL) -> String {
+        let last = url.path.split(separator: "/", omittingEmptySubsequences: true).last ?? ""
+        return text(of: url) + " " + (last.utf8.contains(where: \.isASCIIDigit) ? "" : last)
+    }
+
     /// The last folder of a URL that ends in a slash, unless it is a number; nil for other URLs.
     static func lastFolder(of url: WebURL) -> Substring? {
         guard url.path.hasSuffix("/"),

@@ -292,10 +292,11 @@ package struct RenderBook: Sendable {
         memberships[number].map { patterns[$0.pattern].restlessCount >= Self.fewPages } ?? false
     }
 
-    /// The page's pattern, if the page is among the first ones of it that are rendered; nil for further ones.
-    func controlGroup(of number: UInt32) -> String? {
-        guard let pattern = memberships[number].map({ patterns[$0.pattern] }) else { return "" }
-        return pattern.startedCount <= Self.fewPages ? pattern.text : nil
+    /// The group of pages whose controls are the same, if the page is among the first ones of its pattern that
+    /// are rendered; nil for further ones.
+    func controlGroup(of number: UInt32, at url: WebURL) -> String? {
+        let isAmongFirst = memberships[number].map { patterns[$0.pattern].startedCount <= Self.fewPages }
+        return isAmongFirst ?? true ? PagePattern.controlGroup(of: url) : nil
     }
 
     // MARK: - Patterns
