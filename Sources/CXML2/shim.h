@@ -20,4 +20,7 @@ static inline void larder_xml_set_up(void) {
     xmlSetGenericErrorFunc(NULL, larder_xml_say_nothing);
 }
 
+/// Frees memory that libxml2 has allocated.
+static inline void larder_xml_free(void *memory) { xmlFree(memory); }
+
 #endif

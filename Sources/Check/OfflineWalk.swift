@@ -188,8 +188,9 @@ struct OfflineWalk {
             if let rule = rules.storageBan(for: url, nil) {
                 return .leftOut(SkipReason.unstored(rule.text).name)
             }
-            if node.parent >= 0, nodes[node.parent].isOfSession, SessionEnd.isAt(url) {
-                return .leftOut(SkipReason.sessionEnd.name)
+            if node.parent >= 0, nodes[node.parent].isOfSession {
+                if SessionEnd.isAt(url) { return .leftOut(SkipReason.sessionEnd.name) }
+                if ActionLink.isNamed(by: url) { return .leftOut(SkipReason.action.name) }
             }
             if try isNofollowed(url) { return .leftOut("its link is marked as nofollow") }
         }
@@ -233,7 +234,7 @@ struct OfflineWalk {
             try discover(link, from: number, depth: depth, isAsset: true, isGuess: true)
         }
         // The crawl did not follow these links either.
-        guard manners.nofollow == .ignore || !response.flags.contains(.saysNofollow) else { return }
+        guard manners.nofollow == .follow || !response.flags.contains(.saysNofollow) else { return }
         for link in links.pages { try discover(link, from: number, depth: depth + 1) }
     }
 
@@ -295,7 +296,7 @@ struct OfflineWalk {
 
     /// Whether all links to the page are marked as nofollow.
     private func isNofollowed(_ page: WebURL) throws(StoreError) -> Bool {
-        guard manners.nofollow == .links else { return false }
+        guard manners.nofollow == .obey else { return false }
         var marks = LinkMarks(reader, manners: manners)
         return try marks.keepsFromFollowing(page, linkedFrom: try reader.referrers(of: page.href))
     }

@@ -28,6 +28,8 @@ public struct PrefetchOptions: Sendable {
     package var rendering: RenderMaker?
     /// The URLs of pages that are rendered although automatic mode would not choose them.
     package var alwaysRendered: Set<String> = []
+    /// Whether the run only completes the run before, as a part of the same prefetch.
+    package var isRepeat = false
     /// Adds the pages to the search index, within a small share of the run's time.
     public var indexes = true
     /// Called before a response with a body is stored; can change it, or prevent that it is stored. Not
@@ -79,6 +81,8 @@ extension CrawlPlan {
         if fetch.cookies == nil, !options.network.isAnonymous {
             fetch.cookies = CookieOptions(login: folder.login(of: StoreFolder.loginName(of: site)))
         }
+        if !options.network.isAnonymous { cookieFiles = options.network.cookies }
+        if !options.isRepeat { notice = options.notice }
         sitePlan = options.plan
         sitePlan.zone = startZone
         patience = options.patience

@@ -1,4 +1,5 @@
 public import Crawl
+package import Fetch
 public import Search
 public import Store
 package import Web
@@ -27,6 +28,15 @@ public struct PrefetchReport: Sendable, Equatable {
     /// The comparison of some pages offline and online; nil if no page was opened.
     public package(set) var rehearsal: Rehearsal?
 
+    /// How many cookies of the user's files are for the site; nil without such files.
+    package var cookies: CookieCensus?
+
+    /// The number of all cookies in the user's files, of the valid ones for the site, and of the expired ones for it;
+    /// nil without such files.
+    public var cookieCounts: (total: Int, valid: Int, expired: Int)? {
+        cookies.map { ($0.total, $0.valid, $0.expired) }
+    }
+
     /// This worker's part in a shared snapshot; nil if no other workers took part.
     public package(set) var work: Work?
 
@@ -52,12 +62,19 @@ public struct PrefetchReport: Sendable, Equatable {
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
     }
 
-    /// Whether no page lacks anything that it needs, and nothing failed. Pages that the site itself reports
-    /// as gone do not count, nor do recorded misses that no page links to.
+    /// Whether no page lacks anything that it needs, and nothing failed. URLs that the site itself reports as gone
+    /// do not count, except bundles that a manifest promises, nor do recorded misses that no page links to.
     public var isComplete: Bool {
-        !crawl.isInterrupted && crawl.isPublished
-            && crawl.missing.allSatisfy { $0.isGone && !$0.isAsset || $0.isNoted }
+        !crawl.isInterrupted && crawl.isPublished && reasonForOnePage == nil
+            && crawl.missing.allSatisfy { $0.isGone && !($0.isAsset && check != nil) || $0.isNoted }
             && !crawl.skipped.contains { $0.isAsset && $0.isOverLimit } && crawl.unread.isEmpty
+    }
+
+    /// Why the snapshot has only one page, although that page links to others of the site: the directive of the
+    /// site that the crawl obeyed; nil otherwise.
+    public var reasonForOnePage: String? {
+        guard crawl.isPublished, crawl.pages == 1, crawl.limit == nil, !crawl.isContinued else { return nil }
+        return crawl.skipped.first { !$0.isAsset && $0.cause.isOfSite }?.reason
     }
 
     /// A member of the crawl's report.
@@ -141,6 +158,14 @@ extension PrefetchReport: JSONObject {
                 crawl.keptStored.map { ["reason": $0.reason, "count": $0.count] as JSONMembers }),
             "deferrals": IfAny(
                 crawl.deferrals.map { ["host": $0.host, "seconds": $0.seconds] as JSONMembers }),
+            "challenges": IfAny(
+                crawl.challengedHosts.map {
+                    ["host": $0.host, "service": $0.service, "count": $0.count] as JSONMembers
+                }),
+            "cookies": IfAny(
+                cookies.map {
+                    ["total": $0.total, "valid": $0.valid, "expired": $0.expired] as JSONMembers
+                }),
             "manifestFailure": IfAny(manifestFailure),
             "unansweredMisses": IfAny(unansweredMisses > 0 ? unansweredMisses : nil),
             "liveSnapshot": IfAny(lastGood?.snapshot), "liveSince": IfAny(lastGood?.date),

@@ -333,6 +333,27 @@ package struct SiteRun {
         report.forgive(forgiven)
     }
 
+    /// Counts the cookies of the user's files, and tells the user before the crawl if none of them is for the site.
+    /// Nil if there are no files.
+    private func cookieCensus(_ plan: CrawlPlan) throws(LarderError) -> CookieCensus? {
+        let files = plan.cookieFiles
+        guard !files.isEmpty else { return nil }
+        let census: CookieCensus
+        do throws(FetchFailure) {
+            census = try CookieCensus(files: files, start: plan.start, now: SystemClock.secondsSinceEpoch())
+        } catch {
+            throw LarderError(.input, error.detail)
+        }
+        guard census.valid == 0 else { return census }
+        let names = files.joined(separator: ", ")
+        let hosts = Set(plan.start.map(\.host)).sorted().joined(separator: ", ")
+        plan.notice?(
+            census.expired > 0
+                ? "all cookies in \(names) for \(hosts) have expired; log in with the browser and export them again"
+                : "none of the \(census.total) cookies in \(names) is for \(hosts)")
+        return census
+    }
+
     private func run(_ plan: CrawlPlan, with gate: BundleGate? = nil) throws(LarderError) -> PrefetchReport {
         let misses =
             plan.startsAtAssets
@@ -345,6 +366,7 @@ package struct SiteRun {
         }
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
+        let cookies = try cookieCensus(plan)
         var report: PrefetchReport
         let unanswered: Set<String>
         do throws(CrawlError) {
@@ -355,6 +377,7 @@ package struct SiteRun {
             if work?.isLast ?? true { try keep(leftOut, crawl, plan) }
             report = PrefetchReport(crawl, plan.sitePlan)
             report.work = work
+            report.cookies = cookies
             report.unansweredMisses = unanswered.count
         } catch {
             throw LarderError(error, kept: keptCount(of: plan.site))

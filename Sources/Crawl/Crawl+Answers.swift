@@ -157,6 +157,9 @@ extension Crawl {
             report.bodyByteCount += response.body.byteCount
             return try scan(number, frontier.url(number), .fetched(response), of: result)
         }
+        if let challenge = try challenge(in: response) {
+            return try apply(.failed(number, .challenged(challenge), after: latency))
+        }
         response.body.discard()
         let url = frontier.url(number)
         let held = heldBefore.removeValue(forKey: number)
@@ -186,6 +189,24 @@ extension Crawl {
                 number, failure, after: latency,
                 retryAfter: RetryAfter(response.fields)?.delay(now: Self.httpNow())))
         if failure.isGone { try keep(head(number, url, response, of: result)) }
+    }
+
+    /// The bot challenge in a response that is not a success, whose body is then discarded; nil if it has none.
+    private func challenge(in response: FetchedResponse) throws(CrawlError) -> BotChallenge? {
+        let (status, fields) = (response.status, response.fields)
+        if let announced = BotChallenge(status: status, fields: fields) {
+            response.body.discard()
+            return announced
+        }
+        guard status >= 400, !Failure.status(status).isGone, fields.contentType?.isHTML ?? false else {
+            return nil
+        }
+        let body = try storing { () throws(StoreError) in
+            try response.body.beginning(BotChallenge.byteLimit)
+        }
+        guard let challenge = BotChallenge(status: status, body: body.span) else { return nil }
+        response.body.discard()
+        return challenge
     }
 
     /// Queues a body for a scan thread. `result` is the request that loaded it; nil for a stored body.

@@ -153,6 +153,7 @@ package final class Crawl {
             let rules = plan.rules
             let manners = plan.sitePlan.manners
             let (productToken, willStore) = (plan.productToken, plan.willStore)
+            let findsActions = plan.hasSession
             let waker = loop.waker
             let steadySince = plan.sitePlan.render?.steadySince
             let maxLinks = plan.maxLinksPerDocument
@@ -163,7 +164,8 @@ package final class Crawl {
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
                     folder, writes: writes, rules: rules, manners: manners, memory: memoryOfLinks,
-                    productToken: productToken, willStore: willStore, steadySince: steadySince,
+                    productToken: productToken, findsActions: findsActions, willStore: willStore,
+                    steadySince: steadySince,
                     maxLinks: maxLinks, replacements: replacements)
             } wake: {
                 waker.wake()
@@ -255,7 +257,9 @@ package final class Crawl {
             let failed = report.missing.count {
                 !$0.isAsset && !$0.failure.isGone && $0.failure != .softNotFound
             }
-            let held = report.pages + failed
+            // An earlier version followed links that are left out now.
+            let leftOut = report.skipped.count { !$0.isAsset && $0.cause.isNoContent }
+            let held = report.pages + failed + leftOut
             if held < fewest {
                 // The responses may not come from the site at all.
                 ending = .reject(now: now)
@@ -561,7 +565,7 @@ extension Crawl {
         if frontier.role(of: number) == .page { try remember(number) }
         // The lists do not say which links of a sitemap are sitemaps, nor which links are marked with
         // nofollow.
-        guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .links else {
+        guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .obey else {
             try scan(number, frontier.url(number), .held(held))
             return !isLeftOut
         }

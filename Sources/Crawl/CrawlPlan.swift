@@ -49,6 +49,10 @@ package struct CrawlPlan: Sendable {
     package var gate: (@Sendable (_ snapshot: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
+    /// The cookie files that the user named.
+    package var cookieFiles: [String] = []
+    /// Receives messages for the user before the crawl.
+    package var notice: (@Sendable (String) -> Void)?
     /// The settings of the site that the store keeps.
     package var sitePlan = SitePlan()
     package var limits = CrawlLimits()

@@ -24,6 +24,8 @@ public struct CrawlReport: Sendable, Equatable {
     package var doubts: [String] = []
     /// Hosts whose login session ended during the run, so that no more was requested from them.
     public package(set) var lostSessions: [LostSession] = []
+    /// The last parts of paths by which side pages were recognised and left out.
+    package var sideNames: [String: SidePage] = [:]
     /// The number of pages.
     public package(set) var pages = 0
     /// The number of assets.
@@ -127,6 +129,26 @@ public struct CrawlReport: Sendable, Equatable {
         return seconds.map { Deferral(host: $0, seconds: $1) }.sorted { $0.host < $1.host }
     }
 
+    /// A host that sent bot challenges instead of its content, and was then sent no more requests.
+    public struct ChallengedHost: Sendable, Equatable {
+        public let host: String
+        /// The service that sends the challenges, such as `Cloudflare`; empty if it is not known.
+        public let service: String
+        /// The number of URLs that could not be loaded.
+        public let count: Int
+    }
+
+    /// The hosts that sent bot challenges, sorted by name.
+    public var challengedHosts: [ChallengedHost] {
+        var hosts: [String: (service: String, count: Int)] = [:]
+        for missing in missing {
+            guard case .challenged(let challenge) = missing.failure else { continue }
+            hosts[missing.address.host, default: (challenge.service, 0)].count += 1
+        }
+        return hosts.map { ChallengedHost(host: $0, service: $1.service, count: $1.count) }
+            .sorted { $0.host < $1.host }
+    }
+
     /// A URL that was requested and could not be loaded.
     public struct Missing: Sendable, Equatable {
         package let address: WebURL
@@ -224,6 +246,7 @@ extension CrawlReport {
         limit = frontier.limit ?? reached
         traps = frontier.traps
         lostSessions = frontier.lostSessions
+        sideNames = frontier.sideNames
         doubted = frontier.doubted
         for entry in frontier.entries {
             let number = entry.number

@@ -137,7 +137,7 @@ package struct LinkMarks {
     package mutating func keepsFromFollowing(
         _ url: WebURL, linkedFrom hrefs: [String]
     ) throws(StoreError) -> Bool {
-        guard manners.nofollow != .ignore, !hrefs.isEmpty, hrefs.count <= Self.mostLookedInto else {
+        guard manners.nofollow != .follow, !hrefs.isEmpty, hrefs.count <= Self.mostLookedInto else {
             return false
         }
         for href in hrefs {
@@ -151,7 +151,7 @@ package struct LinkMarks {
         _ page: StoredResponse, at address: WebURL, to url: WebURL
     ) throws(StoreError) -> Bool {
         if page.flags.contains(.saysNofollow) { return false }
-        guard manners.nofollow == .links, let body = page.body else { return true }
+        guard manners.nofollow == .obey, let body = page.body else { return true }
         let encoded = try reader.links(of: body)
         guard let bytes = try reader.content(of: body)?.load(),
             let table = try LinkScanner().table(

@@ -31,6 +31,8 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case unasked(Failure)
     /// The response is complete but suspicious, so that the stored copy is kept.
     case rejected(ReplacementCheck.Reason)
+    /// A page came instead by which a service checks whether the client is a browser.
+    case challenged(BotChallenge)
     /// The server asked to wait longer than a run waits (`Retry-After`).
     case deferred(status: Int, seconds: Int64)
 
@@ -41,7 +43,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
             status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure), .outwaited(let failure): failure.mayPass
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .rejected, .deferred:
+            .sessionEnded, .unasked, .rejected, .challenged, .deferred:
             false
         }
     }
@@ -53,7 +55,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         // A part that does not match the rest does not mean that requests come too fast.
         case .fetch(let failure), .outwaited(let failure): failure.mayPass && failure.kind != .mismatch
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .rejected, .deferred:
+            .sessionEnded, .unasked, .rejected, .challenged, .deferred:
             false
         }
     }
@@ -77,7 +79,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     var isAnswer: Bool {
         switch self {
         case .status: !mayPass
-        case .fetch, .outwaited, .unasked, .sessionEnded, .rejected, .deferred: false
+        case .fetch, .outwaited, .unasked, .sessionEnded, .rejected, .challenged, .deferred: false
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login: true
         }
     }
@@ -93,7 +95,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// Whether the failure concerns all URLs of the host.
     var saysOfHost: Bool {
         switch self {
-        case .sessionEnded, .deferred: true
+        case .sessionEnded, .challenged, .deferred: true
         case .status, .fetch, .outwaited, .redirects, .nowhere, .standIn, .refused, .unwanted, .altered,
             .softNotFound, .login, .unasked, .rejected:
             false
@@ -130,6 +132,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .unasked(let failure):
             "not requested: its host keeps failing, last with: \(failure)"
         case .rejected(let reason): "\(reason.text); the stored copy is kept"
+        case .challenged(let challenge): "its server sends \(challenge) instead of the content"
         case .deferred(let status, let seconds):
             "the server answered \(status) and asked to wait \(seconds) s, longer than a run waits"
         case .softNotFound:

@@ -19,6 +19,8 @@ struct FoundLink: Sendable, Equatable {
     var isGuess = false
     /// A link to a page that must not be followed from this document.
     var isNofollow = false
+    /// A link that changes something on the server when it is requested.
+    var isAction = false
     /// The browser would request it by CORS.
     var isCORS = false
 }
@@ -247,7 +249,7 @@ struct ReferenceList {
     ///
     /// - Parameter memory: The targets of earlier documents; nil to resolve all references.
     func resolve(
-        against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .ignore),
+        against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .follow),
         _ directives: PageDirectives = [], memory: LinkMemory? = nil
     ) -> [FoundLink] {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url

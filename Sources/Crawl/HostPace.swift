@@ -355,7 +355,7 @@ struct RetryPlan: Sendable, Equatable {
         case .fetch(let failure), .outwaited(let failure):
             failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .rejected, .deferred:
+            .sessionEnded, .unasked, .rejected, .challenged, .deferred:
             1
         }
     }

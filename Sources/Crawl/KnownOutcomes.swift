@@ -103,6 +103,7 @@ extension Frontier.KnownOutcome {
         case "held-back":
             guard let reason = ReplacementCheck.Reason(rawValue: rest) else { return nil }
             self = .failed(.rejected(reason))
+        case "challenged": self = .failed(.challenged(BotChallenge(service: rest)))
         case "deferred":
             guard let fields = fields(2), let status = Int(fields[0]), let seconds = Int64(fields[1]) else {
                 return nil
@@ -142,6 +143,7 @@ extension Frontier.KnownOutcome {
             case .sessionEnded(let place): "session\t\(place)"
             case .unasked(let failure): Self.failed(failure).text.map { "unasked\t\($0)" }
             case .rejected(let reason): "held-back\t\(reason.rawValue)"
+            case .challenged(let challenge): "challenged\t\(challenge.service)"
             case .deferred(let status, let seconds): "deferred\t\(status)\t\(seconds)"
             }
         case .skipped(.endless(let why)): "endless\t\(why)"

@@ -2,17 +2,17 @@ package import Web
 
 /// How the crawl treats the directives of pages for crawlers.
 ///
-/// - `nofollow` for a whole page, in its head or in `X-Robots-Tag`, is meant for programs that follow links,
-///   and is obeyed by default. `rel=nofollow`, `ugc` and `sponsored` on single links only say that the page
-///   does not endorse their targets, so they count only if the user asks for it.
+/// - `nofollow` is meant for search engines: it keeps them from judging a page by its links, or from fetching pages
+///   that would cost them much. A person who reads the site follows such links. So do crawls, unless the user
+///   wants otherwise.
 /// - `noindex` is meant for search engines, so it counts only if the user asks for it. The page is then
 ///   scanned for links but not stored. Start pages are always stored, because the user named them.
 /// - Assets of pages are not affected.
 package struct PageManners: Sendable, Equatable {
-    package var nofollow = NofollowPolicy.pages
+    package var nofollow = NofollowPolicy.follow
     package var noindex = RobotsPolicy.ignore
 
-    package init(nofollow: NofollowPolicy = .pages, noindex: RobotsPolicy = .ignore) {
+    package init(nofollow: NofollowPolicy = .follow, noindex: RobotsPolicy = .ignore) {
         self.nofollow = nofollow
         self.noindex = noindex
     }
@@ -20,9 +20,9 @@ package struct PageManners: Sendable, Equatable {
     /// Whether a link to a page is not followed.
     func leaves(linkMarked isMarked: Bool, on page: PageDirectives) -> Bool {
         switch nofollow {
-        case .ignore: false
+        case .follow: false
         case .pages: page.contains(.nofollow)
-        case .links: page.contains(.nofollow) || isMarked
+        case .obey: page.contains(.nofollow) || isMarked
         }
     }
 }

@@ -103,7 +103,7 @@ extension Crawl {
         else { return }
         try remember(result.number)
         // The lists do not say which links are marked with nofollow.
-        guard plan.sitePlan.manners.nofollow != .links else { return }
+        guard plan.sitePlan.manners.nofollow != .obey else { return }
         let isNofollow = result.isNofollow
         let links = try storing { () throws(StoreError) in
             try recall.links(of: held, isNofollow: isNofollow, leavesAssets: false)

@@ -22,6 +22,8 @@ final class ScanWorker {
     private let manners: PageManners
     private let memory: LinkMemory?
     private let productToken: String
+    /// Whether links that may change something are looked for, because requests have the user's session.
+    private let findsActions: Bool
     private let willStore: WillStore?
     /// The fixed time for the scripts of steady documents (`SteadyTime`), in seconds since 1970; nil if
     /// documents are not steady.
@@ -31,7 +33,8 @@ final class ScanWorker {
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
-        memory: LinkMemory?, productToken: String?, willStore: WillStore?, steadySince: Int64?,
+        memory: LinkMemory?, productToken: String?, findsActions: Bool, willStore: WillStore?,
+        steadySince: Int64?,
         maxLinks: Int, replacements: ReplacementGuard? = nil
     ) {
         self.folder = folder
@@ -42,6 +45,7 @@ final class ScanWorker {
         self.manners = manners
         self.memory = memory
         self.productToken = productToken ?? ""
+        self.findsActions = findsActions
         self.willStore = willStore
         self.steadySince = steadySince
         self.maxLinks = maxLinks
@@ -240,9 +244,16 @@ final class ScanWorker {
         let (format, table) = (reading.format, reading.table)
         result.format = format
         read(fields, table, of: job, into: &result)
+        if findsActions, format == .html { markActions(bytes, &result, job.url) }
         guard !result.isLeftOut else { return nil }
         if let watch = job.login, format == .html { look(for: watch, bytes, table, job.url, into: &result) }
         guard result.login != .inPlace else { return nil }
+        if job.role == .page, format == .html, job.required == nil, job.held == nil,
+            let challenge = challenge(bytes, fields, result)
+        {
+            result.refusal = .challenged(challenge)
+            return nil
+        }
         if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
         let body = try NewBody(
             content, form: reading.form, title: table.title, links: table.encoded(),
@@ -255,6 +266,18 @@ final class ScanWorker {
                 : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
         }
         return body
+    }
+
+    /// The challenge that was sent with a status of success in place of a page; nil for a page. Its links are
+    /// counted first, because that is fast.
+    private func challenge(
+        _ bytes: [UInt8], _ fields: HTTPFields, _ result: ScanResult
+    ) -> BotChallenge? {
+        if let announced = BotChallenge(status: 200, fields: fields) { return announced }
+        guard bytes.count <= BotChallenge.byteLimit,
+            result.links.count(where: { $0.role == .page }) <= Self.fewLinks
+        else { return nil }
+        return BotChallenge(status: 200, body: bytes.span)
     }
 
     /// Decides whether the page is a login page, and of which kind.
@@ -300,13 +323,24 @@ final class ScanWorker {
         // `addNamedFiles` compares URLs, and so a bundle's links must not be resolved to numbers.
         result.links = references.resolve(
             against: job.url, table: table, manners, result.directives,
-            memory: job.required == nil ? memory : nil)
+            memory: job.required == nil && !findsActions ? memory : nil)
         result.isOverlong = references.isCut
         addHeadLinks(fields, of: job, to: &result)
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
         result.renderReasons = table.renderReasons
         result.isNofollow = manners.leaves(linkMarked: false, on: result.directives)
+    }
+
+    /// Marks the links that may change something.
+    private func markActions(_ bytes: [UInt8], _ result: inout ScanResult, _ url: WebURL) {
+        let actions = ActionLinkScanner.links(in: bytes.span, base: result.base ?? url)
+        guard !actions.isEmpty else { return }
+        for place in result.links.indices where result.links[place].role == .page {
+            if let url = result.links[place].url, actions.contains(url) {
+                result.links[place].isAction = true
+            }
+        }
     }
 
     /// Adds the links in the response headers. Few responses have any.

@@ -16,6 +16,7 @@ package struct Scope: Sendable {
     private let options: ScopeOptions
     private let include: [URLPattern]
     private let exclude: [URLPattern]
+    private let allowedActions: [URLPattern]
     /// The folders of the site by host. Each begins and ends with a slash.
     private var folders: [String: [String]] = [:]
     private var domains: Set<String> = []
@@ -27,6 +28,7 @@ package struct Scope: Sendable {
         options = ScopeOptions()
         include = []
         exclude = []
+        allowedActions = []
         suffixes = nil
         for url in start { add(url) }
     }
@@ -38,6 +40,7 @@ package struct Scope: Sendable {
         self.options = options
         include = try Self.patterns(options.include)
         exclude = try Self.patterns(options.exclude)
+        allowedActions = try Self.patterns(options.allowedActions)
         self.suffixes = options.extent == .domain ? suffixes() : nil
         for url in start { add(url) }
     }
@@ -70,6 +73,9 @@ package struct Scope: Sendable {
         return true
     }
 
+    /// Whether a link to this URL is followed although it may change something.
+    func allowsAction(_ url: WebURL) -> Bool { allowedActions.contains { $0.matches(url) } }
+
     private static func folder(of url: WebURL) -> String {
         guard let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "/" }
         return String(url.path[...slash])
@@ -99,7 +105,18 @@ extension Scope {
         if let reason = reasonToRefuse(url) { return .skipped(reason) }
         guard let rule = extentRule(for: url) ?? inclusion(of: url) else { return .skipped(tooFar) }
         if let deepest = options.depth, depth > deepest { return .skipped(.tooDeep(deepest)) }
+        if let side = SidePage(url), leavesOut(side, at: url) { return .skipped(.sidePage(side)) }
         return .followed(by: rule)
+    }
+
+    /// Whether a page that is recognised as a side page is left out: the user did not ask for such pages, nor for this
+    /// one by a pattern.
+    func leavesOut(_ side: SidePage, at url: WebURL) -> Bool {
+        switch side {
+        case .history: if options.includesHistory { return false }
+        case .form: if options.includesForms { return false }
+        }
+        return !include.contains { $0.matches(url) }
     }
 
     package func verdict(onAsset url: WebURL) -> ScopeVerdict {
@@ -221,6 +238,13 @@ public struct ScopeOptions: Sendable, Equatable {
     public var exclude: [String] = []
     /// The maximum number of links from a start URL to a page; nil for any number. The start URL has depth 0.
     public var depth: Int?
+    /// Whether histories, old versions and comparisons of pages are included.
+    public var includesHistory = false
+    /// Whether pages for editing, logging in and registering are included.
+    public var includesForms = false
+    /// Patterns of links that may change something, such as `/items/*/copy`, and are requested with the user's login
+    /// all the same. All others are left out.
+    public var allowedActions: [String] = []
 
     /// Creates a scope; by default, all pages on the hosts of the start URLs.
     public init(
@@ -304,6 +328,10 @@ package enum SkipReason: Sendable, Hashable {
     case nestedSitemap
     /// A request would end the session that the user provided.
     case sessionEnd
+    /// A request with the user's session may change something.
+    case action
+    /// A history or a form, beside the content of the site.
+    case sidePage(SidePage)
     /// A bound that protects the crawl from endless sites.
     case bound(CrawlBound)
     /// A text that may not be a link, if such guesses are not tried.
@@ -325,6 +353,22 @@ package enum SkipReason: Sendable, Hashable {
         if case .limit = self { true } else { false }
     }
 
+    /// Whether the page is left out because it is not content, whatever the limits of the run.
+    var isNoContent: Bool {
+        switch self {
+        case .action, .sidePage: true
+        default: false
+        }
+    }
+
+    /// Whether the crawl obeyed a directive of the site.
+    package var isOfSite: Bool {
+        switch self {
+        case .robots, .robotsUnknown, .nofollow: true
+        default: false
+        }
+    }
+
     /// The option that would make the crawl fetch the URL, if there is one.
     package var remedy: Remedy? {
         switch self {
@@ -335,6 +379,9 @@ package enum SkipReason: Sendable, Hashable {
             .noindex,
             .unstored, .nestedSitemap, .sessionEnd, .bound, .guess, .endless, .refused, .trap:
             nil
+        case .action: .allowActions
+        case .sidePage(.history): .includeHistory
+        case .sidePage(.form): .includeForms
         }
     }
 
@@ -353,6 +400,9 @@ package enum SkipReason: Sendable, Hashable {
         case .noindex: "marked as noindex: read for its links, but not stored"
         case .unstored(let rule): "not stored because of the rule \"\(rule)\""
         case .nestedSitemap: "a sitemap that is nested too deeply, or one of too many"
+        case .sidePage(.history): "a history, an old version, a comparison or another format of a page"
+        case .sidePage(.form): "a form, such as to edit, log in or register"
+        case .action: "it may change something with your login"
         case .sessionEnd: "it would end the session; name it as a start URL to fetch it anyway"
         case .bound(let bound): bound.description
         case .guess: "possibly not a link"

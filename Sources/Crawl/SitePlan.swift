@@ -11,8 +11,7 @@ public struct SitePlan: Sendable, Equatable {
     /// Whether robots.txt is obeyed. Nil means `obey`; in an update, nil keeps the value of the last run, as
     /// for the next two properties.
     public var robots: RobotsPolicy?
-    /// Which links marked `nofollow` are not followed. Nil means `pages`, or `ignore` if robots.txt is
-    /// ignored.
+    /// Which links marked `nofollow` are not followed. Nil means `follow`: all are followed.
     public var nofollow: NofollowPolicy?
     /// Whether pages marked `noindex` are only read for their links and not stored. Nil means `ignore`, since
     /// the mark is meant for search engines.
@@ -63,6 +62,9 @@ public struct SitePlan: Sendable, Equatable {
             exclude: texts("exclude"), depth: json["depth"]?.int)
         sitemaps = texts("sitemaps")
         robots = json["robots"]?.string.flatMap(RobotsPolicy.init)
+        scope.allowedActions = texts("allowActions")
+        scope.includesHistory = json["history"]?.bool ?? false
+        scope.includesForms = json["forms"]?.bool ?? false
         rules = texts("rules")
         guesses = json["guesses"]?.bool ?? true
         nofollow = json["nofollow"]?.string.flatMap(NofollowPolicy.init)
@@ -101,7 +103,7 @@ public struct SitePlan: Sendable, Equatable {
     public var obeysRobots: Bool { robots != .ignore }
 
     package var manners: PageManners {
-        PageManners(nofollow: nofollow ?? (obeysRobots ? .pages : .ignore), noindex: noindex ?? .ignore)
+        PageManners(nofollow: nofollow ?? .follow, noindex: noindex ?? .ignore)
     }
 }
 
@@ -154,6 +156,8 @@ package struct LeftOut: Sendable, Equatable {
     package var limit: String?
     /// The reasons why pages were suspected to be a trap, by URL pattern.
     package var traps: [String: String] = [:]
+    /// The last parts of paths by which side pages were recognised.
+    package var sideNames: [String: SidePage] = [:]
     /// URLs of pages that were requested and could not be loaded, for which no limit is responsible.
     package var failed: Set<String> = []
 
@@ -164,7 +168,8 @@ package struct LeftOut: Sendable, Equatable {
     package init?(_ report: CrawlReport) {
         limit = report.limit?.description
         for trap in report.traps { traps[trap.pattern] = trap.description }
-        guard limit != nil || !traps.isEmpty else { return nil }
+        sideNames = report.sideNames
+        guard limit != nil || !traps.isEmpty || !sideNames.isEmpty else { return nil }
         failed = Set(report.missing.filter { !$0.isAsset && !$0.isGone }.map(\.url))
         if failed.count > Self.mostFailures {
             limit = nil
@@ -175,12 +180,18 @@ package struct LeftOut: Sendable, Equatable {
     package init(_ json: JSONValue) {
         limit = json["limit"]?.string
         for trap in json["traps"]?.members ?? [] { traps[trap.key] = trap.value.string ?? "a trap" }
+        for name in json["sides"]?.members ?? [] {
+            sideNames[name.key] = name.value.string.flatMap(SidePage.init(rawValue:))
+        }
         failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
     }
 
     /// Why a page was not requested; nil if it was, or should have been.
     package func reason(for page: WebURL) -> String? {
         if let trap = traps[TrapReason.pattern(of: page)] { return trap }
+        if let name = SidePage.name(of: page), let side = sideNames[name] {
+            return SkipReason.sidePage(side).name
+        }
         return failed.contains(page.href) ? nil : limit
     }
 }
@@ -192,6 +203,9 @@ extension SitePlan: JSONObject {
             "scope": IfAny(scope.extent == .host ? nil : scope.extent.rawValue),
             "include": IfAny(scope.include),
             "exclude": IfAny(scope.exclude), "depth": IfAny(scope.depth), "sitemaps": IfAny(sitemaps),
+            "allowActions": IfAny(scope.allowedActions),
+            "history": IfAny(scope.includesHistory ? true : nil),
+            "forms": IfAny(scope.includesForms ? true : nil),
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
@@ -216,8 +230,11 @@ extension ManifestPlan: JSONObject {
 extension LeftOut: JSONObject {
     package var members: JSONMembers {
         let sorted = traps.sorted { $0.key < $1.key }
+        let sides = sideNames.sorted { $0.key < $1.key }
         return [
             "limit": IfAny(limit), "traps": sorted.reduce(JSONMembers()) { $0 + [$1.key: $1.value] },
+            "sides": IfAny(
+                sides.isEmpty ? nil : sides.reduce(JSONMembers()) { $0 + [$1.key: $1.value.rawValue] }),
             "failed": failed.sorted(),
         ]
     }

@@ -12,13 +12,10 @@ final class CookieJar {
     /// The cookies that scripts of pages set. All others come from servers or from the user's files.
     private var scripted: Set<CookieName> = []
 
-    /// The maximum size of a cookie file.
-    private static let mostBytes = 16 * 1024 * 1024
     /// The maximum number of cookies that scripts set. Further ones are ignored.
     private static let mostOfScripts = 2_000
 
-    /// Loads the cookie files. Throws if a line is neither a cookie nor a comment, since the file is then
-    /// probably not a cookie file.
+    /// Loads the cookie files. Throws if one of them cannot be read.
     init(_ options: CookieOptions, share: Share) throws(FetchFailure) {
         self.options = options
         self.share = share
@@ -31,29 +28,9 @@ final class CookieJar {
     deinit { curl_easy_cleanup(handle) }
 
     private func load(_ path: String) throws(FetchFailure) {
-        let bytes = try FetchFailure.wrapping { () throws(SystemError) in
-            try WholeFile.read(path, atMost: Self.mostBytes)
+        for cookie in try CookieFile(path: path).cookies where isWanted(cookie.line) {
+            try larder_curl_set_text(handle, CURLOPT_COOKIELIST, cookie.line).check()
         }
-        for (number, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-            guard let cookie = try Self.cookie(line, "\(path):\(number + 1)"), isWanted(cookie) else {
-                continue
-            }
-            try larder_curl_set_text(handle, CURLOPT_COOKIELIST, cookie).check()
-        }
-    }
-
-    /// Returns the line if it is a cookie; nil if it is empty or a comment.
-    private static func cookie(_ line: ArraySlice<UInt8>, _ place: String) throws(FetchFailure) -> String? {
-        let line = line.last == 0x0D ? line.dropLast() : line
-        let isMarked = line.starts(with: "#HttpOnly_".utf8)
-        if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) || line.first == UInt8(ascii: "#") && !isMarked {
-            return nil
-        }
-        // A value may be missing, and is then empty.
-        guard line.count(where: { $0 == 0x09 }) >= 5, !line.contains(0) else {
-            throw FetchFailure(.machine, "\(place): not a cookie in Netscape's format")
-        }
-        return String(decoding: line, as: UTF8.self)
     }
 
     /// Whether the cookie belongs to the site that the options are limited to.
@@ -155,7 +132,7 @@ private struct CookieName: Hashable {
 
 /// The sources and the destination of cookies. A loop without these options neither stores nor sends cookies.
 package struct CookieOptions: Sendable {
-    /// The paths of Netscape cookie files.
+    /// The paths of cookie files (``CookieFile``).
     package var load: [String]
     /// The path of the file that `FetchLoop.saveCookies` replaces; nil to save none.
     package var save: String?

@@ -80,6 +80,7 @@ private struct RehearsalRun {
             var further = options
             further.policy = .preferCache
             further.alwaysRendered = []
+            further.isRepeat = true
             if round == Self.extraRounds { break }
             // A URL with a time or a random number in it is missing each time.
             if found.missing.count < fewestMissing, !found.missing.isSubset(of: knownMissing) {

@@ -80,7 +80,7 @@ struct RenderManner: Sendable {
     init(_ plan: SitePlan) throws(LarderError) {
         settings = plan.render ?? RenderSettings()
         mostViews = plan.maxPages
-        leavesMarkedLinks = plan.manners.nofollow == .links
+        leavesMarkedLinks = plan.manners.nofollow == .obey
         var viewports: [Viewport] = []
         for text in settings.viewports {
             guard let viewport = Viewport(text) else {

@@ -38,6 +38,12 @@ public enum Remedy: Sendable, Equatable {
     case depth
     /// `SitePlan.nofollow`.
     case nofollow
+    /// `ScopeOptions.allowedActions`.
+    case allowActions
+    /// `ScopeOptions.includesHistory`.
+    case includeHistory
+    /// `ScopeOptions.includesForms`.
+    case includeForms
     /// `PrefetchOptions.patience`.
     case patience
     /// `PrefetchOptions.browser`.

@@ -414,14 +414,25 @@ public enum RobotsPolicy: String, Sendable, CaseIterable {
     case obey, ignore
 }
 
-/// The links marked `nofollow` that are not followed to pages. Assets are never affected.
+/// Which links marked `nofollow` are not followed to pages. The mark is meant for search engines, and says nothing
+/// about whether a page may be read. Assets are never affected.
 public enum NofollowPolicy: String, Sendable, CaseIterable {
     /// All links are followed.
-    case ignore
-    /// The links of pages that are marked as a whole, in the head or in `X-Robots-Tag`.
+    case follow
+    /// The links of pages that are marked as a whole, in the head or in `X-Robots-Tag`, are not followed.
     case pages
-    /// The same, and single links marked `rel=nofollow`, `ugc` or `sponsored`.
-    case links
+    /// The same, and single links marked `rel=nofollow`, `ugc` or `sponsored` are not followed either.
+    case obey
+
+    /// Also accepts the names of earlier versions: `ignore` for `follow` and `links` for `obey`.
+    public init?(rawValue: String) {
+        switch rawValue {
+        case "follow", "ignore": self = .follow
+        case "pages": self = .pages
+        case "obey", "links": self = .obey
+        default: return nil
+        }
+    }
 }
 
 /// The name and version under which Larder identifies itself.

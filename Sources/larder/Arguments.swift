@@ -265,6 +265,9 @@ extension Arguments {
             extent: try choice(.scope) ?? .host, include: texts(.include), exclude: texts(.exclude),
             depth: try numberIfGiven(.depth, in: 0...65_000))
         plan.sitemaps = texts(.sitemap)
+        plan.scope.allowedActions = texts(.allowActions)
+        plan.scope.includesHistory = has(.includeHistory)
+        plan.scope.includesForms = has(.includeForms)
         plan.rules = texts(.rule)
         plan.guesses = !has(.noGuesses)
         plan.connectionsPerHost = try numberIfGiven(.perHost, in: 1...256)

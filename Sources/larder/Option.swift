@@ -245,9 +245,12 @@ extension Option {
         [.json, .quiet, .progress, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
         + [.perHost, .robots, .rate, .timeout] + networkOptions + identityOptions
 
-    static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
+    static let scopeOptions: [Option] = [
+        .scope, .include, .exclude, .includeHistory, .includeForms, .depth, .sitemap, .noGuesses,
+    ]
     static let mannerOptions: [Option] = [
-        .perHost, .robots, .nofollow, .noindex, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
+        .perHost, .robots, .nofollow, .noindex, .allowActions, .rate, .maxPages, .maxBytes, .maxTime,
+        .maxBody, .timeout,
         .hostPatience,
     ]
     static let renderOptions: [Option] = [
@@ -368,7 +371,8 @@ extension Option {
         aliases: ["--requisites"])
     static let strict = Option(
         name: "--strict", value: nil,
-        help: "Exit with 1 if anything could not be fetched, even if the last good set is served",
+        help:
+            "Exit with 1 if anything could not be fetched: also a file that the site itself lacks (404), or if the last good set is served",
         brief: "Exit with 1 if anything could not be fetched",
         standard: nil)
     static let strong = Option(
@@ -385,8 +389,8 @@ extension Option {
     static let nofollow = Option(
         name: "--nofollow", value: "WHAT",
         help:
-            "Which nofollow marks to obey: pages (marks of whole pages), links (also marks of single links, ugc and sponsored), or ignore",
-        standard: "pages; ignore with --robots ignore", group: .manners)
+            "Links marked nofollow: follow them, obey the marks (also ugc and sponsored), or obey only those of whole pages",
+        standard: "follow", group: .manners)
     static let noindex = Option(
         name: "--noindex", value: "WHETHER",
         help: "Pages marked noindex: ignore the mark, or obey it (follow their links without storing them)",
@@ -491,6 +495,18 @@ extension Option {
         name: "--cookies", value: "FILE", help: "Send the cookies in this file (Netscape format)",
         standard: "only cookies that servers set during the run",
         group: .identity, repeats: true)
+    static let includeHistory = Option(
+        name: "--include-history", value: nil,
+        help: "Also follow links to histories, old versions, comparisons and print views of pages",
+        brief: "Also follow histories of pages", standard: nil, group: .scope)
+    static let includeForms = Option(
+        name: "--include-forms", value: nil,
+        help: "Also follow links to forms for editing, logging in and registering",
+        brief: "Also follow forms to edit or log in", standard: nil, group: .scope)
+    static let allowActions = Option(
+        name: "--allow-actions", value: "PATTERN",
+        help: "With a login, also follow matching links that may change something, such as /items/*/copy",
+        standard: "such links are left out", group: .manners, repeats: true)
     static let saveCookies = Option(
         name: "--save-cookies", value: "FILE", help: "Write the cookies that servers set to this file",
         standard: nil,

@@ -26,7 +26,7 @@ import Web
         #expect(manifest.wishes.depth == 3)
         #expect(manifest.wishes.include == ["/blog/**"])
         #expect(manifest.wishes.exclude == ["ads.example"])
-        #expect(manifest.wishes.nofollow == .links)
+        #expect(manifest.wishes.nofollow == .obey)
         #expect(manifest.wishes.noindex == .obey)
         #expect(manifest.wishes.headers.count == 2)
         #expect(manifest.wishes.policy == .preferCache)

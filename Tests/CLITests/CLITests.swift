@@ -25,6 +25,7 @@ import Web
 
     @Test func `a quiet prefetch says why its status is 1`() throws {
         origin.on("/", .page("<script src=/a.js></script><script src=/b.js></script>"))
+        for target in ["/a.js", "/b.js"] { origin.on(target, .failure(403)) }
         for command in ["prefetch", "update"] {
             let ending = try larder(command, origin.url("/"), "--quiet", "--store", store)
             #expect(ending.status == 1)
@@ -32,7 +33,7 @@ import Web
             #expect(
                 ending.errors
                     == "larder: \(origin.url("/")): 2 URLs missing, the first: \(origin.url("/a.js")) "
-                    + "(the server answered 404); "
+                    + "(the server answered 403); "
                     + "see what is missing with: larder check \(origin.url("/"))\n")
         }
     }
@@ -65,16 +66,27 @@ import Web
     }
 
     @Test func `what is missing is told, and makes the exit status 1`() throws {
-        origin.on("/two", .page("<img src=/gone.png>"))
+        origin.on("/two", .page("<img src=/closed.png><img src=/gone.png>"))
+        origin.on("/closed.png", .failure(403))
         let ending = try larder("prefetch", origin.url("/"), "--store", store)
         #expect(ending.status == 1)
         #expect(ending.output.contains("1 asset missing:"))
-        #expect(ending.output.contains("\(origin.url("/gone.png")): the server answered 404\n"))
+        #expect(ending.output.contains("\(origin.url("/closed.png")): the server answered 403\n"))
+        #expect(ending.output.contains("1 URL gone from the site (404 or 410):"))
         #expect(ending.output.contains("found through \(origin.url("/")) > \(origin.url("/two"))"))
         let json = try larder("prefetch", origin.url("/"), "--store", store, "--json")
         let report = try JSONValue.parse(json.output.utf8.span)
         #expect(report["missing"]?[0]?["chain"]?.array?.count == 2)
         #expect(report["skipped"]?[0]?["url"] == nil)
+    }
+
+    @Test func `a file that the site itself lacks makes the status 1 only with --strict`() throws {
+        origin.on("/two", .page("<img src=/gone.png>"))
+        let ending = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(ending.status == 0)
+        #expect(ending.output.contains("\(origin.url("/gone.png")): the server answered 404\n"))
+        #expect(try larder("prefetch", origin.url("/"), "--store", store, "--strict").status == 1)
+        #expect(try larder("check", origin.url("/"), "--store", store).status == 0)
     }
 
     @Test

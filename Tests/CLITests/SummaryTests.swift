@@ -31,6 +31,7 @@ import Testing
         let links = (0..<40).map { "<a href=https://elsewhere.test/\($0)>x</a><a href=/dead\($0)>dead</a>" }
             .joined()
         origin.on("/", .page(pictures + elsewhere + links))
+        for number in 0..<30 { origin.on("/gone\(number).png", .failure(403)) }
         let ending = try Command.run("prefetch", origin.url("/"), home: home)
         #expect(ending.status == 1)
         // On a busy machine, indexing is left to the next search, and the summary says so.
@@ -40,13 +41,13 @@ import Testing
         #expect(lines.count <= 24, "\(ending.output)")
         #expect(
             ending.output.contains(
-                "  34 assets missing:\n    30 at 127.0.0.1:\(origin.port): the server answered 404\n"
+                "  34 assets missing:\n    30 at 127.0.0.1:\(origin.port): the server answered 403\n"
             ))
         #expect(
             ending.output.contains(
                 "      such as \(origin.url("/gone0.png"))\n      found through \(origin.url("/"))\n"))
         #expect(ending.output.contains("    4 at nowhere.invalid: host not found"))
-        #expect(ending.output.contains("  40 pages gone from the site (404 or 410):\n"))
+        #expect(ending.output.contains("  40 URLs gone from the site (404 or 410):\n"))
         #expect(
             lines.suffix(2) == [
                 "To repeat failed requests: larder update \(origin.url("/"))",

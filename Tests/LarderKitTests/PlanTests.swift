@@ -68,6 +68,7 @@ import Testing
         origin.on("/a", .page("<meta name=robots content=nofollow><a href=/c>c</a>"))
         for target in ["/b", "/c", "/logout"] { origin.on(target, .page(target)) }
         var options = PrefetchOptions()
+        options.plan.nofollow = .pages
         options.network.headers = ["127.0.0.1 Cookie: session=1"]
         let report = try await Larder(at: scratch.path).plan([origin.url("/")], options: options)
         #expect(report.pages.low == 3)

@@ -26,8 +26,22 @@ import Testing
         return try await larder.prefetch([origin.url("/")], options: options)
     }
 
-    @Test func `what is not followed has its reason in the report and in explain`() async throws {
+    @Test func `links marked as nofollow are followed`() async throws {
         let report = try await prefetch()
+        #expect(report.pages == 3)
+        #expect(report.isComplete)
+    }
+
+    @Test func `a snapshot of one page whose links were left out is not complete`() async throws {
+        let report = try await prefetch { $0.plan.nofollow = .obey }
+        #expect(report.reasonForOnePage == "its link is marked as nofollow")
+        #expect(!report.isComplete)
+        let one = try await larder.prefetch([origin.url("/b")], options: PrefetchOptions())
+        #expect(one.pages == 1 && one.reasonForOnePage == nil && one.isComplete)
+    }
+
+    @Test func `what is not followed has its reason in the report and in explain`() async throws {
+        let report = try await prefetch { $0.plan.nofollow = .pages }
         #expect(report.pages == 1)
         #expect(report.plan.manners.nofollow == .pages)
         #expect(report.skipped.map(\.url) == [origin.url("/a")])
@@ -42,7 +56,7 @@ import Testing
         async throws
     {
         origin.on("/", .page("<a href=/a>a</a>"))
-        let first = try await prefetch { $0.plan.nofollow = .links }
+        let first = try await prefetch { $0.plan.nofollow = .obey }
         #expect(first.skipped.map(\.url) == [origin.url("/b")])
         #expect(try await !larder.explain(origin.url("/b")).sites[0].isPageFollowed)
         #expect(try await larder.explain(origin.url("/a")).sites[0].isPageFollowed)
@@ -51,28 +65,14 @@ import Testing
         #expect(origin.requests(to: "/b").isEmpty)
     }
 
-    @Test func `who ignores robots.txt ignores nofollow, unless it is asked for, and the report says so`()
-        async throws
-    {
-        let ignoring = try await prefetch { $0.plan.robots = .ignore }
-        #expect(ignoring.pages == 3)
-        #expect(ignoring.plan.robots == .ignore && ignoring.plan.manners.nofollow == .ignore)
-        #expect(ignoring.json.contains("\"robots\": \"ignore\""))
-        let obeying = try await prefetch {
-            $0.plan.robots = .ignore
-            $0.plan.nofollow = .pages
-        }
-        #expect(obeying.skipped.map(\.url) == [origin.url("/a")])
-    }
-
     @Test func `an update does as the prefetch did, unless it is told otherwise`() async throws {
         origin.on("/robots.txt", .file("User-agent: *\nDisallow: /b", type: "text/plain"))
         origin.on("/a", .page("<a href=/b>b</a>"))
-        #expect(try await prefetch { $0.plan.nofollow = .ignore }.skipped.map(\.url) == [origin.url("/b")])
+        #expect(try await prefetch { $0.plan.nofollow = .follow }.skipped.map(\.url) == [origin.url("/b")])
         var options = PrefetchOptions()
         options.plan.robots = .ignore
         let lax = try await larder.update(options: options)[0]
-        #expect(lax.plan.robots == .ignore && lax.plan.manners.nofollow == .ignore)
+        #expect(lax.plan.robots == .ignore && lax.plan.manners.nofollow == .follow)
         #expect(lax.pages == 3)
         options = PrefetchOptions()
         options.plan.nofollow = .pages
@@ -81,9 +81,9 @@ import Testing
         #expect(strict.skipped.map(\.url) == [origin.url("/a")])
     }
 
-    @Test(arguments: [NofollowPolicy.pages, .links])
+    @Test(arguments: [NofollowPolicy.pages, .obey])
     func `what was left alone is not missing offline`(nofollow: NofollowPolicy) async throws {
-        if nofollow == .links { origin.on("/", .page("<a href=/a rel=nofollow>a</a><img src=/dot.png>")) }
+        if nofollow == .obey { origin.on("/", .page("<a href=/a rel=nofollow>a</a><img src=/dot.png>")) }
         #expect(try await prefetch { $0.plan.nofollow = nofollow }.pages == 1)
         #expect(try await larder.checkOffline(origin.url("/")).isClean)
     }

@@ -428,7 +428,7 @@ import Web
         #expect(try await shown("/lonely") == "two")
         var plan = options.plan
         plan.scope = ScopeOptions(extent: .path, include: ["/a/**"], exclude: ["*.pdf"], depth: 3)
-        (plan.robots, plan.nofollow, plan.noindex) = (.ignore, .links, .obey)
+        (plan.robots, plan.nofollow, plan.noindex) = (.ignore, .obey, .obey)
         (plan.rules, plan.guesses, plan.maxPages) = (["/api/** max-age=600"], false, 7)
         #expect(SitePlan(text: plan.text) == plan)
         plan.manifest = ManifestPlan(place: "/m.json", base: "https://a.test/", format: "weex")

@@ -414,6 +414,13 @@ extension Frontier {
 
     /// The origins whose session ended during the crawl, sorted by name.
     var lostSessions: [CrawlReport.LostSession] { core.lostSessions }
+
+    /// The names by which side pages were recognised.
+    var sideNames: [String: SidePage] {
+        var names: [String: SidePage] = [:]
+        for found in core.sideNames.values where found.isLeftOut { names[found.name] = found.page }
+        return names
+    }
     /// Origins whose robots.txt could not be fetched.
     var doubted: Set<String> { core.doubted }
 

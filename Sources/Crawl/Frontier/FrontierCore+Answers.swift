@@ -33,6 +33,7 @@ extension FrontierCore {
         scanning.remove(number)
         if let refusal = result.refusal {
             refused(number, refusal)
+            if case .challenged = refusal { noteChallenge(number, refusal) }
             return []
         }
         var actions: [Action] = []
@@ -198,10 +199,7 @@ extension FrontierCore {
                 fail(number, deferral)
                 // A single URL may have a limit of its own. Two in a row, or the first response of all,
                 // concern the host.
-                if isHosts, !hadAnswers || hosts[host].longWaits > 1, hosts[host].deferral == nil {
-                    hosts[host].deferral = deferral
-                    giveUp(host, deferral)
-                }
+                if isHosts, !hadAnswers || hosts[host].longWaits > 1 { stop(host, deferral) }
                 return
             }
             place(host)
@@ -210,7 +208,12 @@ extension FrontierCore {
             hosts[host].pace.ended()
             place(host)
         } else {
+            let isFirst = !hosts[host].faults.hasAnswers
             answered(number, after: latency)
+            if case .challenged = failure {
+                fail(number, failure)
+                return noteChallenge(number, failure, isFirst: isFirst)
+            }
         }
         if case .fetch(let reason) = failure, reason.kind == .unknownHost {
             return notFound(number, failure, host)
@@ -238,6 +241,24 @@ extension FrontierCore {
         }
         records[Int(number)].state = .waiting
         retries.add(number, at: now + delay)
+    }
+
+    /// Notes a bot challenge in place of an entry. A single URL may have one of its own. The second one, or one in
+    /// place of the first response or of a start page, concerns the host.
+    private mutating func noteChallenge(_ number: UInt32, _ failure: Failure, isFirst: Bool = false) {
+        let host = Int(records[Int(number)].host)
+        hosts[host].challenges += 1
+        guard isFirst || hosts[host].challenges > 1 || records[Int(number)].flags.contains(.isStart) else {
+            return
+        }
+        stop(host, failure)
+    }
+
+    /// Sends the host no more requests in this run.
+    private mutating func stop(_ host: Int, _ reason: Failure) {
+        guard hosts[host].reasonToStop == nil else { return }
+        hosts[host].reasonToStop = reason
+        giveUp(host, reason)
     }
 
     /// Handles a failed name lookup. A name is looked up at most twice, the second time for all entries that
@@ -386,6 +407,8 @@ extension FrontierCore {
             flags: record.flags.intersection([.isStart, .isGuess, .isCORS]),
             nearestZone: records[Int(number)].zone)
         records[Int(number)].target = next
+        // What becomes of the redirect depends on its target, which therefore must not wait.
+        release(variant: next)
         if let place = knownLogin(next, from: number) {
             refuseLogin(number, at: place, wasHeld: redirection.wasHeld)
             return false

@@ -47,7 +47,8 @@ extension FrontierCore {
         _ link: FoundLink, by number: UInt32, to links: inout NewLinks, unlessIn known: Set<UInt32> = []
     ) {
         let number = found(link, by: number)
-        guard !known.contains(number) else { return }
+        // A mirror need not have what an action would return.
+        guard !known.contains(number), !link.isAction || state(number) != .skipped(.action) else { return }
         let target = target(number)
         if link.isGuess {
             links.guesses.append(target)
@@ -97,6 +98,9 @@ extension FrontierCore {
 
     private mutating func discover(_ link: FoundLink, to url: WebURL, by number: UInt32) -> UInt32 {
         if link.isNofollow { return discoverUnfollowed(url, by: number) }
+        if link.isAction, !scope.allowsAction(url) {
+            return discoverUnfollowed(url, by: number, for: .action)
+        }
         var flags: Record.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
         guard link.role == .page, let stripped = SessionParameters.stripped(url) else {
@@ -249,7 +253,12 @@ extension FrontierCore {
 
     private mutating func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
         if record.flags.contains(.isStart) { return scope.verdict(on: url, as: .start) }
-        if options.hasSession, SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
+        if options.hasSession {
+            if SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
+            if record.role == .page, ActionLink.isNamed(by: url), !scope.allowsAction(url) {
+                return .skipped(.action)
+            }
+        }
         switch record.role {
         case .page: return scope.verdict(on: url, as: .page(depth: Int(record.depth)))
         case .guide: if let reason = guideReason(url, record) { return .skipped(reason) }
@@ -434,9 +443,11 @@ extension FrontierCore {
 
 /// Directives of pages to crawlers: `nofollow` and `noindex`.
 extension FrontierCore {
-    /// Adds the target of a `nofollow` link. A new entry gets a number, and is skipped until another link
-    /// leads to it.
-    mutating func discoverUnfollowed(_ url: WebURL, by finder: UInt32) -> UInt32 {
+    /// Adds the target of a link that is not followed. A new entry gets a number, and is skipped; if the link is
+    /// marked `nofollow`, until another link leads to it.
+    mutating func discoverUnfollowed(
+        _ url: WebURL, by finder: UInt32, for reason: SkipReason = .nofollow
+    ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
         let (depth, zone) = (records[Int(finder)].depth, records[Int(finder)].zone)
@@ -448,7 +459,7 @@ extension FrontierCore {
         switch scope.verdict(onPage: url, depth: Int(records[Int(number)].depth)) {
         // A page outside the scope is skipped for that reason, which no other link can change.
         case .skipped(let reason) where !reason.isOfDepth: skip(number, reason)
-        case .skipped, .followed: skip(number, .nofollow)
+        case .skipped, .followed: skip(number, reason)
         }
         return number
     }

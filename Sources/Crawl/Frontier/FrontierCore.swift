@@ -74,6 +74,20 @@ struct FrontierCore: Sendable {
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.
     private var heldVariants: [UInt32] = []
+    /// The names of side pages that were found, by host and name.
+    private(set) var sideNames: [String: SideName] = [:]
+
+    /// The name of side pages, such as `history` in `/Home/history`.
+    struct SideName: Sendable {
+        let name: String
+        let page: SidePage
+        /// The number of pages with this name.
+        var count = 0
+        /// Pages that wait until it is clear whether the name means side pages.
+        var held: [UInt32] = []
+
+        var isLeftOut: Bool { count >= SidePage.foldersOfName }
+    }
     /// The number of variants of each page.
     private var variantCounts: [UInt32: UInt8] = [:]
     /// The page whose rendering first requested a URL that no scan had found.
@@ -355,10 +369,45 @@ struct FrontierCore: Sendable {
 
     /// Queues a new page. A variant of a page waits until no page is left to render.
     mutating func enqueueOrHold(page number: UInt32) {
+        if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
         guard sharing == nil, renders.isOn, isVariant(number) else { return enqueue(number) }
         records[Int(number)].state = .waiting
         records[Int(number)].flags.insert(.isHeld)
         heldVariants.append(number)
+    }
+
+    /// Recognises a side page by the last part of its path, if the page in its folder is known. It is skipped if pages
+    /// in several folders have this name; until then it waits. Returns false for other pages.
+    private mutating func isSidePage(_ number: UInt32) -> Bool {
+        let url = url(number)
+        guard let (name, page) = SidePage.named(byPath: url), scope.leavesOut(page, at: url),
+            isBelowKnownPage(url)
+        else { return false }
+        let key = "\(records[Int(number)].host) \(name)"
+        var found = sideNames[key] ?? SideName(name: name, page: page)
+        found.count += 1
+        if found.isLeftOut {
+            skip(number, .sidePage(page))
+            for held in found.held where records[Int(held)].state == .waiting { skip(held, .sidePage(page)) }
+            found.held = []
+        } else {
+            records[Int(number)].state = .waiting
+            records[Int(number)].flags.insert(.isHeld)
+            heldVariants.append(number)
+            found.held.append(number)
+        }
+        sideNames[key] = found
+        return true
+    }
+
+    /// Whether the URL without the last part of its path is that of a page.
+    private func isBelowKnownPage(_ url: WebURL) -> Bool {
+        guard let folder = WebURL(url.path.hasSuffix("/") ? ".." : ".", base: url) else { return false }
+        let path = folder.path.hasSuffix("/") ? String(folder.path.dropLast()) : folder.path
+        return [path, path + "/"].contains { path in
+            let known = path.isEmpty ? nil : WebURL(path, base: url).flatMap { urls.find($0.key) }
+            return known.map { records[Int($0)].role == .page } ?? false
+        }
     }
 
     var holdsVariants: Bool { !heldVariants.isEmpty }
@@ -388,9 +437,9 @@ struct FrontierCore: Sendable {
             lost.append(number)
             return fail(number, failure)
         }
-        if let deferral = hosts[host].deferral {
+        if let reason = hosts[host].reasonToStop {
             lost.append(number)
-            return fail(number, deferral)
+            return fail(number, reason)
         }
         if hosts[host].isClosed, let place = hosts[host].session.end {
             return fail(number, .sessionEnded(place))

@@ -35,8 +35,10 @@ final class TagReader {
     /// The global initialization of libxml2, which must not run on two threads at once.
     private static let setUp: Void = larder_xml_set_up()
 
+    static func setUpLibrary() { setUp }
+
     init() {
-        Self.setUp
+        Self.setUpLibrary()
     }
 
     deinit {

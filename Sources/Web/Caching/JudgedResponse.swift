@@ -53,7 +53,8 @@ package struct JudgedResponse: Sendable, Equatable {
         entityTag = fields["ETag"].flatMap { $0.hasPrefix("W/") ? nil : $0 }
         hasLength = fields.contains("Content-Length")
         isChallenge =
-            fields["cf-mitigated"] == "challenge" || title.map { Self.challenges.contains($0) } ?? false
+            BotChallenge(status: status, fields: fields) != nil
+            || title.map { BotChallenge(title: $0) != nil } ?? false
         self.asksForLogin = asksForLogin
         self.isPrivate = isPrivate
     }
@@ -63,12 +64,6 @@ package struct JudgedResponse: Sendable, Equatable {
         guard let title, LoginWords.areSaid(in: title) else { return false }
         return LoginWords.isAsked(in: body.span)
     }
-
-    /// The titles of pages by which networks and services check whether the client is a browser.
-    private static let challenges: Set<String> = [
-        "Just a moment...", "Attention Required! | Cloudflare", "DDoS-Guard", "Verifying your browser...",
-        "Checking your browser", "Human Verification",
-    ]
 
     package var isHTML: Bool { type == "text/html" || type == "application/xhtml+xml" }
 

@@ -117,7 +117,10 @@ extension Remedy {
         case .maxBytes: Option.maxBytes.name
         case .maxTime: Option.maxTime.name
         case .depth: Option.depth.name
-        case .nofollow: "\(Option.nofollow.name) ignore"
+        case .nofollow: "\(Option.nofollow.name) follow"
+        case .allowActions: "\(Option.allowActions.name) PATTERN"
+        case .includeHistory: Option.includeHistory.name
+        case .includeForms: Option.includeForms.name
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
         case .privateToo: Option.privateToo.name

@@ -87,8 +87,10 @@ enum PrefetchCommand {
             let kept =
                 report.missing.contains(where: \.isKeptFromBefore)
                 ? "; responses stored earlier stay live" : ""
-            terminal.fail(
-                "nothing was prefetched: \(reason); check the URL and the network, then try again\(kept)")
+            let advice =
+                report.challengedHosts.isEmpty
+                ? "check the URL and the network, then try again" : PrefetchSummary.challengeAdvice
+            terminal.fail("nothing was prefetched: \(reason); \(advice)\(kept)")
             return .unable
         }
         if report.rendering.mode == .always, let failure = report.rendering.failure {
@@ -102,7 +104,11 @@ enum PrefetchCommand {
                 "\(report.site): the session with \(session.origin) ended during the run; log in again "
                     + "(larder login URL, --cookies FILE, --user) and run the same command again")
         }
-        if report.isComplete { return isStrict && report.manifestFailure != nil ? .incomplete : .done }
+        if report.isComplete {
+            let isWhole =
+                report.manifestFailure == nil && !report.missing.contains { $0.isAsset && $0.isGone }
+            return isStrict && !isWhole ? .incomplete : .done
+        }
         // With --quiet, the report is not printed.
         if terminal.isQuiet, !report.isInterrupted, let first = firstMissing(of: report) {
             terminal.fail(
@@ -112,7 +118,8 @@ enum PrefetchCommand {
     }
 
     private static func firstMissing(of report: PrefetchReport) -> String? {
-        let missing = report.missing.filter { ($0.isAsset || !$0.isGone) && !$0.isNoted }
+        if let reason = report.reasonForOnePage { return "it has only one page: \(reason)" }
+        let missing = report.missing.filter { !$0.isGone && !$0.isNoted }
         if let first = missing.first {
             return "\(Wording.count(missing.count, "URL")) missing, the first: \(first.url) (\(first.reason))"
         }
@@ -177,6 +184,9 @@ enum UpdateCommand {
 /// The summary of a prefetch for people.
 enum PrefetchSummary {
     private static let mostShown = 5
+    /// Advice for sites that send bot challenges. Larder does not solve them.
+    static let challengeAdvice =
+        "open the site in a browser and pass its cookies (larder login URL, or --cookies FILE), or try later, with --per-host 1"
 
     static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
         var lines = [
@@ -184,6 +194,11 @@ enum PrefetchSummary {
                 + "\(Wording.count(report.assets, "asset")), "
                 + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))"
         ]
+        if let reason = report.reasonForOnePage {
+            lines.insert(
+                "\(report.site): only one page was stored, and none of those that it links to: \(reason)",
+                at: 0)
+        }
         if report.isContinued { lines.append("  continued the previous run") }
         if report.confirmed > 0 {
             lines.append(
@@ -192,6 +207,12 @@ enum PrefetchSummary {
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
+        if let cookies = report.cookieCounts {
+            let expired = cookies.expired > 0 ? ", \(Wording.grouped(cookies.expired)) more have expired" : ""
+            lines.append(
+                "  \(Wording.grouped(cookies.valid)) of \(Wording.count(cookies.total, "cookie")) from --cookies are for this site\(expired)"
+            )
+        }
         lines += hosts(report)
         lines += rendering(report.rendering)
         lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
@@ -205,7 +226,7 @@ enum PrefetchSummary {
         let noted = report.missing.filter(\.isNoted)
         let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }
         let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
-        lines += list(missing.filter { $0.isAsset }, "asset", "missing")
+        lines += list(missing.filter { $0.isAsset && !$0.isGone }, "asset", "missing")
         lines += list(missing.filter { !$0.isAsset && !$0.isGone }, "page", "missing")
         lines += list(kept, "URL", "not fetched, stored response kept")
         for stored in report.keptStored {
@@ -213,12 +234,20 @@ enum PrefetchSummary {
                 "  \(Wording.count(stored.count, "stored copy", plural: "stored copies")) kept: \(stored.text)"
             )
         }
+        for challenged in report.challengedHosts {
+            let challenges =
+                challenged.service.isEmpty ? "a bot challenge" : "a bot challenge (\(challenged.service))"
+            lines.append(
+                "  \(challenged.host) sends \(challenges) instead of \(Wording.count(challenged.count, "URL")), and is not asked any more;"
+            )
+            lines.append("    \(challengeAdvice)")
+        }
         for deferral in report.deferrals {
             lines.append(
                 "  \(deferral.host) requires a pause of \(Wording.grouped(Int(deferral.seconds))) s (Retry-After); "
                     + "run the same command after that")
         }
-        lines += list(missing.filter { !$0.isAsset && $0.isGone }, "page", "gone from the site (404 or 410)")
+        lines += list(missing.filter { $0.isGone }, "URL", "gone from the site (404 or 410)")
         if let first = report.unread.first {
             lines.append(
                 "  \(Wording.count(report.unread.count, "file")) over 64 MB stored, but not scanned for links, the first:"

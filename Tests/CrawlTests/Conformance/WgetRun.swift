@@ -91,6 +91,8 @@ struct WgetRun {
         // wget asks for one thing after the other, and some of its tests count on that.
         plan.sitePlan.connectionsPerHost = 1
         plan.productToken = wget.isRecursive ? "Wget" : nil
+        // Wget obeys nofollow together with robots.txt.
+        plan.sitePlan.nofollow = wget.isRecursive && !wget.words.contains("robots=off") ? .obey : .follow
         plan.sitePlan.robots = wget.words.contains("robots=off") ? .ignore : .obey
         plan.sitePlan.scope.depth = wget.isRecursive ? nil : wget.words.contains("-i") ? 1 : 0
         if wget.words.contains("-rH") { plan.sitePlan.scope.include = ["regex:^http"] }

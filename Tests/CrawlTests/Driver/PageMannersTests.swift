@@ -50,9 +50,9 @@ import Web
     private static let nofollow = "its link is marked as nofollow"
 
     @Test(arguments: [
-        (NofollowPolicy.ignore, ["/: on another host"], true, true),
+        (NofollowPolicy.follow, ["/: on another host"], true, true),
         (.pages, ["/: on another host", "/hidden: \(nofollow)"], true, false),
-        (.links, ["/: on another host", "/hidden: \(nofollow)", "/ugc: \(nofollow)"], false, false),
+        (.obey, ["/: on another host", "/hidden: \(nofollow)", "/ugc: \(nofollow)"], false, false),
     ])
     func `a page's wish holds for its pages and not for what it needs`(
         nofollow: NofollowPolicy, skips: [String], isUGCHeld: Bool, isHiddenHeld: Bool
@@ -81,7 +81,7 @@ import Web
                     status: 200, fields: [("Content-Type", "text/html"), ("X-Robots-Tag", value)],
                     body: Array("<a href=/a>".utf8)))
             bench.origin.on("/a", .page("a"))
-            _ = try bench.politeCrawl()
+            _ = try bench.politeCrawl { $0.sitePlan.nofollow = .pages }
             #expect(try (bench.text("/a") != nil) == isFollowed, "\(value)")
         }
     }

@@ -1,0 +1,151 @@
+package import Web
+
+/// A page beside the content of a site, which hardly anybody reads offline: it shows a page's history, or asks for
+/// input. Wikis and other applications have several of them for each page.
+package enum SidePage: String, Sendable, CaseIterable {
+    /// Histories, old versions and comparisons, what links to a page, and other formats of a page.
+    case history
+    /// Forms: to edit, to create, to log in and to register.
+    case form
+
+    /// Recognises a page by the parameters of its query, or by the names that MediaWiki gives to its own pages.
+    ///
+    /// These names mean nothing else in practice, so that the URL is enough.
+    package init?(_ url: WebURL) {
+        if let query = url.query, let side = Self.named(byQuery: query) {
+            self = side
+        } else if let side = Self.named(bySpecialPage: url) {
+            self = side
+        } else {
+            return nil
+        }
+    }
+
+    private static func named(byQuery query: String) -> SidePage? {
+        for item in query.utf8.split(separator: UInt8(ascii: "&")) {
+            let name = String(decoding: item.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self).lowercased()
+            guard let values = parameters[name] else { continue }
+            let value = String(decoding: item.dropFirst(name.utf8.count + 1), as: UTF8.self).lowercased()
+            if let side = values[value] ?? values["*"], side.isMeant(by: value) { return side.page }
+        }
+        return nil
+    }
+
+    /// The meaning of a parameter's value.
+    private struct Meaning {
+        let page: SidePage
+        /// Whether only numbers mean it.
+        var isNumeric = false
+
+        func isMeant(by value: String) -> Bool {
+            !isNumeric || !value.isEmpty && value.utf8.allSatisfy(\.isASCIIDigit)
+        }
+    }
+
+    private static func meanings(_ history: String, form: String = "") -> [String: Meaning] {
+        var meanings: [String: Meaning] = [:]
+        for word in history.split(separator: " ") { meanings[String(word)] = Meaning(page: .history) }
+        for word in form.split(separator: " ") { meanings[String(word)] = Meaning(page: .form) }
+        return meanings
+    }
+
+    /// The parameters, with what their values mean; `*` stands for any value.
+    private static let parameters: [String: [String: Meaning]] = [
+        // MediaWiki, MoinMoin and others.
+        "action": meanings(
+            "history info diff annotate recall credits raw render print likepages localsitemap packagepages "
+                + "mobilediff historysubmit viewsource fullsearch",
+            form:
+                "edit submit editform formedit create delete move rename protect unprotect login logout register "
+                + "newaccount upload attachfile watch unwatch purge lostpassword signup reply quote report subscribe "
+                + "unsubscribe rollback markpatrolled copypage renamepage deletepage revert despam supplementation"
+        ),
+        // DokuWiki.
+        "do": meanings(
+            "revisions diff backlink recent media export_raw export_xhtml export_xhtmlbody export_pdf export_odt "
+                + "export_code blame",
+            form:
+                "edit login register profile profile_delete resendpwd admin subscribe unsubscribe draft preview save "
+                + "logout locked addtobook"),
+        // gitweb.
+        "a": meanings(
+            "blame blame_incremental blobdiff blobdiff_plain commitdiff commitdiff_plain history snapshot patch "
+                + "patches forks"),
+        "oldid": ["*": Meaning(page: .history)], "curid": ["*": Meaning(page: .history, isNumeric: true)],
+        "diff": [
+            "prev": Meaning(page: .history), "next": Meaning(page: .history), "cur": Meaning(page: .history),
+            "*": Meaning(page: .history, isNumeric: true),
+        ],
+        "rev": ["*": Meaning(page: .history, isNumeric: true)], "rev2[0]": ["*": Meaning(page: .history)],
+        "rev2%5b0%5d": ["*": Meaning(page: .history)], "old_version": ["*": Meaning(page: .history)],
+        "printable": ["yes": Meaning(page: .history)], "mobileaction": ["*": Meaning(page: .history)],
+        "veaction": ["*": Meaning(page: .form)], "redlink": ["1": Meaning(page: .form)],
+        "replytocom": ["*": Meaning(page: .form)], "returnto": ["*": Meaning(page: .form)],
+        "wpdestfile": ["*": Meaning(page: .form)],
+    ]
+
+    private static func named(bySpecialPage url: WebURL) -> SidePage? {
+        let title = url.query.flatMap { query in
+            query.utf8.split(separator: UInt8(ascii: "&")).first { $0.starts(with: "title=".utf8) }?
+                .dropFirst(6)
+        }
+        let name = title ?? url.path.utf8.split(separator: UInt8(ascii: "/")).last { $0.contains(0x3A) }
+        guard let name, name.contains(0x3A) || name.contains(0x25) else { return nil }
+        let plain = String(decoding: [UInt8](percentDecoding: Array(name).span), as: UTF8.self)
+        guard let colon = plain.firstIndex(of: ":"), namespaces.contains(plain[..<colon].lowercased()) else {
+            return nil
+        }
+        let page = plain[colon...].dropFirst().prefix { $0 != "/" && $0 != "?" }.lowercased()
+        if indexes.contains(where: page.hasPrefix) { return nil }
+        return forms.contains(where: page.hasPrefix) ? .form : .history
+    }
+
+    /// The namespace of pages that MediaWiki makes itself, in the languages with the largest wikis.
+    private static let namespaces: Set<String> = [
+        "special", "spezial", "spécial", "especial", "speciale", "speciaal", "specjalna", "служебная",
+        "спеціальна",
+        "特别", "特殊", "特別", "특수", "istimewa", "đặc_biệt", "speciální", "speciális", "toiminnot", "speciel",
+        "spesial", "ειδικό", "özel", "خاص", "מיוחד", "специални", "specialaj", "posebno",
+    ]
+    /// Pages that list all others, by which pages without links are found.
+    private static let indexes = [
+        "allpages", "alle_seiten", "toutes_les_pages", "todas", "tutte_le_pagine", "categories",
+    ]
+    private static let forms = [
+        "userlogin", "createaccount", "upload", "login", "anmelden", "connexion", "entrar", "entra",
+        "movepage", "block",
+        "preferences", "changepassword", "passwordreset", "emailuser", "watchlist", "export", "import",
+    ]
+
+    /// Recognises a page by the last part of its path, such as `/Home/history`. Such a name can mean something else,
+    /// such as the history of a company, so that it counts only for several pages.
+    static func named(byPath url: WebURL) -> (name: String, page: SidePage)? {
+        guard let name = name(of: url), let page = paths[name] else { return nil }
+        return (name, page)
+    }
+
+    /// The last part of the path in lower case; nil if it is no name of a side page.
+    static func name(of url: WebURL) -> String? {
+        let path = url.path.utf8
+        let end = path.last == UInt8(ascii: "/") ? path.index(before: path.endIndex) : path.endIndex
+        let start = path[..<end].lastIndex(of: UInt8(ascii: "/")).map(path.index(after:)) ?? path.startIndex
+        guard nameLengths.contains(path.distance(from: start, to: end)) else { return nil }
+        let name = String(decoding: path[start..<end], as: UTF8.self).lowercased()
+        return paths[name] == nil ? nil : name
+    }
+
+    private static let nameLengths = 3...10
+
+    private static let paths: [String: SidePage] = {
+        var paths: [String: SidePage] = [:]
+        let history =
+            "history _history revisions diff _diff compare _compare blame annotate backlinks raw print"
+        let form = "edit _edit _create new _new rename _rename move delete _delete upload reply quote"
+        for word in history.split(separator: " ") { paths[String(word)] = .history }
+        for word in form.split(separator: " ") { paths[String(word)] = .form }
+        return paths
+    }()
+
+    /// The number of folders in which pages with such a name must be.
+    static let foldersOfName = 3
+}

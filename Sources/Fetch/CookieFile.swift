@@ -1,0 +1,149 @@
+internal import System
+package import Web
+
+/// A file of cookies in one of the forms that tools write: Netscape's format (curl, Wget, yt-dlp, Python's
+/// `MozillaCookieJar`), the JSON of browser extensions and of Puppeteer (a list of cookies), or the storage state of
+/// Playwright (an object with a list of cookies).
+package struct CookieFile: Sendable {
+    /// A cookie of a file.
+    package struct Cookie: Sendable, Equatable {
+        let domain: String
+        let isForHostsBelow: Bool
+        let path: String
+        let isSecure: Bool
+        let isHTTPOnly: Bool
+        /// In seconds since 1970; 0 for a session cookie.
+        let expires: Int64
+        let name: String
+        let value: String
+
+        /// The cookie as a line of Netscape's format.
+        var line: String {
+            let columns = [
+                domain, isForHostsBelow ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE",
+                String(expires), name,
+                value,
+            ]
+            return (isHTTPOnly ? "#HttpOnly_" : "") + columns.joined(separator: "\t")
+        }
+
+        /// Whether the cookie is sent to the host of a URL, or to hosts below it.
+        func isFor(_ url: WebURL) -> Bool {
+            let domain = String(domain.trimmingPrefix(".")).lowercased()
+            return url.host == domain || isForHostsBelow && url.host.hasSuffix("." + domain)
+        }
+    }
+
+    package let cookies: [Cookie]
+
+    private static let byteLimit = 16 * 1024 * 1024
+
+    /// Reads a file. Throws if it has another form, with the line at which that was noticed.
+    init(path: String) throws(FetchFailure) {
+        let bytes = try FetchFailure.wrapping { () throws(SystemError) in
+            try WholeFile.read(path, atMost: Self.byteLimit)
+        }
+        let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0) }
+        if first == UInt8(ascii: "[") || first == UInt8(ascii: "{") {
+            cookies = try Self.cookies(inJSON: bytes, path)
+            return
+        }
+        var cookies: [Cookie] = []
+        for (number, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            if let cookie = try Self.cookie(line, "\(path):\(number + 1)") { cookies.append(cookie) }
+        }
+        self.cookies = cookies
+    }
+
+    /// Reads a line of Netscape's format; nil if it is empty or a comment.
+    private static func cookie(_ line: ArraySlice<UInt8>, _ place: String) throws(FetchFailure) -> Cookie? {
+        var line = line.last == 0x0D ? line.dropLast() : line
+        let mark = "#HttpOnly_".utf8
+        let isHTTPOnly = line.starts(with: mark)
+        if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) || line.first == UInt8(ascii: "#") && !isHTTPOnly {
+            return nil
+        }
+        if isHTTPOnly { line = line.dropFirst(mark.count) }
+        let columns = line.split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        // A value may be missing, and is then empty.
+        guard columns.count >= 6, !line.contains(0), let expires = Self.time(columns[4]) else {
+            throw FetchFailure(.machine, "\(place): not a cookie in Netscape's format")
+        }
+        var (name, value) = (columns[5], columns.count > 6 ? columns[6] : "")
+        // Python writes a cookie without a value as a value without a name.
+        if name.isEmpty { (name, value) = (value, "") }
+        return Cookie(
+            domain: columns[0], isForHostsBelow: columns[1].uppercased() == "TRUE", path: columns[2],
+            isSecure: columns[3].uppercased() == "TRUE", isHTTPOnly: isHTTPOnly, expires: expires, name: name,
+            value: value)
+    }
+
+    /// The seconds of an expiry time: a number, possibly with a fraction, or empty for a session cookie. Nil for
+    /// anything else.
+    private static func time(_ text: String) -> Int64? {
+        if text.isEmpty { return 0 }
+        return Double(text).flatMap { time($0) }
+    }
+
+    private static func time(_ number: Double) -> Int64? {
+        guard number.isFinite else { return nil }
+        if number <= 0 { return 0 }
+        // Some tools write milliseconds or microseconds. In seconds, these would be far beyond the year 5000.
+        let seconds = number > 1e14 ? number / 1e6 : number > 1e11 ? number / 1e3 : number
+        return Int64(seconds)
+    }
+
+    private static func cookies(inJSON bytes: [UInt8], _ path: String) throws(FetchFailure) -> [Cookie] {
+        let json: JSONValue
+        do throws(JSONError) { json = try JSONValue.parse(bytes.span) } catch {
+            throw FetchFailure(.machine, "\(path): \(error)")
+        }
+        guard let list = json.array ?? json["cookies"]?.array else {
+            throw FetchFailure(
+                .machine, "\(path): no list of cookies, as browser extensions and Playwright write it")
+        }
+        return try list.enumerated().map { (number, json) throws(FetchFailure) in
+            guard let cookie = Self.cookie(json) else {
+                throw FetchFailure(
+                    .machine, "\(path): cookie \(number + 1) needs a name, a value and a domain")
+            }
+            return cookie
+        }
+    }
+
+    private static func cookie(_ json: JSONValue) -> Cookie? {
+        guard let name = json["name"]?.string, let value = json["value"]?.string,
+            let domain = json["domain"]?.string ?? json["url"]?.string.flatMap({ WebURL($0)?.host }),
+            (name + value + domain).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), !domain.isEmpty
+        else { return nil }
+        let expires = json["expirationDate"]?.double ?? json["expires"]?.double ?? 0
+        let isForHostsBelow = json["hostOnly"]?.bool.map { !$0 } ?? domain.hasPrefix(".")
+        return Cookie(
+            domain: domain, isForHostsBelow: isForHostsBelow, path: json["path"]?.string ?? "/",
+            isSecure: json["secure"]?.bool ?? false, isHTTPOnly: json["httpOnly"]?.bool ?? false,
+            expires: json["session"]?.bool == true ? 0 : Self.time(expires) ?? 0, name: name, value: value)
+    }
+}
+
+/// How many cookies of the user's files are for a site.
+package struct CookieCensus: Sendable, Equatable {
+    /// The number of all cookies.
+    package var total = 0
+    /// The number of those that are for the hosts of the start URLs and still valid.
+    package var valid = 0
+    /// The number of those that are for these hosts and have expired.
+    package var expired = 0
+
+    /// - Throws: `FetchFailure` if a file cannot be read.
+    package init(files: [String], start: [WebURL], now: Int64) throws(FetchFailure) {
+        for path in files {
+            for cookie in try CookieFile(path: path).cookies {
+                total += 1
+                guard start.contains(where: { cookie.isFor($0) }) else { continue }
+                if cookie.expires == 0 || cookie.expires > now { valid += 1 } else { expired += 1 }
+            }
+        }
+    }
+}

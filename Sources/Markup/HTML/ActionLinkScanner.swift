@@ -1,0 +1,79 @@
+internal import CXML2
+package import Web
+
+/// Finds the links of a document that change something when they are requested, by what the document says about them:
+/// the method or the confirmation that a script would use, or the text of the link.
+package enum ActionLinkScanner {
+    /// The URLs of such links, without their fragments.
+    package static func links(in body: Span<UInt8>, base: WebURL) -> Set<WebURL> {
+        guard body.count <= sizeLimit else { return [] }
+        TagReader.setUpLibrary()
+        let options = Int32(
+            HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue
+                | HTML_PARSE_NONET.rawValue)
+        let document = body.withUnsafeBufferPointer { bytes in
+            bytes.withMemoryRebound(to: CChar.self) {
+                htmlReadMemory($0.baseAddress, Int32($0.count), nil, "UTF-8", options)
+            }
+        }
+        guard let document else { return [] }
+        defer { xmlFreeDoc(document) }
+        var found: Set<WebURL> = []
+        var next = xmlDocGetRootElement(document)
+        while let node = next {
+            if node.pointee.type == XML_ELEMENT_NODE, let link = link(node, base) { found.insert(link) }
+            next = successor(of: node)
+        }
+        return found
+    }
+
+    /// Larger documents are lists rather than forms.
+    private static let sizeLimit = 16 << 20
+
+    /// The next node in the order of the document.
+    private static func successor(of node: xmlNodePtr) -> xmlNodePtr? {
+        if let child = node.pointee.children, node.pointee.type == XML_ELEMENT_NODE { return child }
+        var node = node
+        while node.pointee.next == nil {
+            guard let parent = node.pointee.parent, parent.pointee.type == XML_ELEMENT_NODE else {
+                return nil
+            }
+            node = parent
+        }
+        return node.pointee.next
+    }
+
+    /// The target of an element, if it is a link that changes something.
+    private static func link(_ node: xmlNodePtr, _ base: WebURL) -> WebURL? {
+        guard let href = attribute("href", of: node), let url = WebURL(href, base: base)?.key, url.isHTTP
+        else { return nil }
+        return isAction(node) ? url : nil
+    }
+
+    private static func isAction(_ node: xmlNodePtr) -> Bool {
+        for name in ["data-method", "data-turbo-method", "data-http-method"] {
+            if let method = attribute(name, of: node), method.lowercased() != "get", !method.isEmpty {
+                return true
+            }
+        }
+        for name in ["data-confirm", "data-turbo-confirm", "hx-confirm", "data-confirmation"]
+        where attribute(name, of: node) != nil {
+            return true
+        }
+        if let script = attribute("onclick", of: node), script.contains("confirm(") { return true }
+        let texts = [attribute("aria-label", of: node), attribute("title", of: node), content(of: node)]
+        return texts.contains { $0.map { ActionLink.isNamed(by: $0) } ?? false }
+    }
+
+    private static func attribute(_ name: String, of node: xmlNodePtr) -> String? {
+        text(xmlGetProp(node, name))
+    }
+
+    private static func content(of node: xmlNodePtr) -> String? { text(xmlNodeGetContent(node)) }
+
+    private static func text(_ value: UnsafeMutablePointer<xmlChar>?) -> String? {
+        guard let value else { return nil }
+        defer { larder_xml_free(value) }
+        return String(cString: value)
+    }
+}

@@ -1,0 +1,65 @@
+import Fetch
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Crawls with the login of a user in an application in which a GET changes something.
+@Suite struct ActionCrawlTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+
+    private static let actions = [
+        "/1/delete/", "/1/unpublish/", "/1/copy/", "/go/1", "/trash-now/1", "/x/17",
+    ]
+
+    init() throws {
+        bench = try CrawlBench()
+        origin.on(
+            "/",
+            .page(
+                """
+                <a href=/1>Delete behaviour of our products, explained at length</a> <a href=/1/edit/>Edit</a>
+                <a href=/1/delete/>x</a> <a href=/1/unpublish/>x</a> <a href=/1/copy/>x</a>
+                <a href=/toggle/1 data-method=post>toggle</a> <a href=/go/1 data-confirm='Sure?'>go</a>
+                <a href=/trash-now/1 onclick="return confirm('Really?')">away</a> <a href=/x/17><b>Löschen</b></a>
+                """))
+        origin.on("/1", .page("one"))
+        origin.on("/1/edit/", .page("edit"))
+        // No crawl follows a link that a script turns into a POST.
+        for action in Self.actions + ["/toggle/1"] { origin.on(action, .page("done \(action)")) }
+    }
+
+    private func crawl(_ allowed: [String] = [], hasSession: Bool = true) throws -> CrawlReport {
+        try bench.crawl { plan in
+            if hasSession { try plan.fetch.hostFields.add("Cookie", "session=1", host: "127.0.0.1") }
+            plan.sitePlan.scope.allowedActions = allowed
+        }
+    }
+
+    private var requested: Set<String> { Set(origin.requests.map(\.target)) }
+
+    @Test func `no action is requested`() throws {
+        for _ in 1...2 {
+            let report = try crawl()
+            #expect(requested == ["/", "/1", "/1/edit/"])
+            #expect(report.missing.isEmpty)
+            #expect(report.skipped.count == Self.actions.count)
+            #expect(report.skipped.allSatisfy { $0.cause == .action })
+        }
+    }
+
+    @Test func `what the user allows is requested`() throws {
+        let report = try crawl(["/1/copy/", "/go/**"])
+        #expect(requested == ["/", "/1", "/1/edit/", "/1/copy/", "/go/1"])
+        #expect(report.skipped.count == Self.actions.count - 2)
+    }
+
+    @Test func `without a login, links are followed as usual`() throws {
+        _ = try crawl(hasSession: false)
+        #expect(requested.isSuperset(of: Self.actions))
+        #expect(!requested.contains("/toggle/1"))
+    }
+}

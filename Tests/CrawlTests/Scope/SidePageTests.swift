@@ -1,0 +1,73 @@
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Pages beside the content of a site: histories and forms.
+@Suite struct SidePageTests {
+    @Test(arguments: [
+        ("/w/index.php?title=A&action=edit", SidePage.form),
+        ("/w/index.php?title=A&action=history", .history),
+        ("/w/index.php?title=A&oldid=17", .history), ("/w/index.php?title=A&diff=prev&oldid=17", .history),
+        ("/wiki/A?veaction=edit", .form), ("/wiki/Special:WhatLinksHere/A", .history),
+        ("/wiki/Spezial:Anmelden", .form), ("/w/index.php?title=Special:Log", .history),
+        ("/wiki/A?action=AttachFile", .form), ("/doku.php?id=a&do=revisions", .history),
+        ("/doku.php?id=a&rev=1700000000", .history), ("/doku.php?id=a&do=export_pdf", .history),
+        ("/doku.php?id=a&do=login&sectok=", .form), ("/?p=git;a=x&a=commitdiff", .history),
+        ("/post/1?replytocom=7", .form),
+    ])
+    func `a page beside the content`(target: String, page: SidePage) throws {
+        #expect(SidePage(try #require(WebURL("http://a.test" + target))) == page)
+    }
+
+    @Test(arguments: [
+        "/", "/wiki/A", "/w/index.php?title=A", "/doku.php?id=a", "/doku.php?id=a&do=index",
+        "/?action=products",
+        "/wiki/Special:AllPages", "/wiki/Talk:A", "/list?diff=red", "/docs?rev=latest", "/wiki/12:30",
+        "/?a=1",
+        "/wiki/Category:Special", "/login", "/about/history",
+    ])
+    func `content`(target: String) throws {
+        #expect(SidePage(try #require(WebURL("http://a.test" + target))) == nil)
+    }
+
+    private static let parts = ["history", "edit", "raw"]
+
+    private func wiki(_ bench: CrawlBench, pages: Int) {
+        let links = (1...pages).map { "<a href=/\($0)>\($0)</a>" }.joined()
+        bench.origin.on("/", .page(links))
+        for number in 1...pages {
+            let sides = Self.parts.map { "<a href=/\(number)/\($0)>\($0)</a>" }.joined()
+            bench.origin.on("/\(number)", .page("Page \(number). \(sides)"))
+            for part in Self.parts { bench.origin.on("/\(number)/\(part)", .page("\(part) of \(number)")) }
+        }
+    }
+
+    @Test func `the same name in several folders means side pages`() throws {
+        let bench = try CrawlBench()
+        wiki(bench, pages: 4)
+        let report = try bench.crawl()
+        #expect(report.pages == 5)
+        #expect(bench.origin.requests.count == 5)
+        #expect(report.skipped.count == 12)
+        #expect(report.sideNames == ["history": .history, "edit": .form, "raw": .history])
+        #expect(LeftOut(report)?.reason(for: try #require(WebURL(bench.origin.url("/3/edit")))) != nil)
+    }
+
+    @Test func `the same name in two folders may mean content`() throws {
+        let bench = try CrawlBench()
+        wiki(bench, pages: 2)
+        let report = try bench.crawl()
+        #expect(report.pages == 9)
+        #expect(report.skipped.isEmpty)
+    }
+
+    @Test func `the user can have them`() throws {
+        let bench = try CrawlBench()
+        wiki(bench, pages: 4)
+        #expect(try bench.crawl { $0.sitePlan.scope.includesHistory = true }.pages == 13)
+        let all = try bench.crawl { $0.sitePlan.scope = ScopeOptions(include: ["**"]) }
+        #expect(all.pages == 17)
+    }
+}
