@@ -102,10 +102,14 @@ package struct BodyComparison: Sendable, Equatable {
     package var isBeginning: Bool
     /// The stored body ends an HTML document, and the new one does not.
     package var lacksEnd: Bool
+    /// Both bodies end an HTML document.
+    package var haveEnd: Bool
 
     package init(stored: Span<UInt8>, new: Span<UInt8>) {
         isBeginning = new.count < stored.count && Self.isEqual(stored.extracting(first: new.count), new)
-        lacksEnd = Self.endsHTML(stored) && !Self.endsHTML(new)
+        let (storedEnds, newEnds) = (Self.endsHTML(stored), Self.endsHTML(new))
+        lacksEnd = storedEnds && !newEnds
+        haveEnd = storedEnds && newEnds
     }
 
     private static func isEqual(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {

@@ -268,6 +268,7 @@ extension ReplacementCheck {
         guard stored.status == 200, new.byteCount < stored.byteCount else { return false }
         switch new.ending {
         case .bytesBeyondLength: return true
+        case .connection where comparison?.haveEnd == true: return false
         case .connection where stored.hasLength || comparison?.lacksEnd == true: return true
         case .connection, .declared: break
         }

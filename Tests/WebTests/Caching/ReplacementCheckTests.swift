@@ -251,6 +251,13 @@ import Testing
                     new: "<html>newer</html>", ending: .connection)
             ]),
         Case(
+            "no length where there was one, and a whole page that is shorter",
+            [
+                Step(
+                    path: "/a", stored: long, storedFields: tagged, new: "<html>newer</html>",
+                    ending: .connection)
+            ]),
+        Case(
             "the first half of the page",
             [Step(path: "/a", stored: long, new: half, expected: .truncated)]),
         Case(
