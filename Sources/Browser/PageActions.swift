@@ -18,7 +18,7 @@ enum PageActions {
     /// Sets `knownControls` to the signatures of controls that were used on other pages.
     private static func known(_ visit: PageVisit) -> String {
         var text = JSONWriter()
-        text.value(visit.usedControls?.signatures(for: visit.controlGroup) ?? [])
+        text.value(visit.usedControls?.signatures(for: visit.controlGroup, besides: visit.url) ?? [])
         return "const knownControls = \(text.text);"
     }
 

@@ -28,12 +28,14 @@ enum PageScripts {
     /// Sets `links` to the links of the document, its shadow roots and its same-origin frames.
     static func links(for visit: PageVisit) -> String {
         """
+        \(visit.ignoresActionLinks ? actionTest : "const isAction = () => false;")
         const links = new Set();
         const collect = (root, depth) => {
           for (const e of elements(root)) {
             const name = e.localName;
             if (name === 'a' || name === 'area') {
               if (\(visit.leavesMarkedLinks) && /\\b(nofollow|ugc|sponsored)\\b/i.test(e.rel)) continue;
+              if (isAction(e)) continue;
               let href = e.href;
               try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}
               if (typeof href === 'string' && /^https?:/.test(href)) links.add(href);
@@ -47,6 +49,20 @@ enum PageScripts {
         };
         collect(document, 0);
         """
+    }
+
+    /// Defines `isAction`, which tells whether a link may change something.
+    private static var actionTest: String {
+        var verbs = JSONWriter()
+        verbs.value(ActionLink.verbs.sorted())
+        return """
+            const actionTexts = new Set(\(verbs.text));
+            const isAction = (e) => e.matches('[data-method]:not([data-method="get" i]), [data-turbo-method]'
+              + ':not([data-turbo-method="get" i]), [data-confirm], [data-turbo-confirm], [hx-confirm]')
+              || /confirm/i.test(e.getAttribute('onclick') || '')
+              || [e.textContent, e.ariaLabel, e.title].some((text) => typeof text === 'string' && text.length < 120
+                && actionTexts.has(text.trim().replace(/\\s+/g, ' ').toLowerCase()));
+            """
     }
 
     /// A trivial script. Only the delay of its reply matters.

@@ -140,7 +140,7 @@ struct PageTour: Sendable {
         if step.usesControls {
             hasActed = true
             let used = value?["used"]?.array?.compactMap(\.string) ?? []
-            visit.usedControls?.add(used, for: visit.controlGroup)
+            visit.usedControls?.add(used, for: visit.controlGroup, on: visit.url)
         }
         switch step {
         case .script:

@@ -94,6 +94,8 @@ package struct PageVisit: Sendable {
     package var limit: Duration = .seconds(20)
     /// Whether to ignore links marked `nofollow`, `ugc` or `sponsored`.
     package var leavesMarkedLinks = false
+    /// Whether to ignore links that may change something (`ActionLink`).
+    package var ignoresActionLinks = false
     /// Whether the page opens in a window for a person. Larder then stops and answers nothing; the page uses
     /// the browser's own profile. It ends when the person closes the window, or at the time limit. The
     /// outcome contains the profile's cookies.
@@ -128,7 +130,7 @@ package struct PageVisit: Sendable {
         (visit.proxy, visit.viewports, visit.prefersDark) = (proxy, viewports, prefersDark)
         (visit.preludes, visit.scripts, visit.scroll) = (preludes, scripts, scroll)
         (visit.quiet, visit.patience, visit.stall, visit.limit) = (quiet, patience, stall, limit)
-        visit.leavesMarkedLinks = leavesMarkedLinks
+        (visit.leavesMarkedLinks, visit.ignoresActionLinks) = (leavesMarkedLinks, ignoresActionLinks)
         return visit
     }
 }

@@ -4,7 +4,8 @@ internal import Synchronization
 /// its place among its ancestors, and whether it belongs to the frame of all pages, such as a menu, or only to
 /// a group of pages. Any thread may use it.
 package final class UsedControls: Sendable {
-    private let signatures = Mutex<[String: Set<String>]>([:])
+    /// The page on which each control was used, by group and signature.
+    private let pages = Mutex<[String: [String: String]]>([:])
 
     /// The maximum number of signatures for a group, and for the site.
     private static let limit = 1000
@@ -14,19 +15,24 @@ package final class UsedControls: Sendable {
 
     package init() {}
 
-    /// The signatures of controls that pages of this group need not use any more.
-    func signatures(for group: String) -> [String] {
-        signatures.withLock { all in (all[Self.sitePrefix] ?? []).sorted() + (all[group] ?? []).sorted() }
+    /// The signatures of controls that a page of this group need not use, because another page has used them. If the
+    /// page itself is opened once more, its controls are used once more.
+    func signatures(for group: String, besides page: String) -> [String] {
+        pages.withLock { all in
+            [Self.sitePrefix, group].flatMap { place in
+                (all[place] ?? [:]).filter { $0.value != page }.keys.sorted()
+            }
+        }
     }
 
-    func add(_ used: [String], for group: String) {
-        signatures.withLock { all in
+    func add(_ used: [String], for group: String, on page: String) {
+        pages.withLock { all in
             for signature in used {
                 let place = signature.hasPrefix(Self.sitePrefix) ? Self.sitePrefix : group
                 guard all.count < Self.groupLimit || all[place] != nil,
-                    all[place]?.count ?? 0 < Self.limit
+                    all[place]?.count ?? 0 < Self.limit, all[place]?[signature] == nil
                 else { continue }
-                all[place, default: []].insert(signature)
+                all[place, default: [:]][signature] = page
             }
         }
     }

@@ -190,7 +190,9 @@ struct OfflineWalk {
             }
             if node.parent >= 0, nodes[node.parent].isOfSession {
                 if SessionEnd.isAt(url) { return .leftOut(SkipReason.sessionEnd.name) }
-                if ActionLink.isNamed(by: url) { return .leftOut(SkipReason.action.name) }
+                if ActionLink.isNamed(by: url), !scope.allowsAction(url) {
+                    return .leftOut(SkipReason.action.name)
+                }
             }
             if try isNofollowed(url) { return .leftOut("its link is marked as nofollow") }
         }

@@ -74,7 +74,10 @@ public struct PrefetchReport: Sendable, Equatable {
     /// site that the crawl obeyed; nil otherwise.
     public var reasonForOnePage: String? {
         guard crawl.isPublished, crawl.pages == 1, crawl.limit == nil, !crawl.isContinued else { return nil }
-        return crawl.skipped.first { !$0.isAsset && $0.cause.isOfSite }?.reason
+        let leftOut = crawl.skipped.filter { !$0.isAsset && $0.cause.isOfSite }
+        // A site of one page may well have a link to its administration.
+        return leftOut.first { $0.cause == .nofollow }?.reason
+            ?? (leftOut.count > 2 ? leftOut[0].reason : nil)
     }
 
     /// A member of the crawl's report.

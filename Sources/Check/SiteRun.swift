@@ -336,7 +336,8 @@ package struct SiteRun {
     /// Counts the cookies of the user's files, and tells the user before the crawl if none of them is for the site.
     /// Nil if there are no files.
     private func cookieCensus(_ plan: CrawlPlan) throws(LarderError) -> CookieCensus? {
-        let files = plan.cookieFiles
+        // A pipe can be read only once, by the crawl.
+        let files = plan.cookieFiles.filter { WholeFile.isThere($0) }
         guard !files.isEmpty else { return nil }
         let census: CookieCensus
         do throws(FetchFailure) {

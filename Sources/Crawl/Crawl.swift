@@ -246,6 +246,16 @@ package final class Crawl {
         return report
     }
 
+    /// The number of pages of earlier snapshots that are left out now because they are not content.
+    private func storedPagesLeftOut() throws(StoreError) -> Int {
+        guard let recall else { return 0 }
+        var count = 0
+        for skipped in report.skipped where !skipped.isAsset && skipped.cause.isNoContent {
+            if try recall.holds(skipped.address) { count += 1 }
+        }
+        return count
+    }
+
     /// Ends the snapshot. A snapshot that would go live is rejected if it has too few pages, if it is a login
     /// page in place of the site, or if the gate rejects it. The last two are checked once everything is
     /// stored.
@@ -257,9 +267,8 @@ package final class Crawl {
             let failed = report.missing.count {
                 !$0.isAsset && !$0.failure.isGone && $0.failure != .softNotFound
             }
-            // An earlier version followed links that are left out now.
-            let leftOut = report.skipped.count { !$0.isAsset && $0.cause.isNoContent }
-            let held = report.pages + failed + leftOut
+            var held = report.pages + failed
+            if held < fewest { held += try storedPagesLeftOut() }
             if held < fewest {
                 // The responses may not come from the site at all.
                 ending = .reject(now: now)
@@ -563,9 +572,11 @@ extension Crawl {
         try apply(
             .held(number, format: held.body?.format, isSoftNotFound: held.flags.contains(.isSoftNotFound)))
         if frontier.role(of: number) == .page { try remember(number) }
-        // The lists do not say which links of a sitemap are sitemaps, nor which links are marked with
-        // nofollow.
-        guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .obey else {
+        // The lists do not say which links of a sitemap are sitemaps, which are marked with nofollow, nor which may
+        // change something.
+        guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .obey,
+            !plan.hasSession || frontier.role(of: number) != .page
+        else {
             try scan(number, frontier.url(number), .held(held))
             return !isLeftOut
         }

@@ -185,7 +185,11 @@ package struct PlanRun: ~Copyable {
         }
         let directives = PageDirectives(
             fields, metaContent: table.robots, productToken: plan.productToken ?? "")
-        return references.resolve(against: url, table: table, plan.sitePlan.manners, directives)
+        let links = references.resolve(against: url, table: table, plan.sitePlan.manners, directives)
+        guard plan.hasSession, format == .html else { return links }
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        let actions = ActionLinkScanner.links(in: bytes.span, isUTF8: table.encoding == .utf8, base: base)
+        return links.filter { link in link.url.map { !actions.contains($0) } ?? true }
     }
 
     /// The size of all assets, estimated from those of some.

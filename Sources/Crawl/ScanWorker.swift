@@ -244,14 +244,14 @@ final class ScanWorker {
         let (format, table) = (reading.format, reading.table)
         result.format = format
         read(fields, table, of: job, into: &result)
-        if findsActions, format == .html { markActions(bytes, &result, job.url) }
+        if findsActions, format == .html { markActions(bytes, table.encoding, &result, job.url) }
         guard !result.isLeftOut else { return nil }
         if let watch = job.login, format == .html { look(for: watch, bytes, table, job.url, into: &result) }
         guard result.login != .inPlace else { return nil }
-        if job.role == .page, format == .html, job.required == nil, job.held == nil,
+        if job.role == .page, format == .html, job.required == nil,
             let challenge = challenge(bytes, fields, result)
         {
-            result.refusal = .challenged(challenge)
+            (result.refusal, result.kept) = (.challenged(challenge), job.held)
             return nil
         }
         if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
@@ -333,8 +333,11 @@ final class ScanWorker {
     }
 
     /// Marks the links that may change something.
-    private func markActions(_ bytes: [UInt8], _ result: inout ScanResult, _ url: WebURL) {
-        let actions = ActionLinkScanner.links(in: bytes.span, base: result.base ?? url)
+    private func markActions(
+        _ bytes: [UInt8], _ encoding: TextEncoding, _ result: inout ScanResult, _ url: WebURL
+    ) {
+        let actions = ActionLinkScanner.links(
+            in: bytes.span, isUTF8: encoding == .utf8, base: result.base ?? url)
         guard !actions.isEmpty else { return }
         for place in result.links.indices where result.links[place].role == .page {
             if let url = result.links[place].url, actions.contains(url) {
@@ -442,6 +445,9 @@ final class ScanWorker {
             }
         }
         read(HTTPFields(block: response.fields.utf8.span), table, of: job, into: &result)
+        if findsActions, body.format == .html, let bytes = try reader.content(of: body)?.load() {
+            markActions(bytes, table.encoding, &result, job.url)
+        }
         if job.required != nil, body.form.hasPrefix("\(BodyFormat.javaScript.name);"),
             let bytes = try reader.content(of: body)?.load()
         {

@@ -74,7 +74,7 @@ package struct Scope: Sendable {
     }
 
     /// Whether a link to this URL is followed although it may change something.
-    func allowsAction(_ url: WebURL) -> Bool { allowedActions.contains { $0.matches(url) } }
+    package func allowsAction(_ url: WebURL) -> Bool { allowedActions.contains { $0.matches(url) } }
 
     private static func folder(of url: WebURL) -> String {
         guard let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "/" }

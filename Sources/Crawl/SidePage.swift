@@ -34,11 +34,11 @@ package enum SidePage: String, Sendable, CaseIterable {
     /// The meaning of a parameter's value.
     private struct Meaning {
         let page: SidePage
-        /// Whether only numbers mean it.
-        var isNumeric = false
+        /// Whether only times in seconds since 1970 mean it.
+        var isTime = false
 
         func isMeant(by value: String) -> Bool {
-            !isNumeric || !value.isEmpty && value.utf8.allSatisfy(\.isASCIIDigit)
+            !isTime || value.utf8.count >= 9 && value.utf8.allSatisfy(\.isASCIIDigit)
         }
     }
 
@@ -53,30 +53,26 @@ package enum SidePage: String, Sendable, CaseIterable {
     private static let parameters: [String: [String: Meaning]] = [
         // MediaWiki, MoinMoin and others.
         "action": meanings(
-            "history info diff annotate recall credits raw render print likepages localsitemap packagepages "
-                + "mobilediff historysubmit viewsource fullsearch",
+            "history info diff annotate recall credits raw likepages localsitemap mobilediff historysubmit viewsource",
             form:
-                "edit submit editform formedit create delete move rename protect unprotect login logout register "
-                + "newaccount upload attachfile watch unwatch purge lostpassword signup reply quote report subscribe "
-                + "unsubscribe rollback markpatrolled copypage renamepage deletepage revert despam supplementation"
-        ),
+                "edit submit editform formedit delete protect unprotect attachfile watch unwatch purge lostpassword "
+                + "newaccount rollback markpatrolled copypage renamepage deletepage revert despam"),
         // DokuWiki.
         "do": meanings(
             "revisions diff backlink recent media export_raw export_xhtml export_xhtmlbody export_pdf export_odt "
-                + "export_code blame",
+                + "export_code",
             form:
-                "edit login register profile profile_delete resendpwd admin subscribe unsubscribe draft preview save "
-                + "logout locked addtobook"),
+                "edit login register profile_delete resendpwd admin subscribe unsubscribe draft preview logout locked "
+                + "addtobook"),
         // gitweb.
         "a": meanings(
-            "blame blame_incremental blobdiff blobdiff_plain commitdiff commitdiff_plain history snapshot patch "
-                + "patches forks"),
-        "oldid": ["*": Meaning(page: .history)], "curid": ["*": Meaning(page: .history, isNumeric: true)],
+            "blame_incremental blobdiff blobdiff_plain commitdiff commitdiff_plain snapshot patch patches"),
+        "oldid": ["*": Meaning(page: .history)],
         "diff": [
             "prev": Meaning(page: .history), "next": Meaning(page: .history), "cur": Meaning(page: .history),
-            "*": Meaning(page: .history, isNumeric: true),
+            "*": Meaning(page: .history, isTime: true),
         ],
-        "rev": ["*": Meaning(page: .history, isNumeric: true)], "rev2[0]": ["*": Meaning(page: .history)],
+        "rev": ["*": Meaning(page: .history, isTime: true)], "rev2[0]": ["*": Meaning(page: .history)],
         "rev2%5b0%5d": ["*": Meaning(page: .history)], "old_version": ["*": Meaning(page: .history)],
         "printable": ["yes": Meaning(page: .history)], "mobileaction": ["*": Meaning(page: .history)],
         "veaction": ["*": Meaning(page: .form)], "redlink": ["1": Meaning(page: .form)],
@@ -89,7 +85,11 @@ package enum SidePage: String, Sendable, CaseIterable {
             query.utf8.split(separator: UInt8(ascii: "&")).first { $0.starts(with: "title=".utf8) }?
                 .dropFirst(6)
         }
-        let name = title ?? url.path.utf8.split(separator: UInt8(ascii: "/")).last { $0.contains(0x3A) }
+        let name =
+            title
+            ?? url.path.utf8.split(separator: UInt8(ascii: "/")).first {
+                $0.contains(0x3A) || $0.contains(0x25)
+            }
         guard let name, name.contains(0x3A) || name.contains(0x25) else { return nil }
         let plain = String(decoding: [UInt8](percentDecoding: Array(name).span), as: UTF8.self)
         guard let colon = plain.firstIndex(of: ":"), namespaces.contains(plain[..<colon].lowercased()) else {
@@ -107,9 +107,10 @@ package enum SidePage: String, Sendable, CaseIterable {
         "特别", "特殊", "特別", "특수", "istimewa", "đặc_biệt", "speciální", "speciális", "toiminnot", "speciel",
         "spesial", "ειδικό", "özel", "خاص", "מיוחד", "специални", "specialaj", "posebno",
     ]
-    /// Pages that list all others, by which pages without links are found.
+    /// Pages that list all others, by which pages without links are found, and pages that redirect to content.
     private static let indexes = [
-        "allpages", "alle_seiten", "toutes_les_pages", "todas", "tutte_le_pagine", "categories",
+        "allpages", "alle_seiten", "toutes_les_pages", "todas", "tutte_le_pagine", "categories", "mylanguage",
+        "redirect", "filepath",
     ]
     private static let forms = [
         "userlogin", "createaccount", "upload", "login", "anmelden", "connexion", "entrar", "entra",
@@ -118,7 +119,8 @@ package enum SidePage: String, Sendable, CaseIterable {
     ]
 
     /// Recognises a page by the last part of its path, such as `/Home/history`. Such a name can mean something else,
-    /// such as the history of a company, so that it counts only for several pages.
+    /// such as the history of a country. It counts only if several folders each have pages with at least two of these
+    /// names, as in wikis.
     static func named(byPath url: WebURL) -> (name: String, page: SidePage)? {
         guard let name = name(of: url), let page = paths[name] else { return nil }
         return (name, page)
@@ -146,6 +148,6 @@ package enum SidePage: String, Sendable, CaseIterable {
         return paths
     }()
 
-    /// The number of folders in which pages with such a name must be.
-    static let foldersOfName = 3
+    /// The number of folders with two of the names in which a name must be.
+    static let fewestFolders = 3
 }

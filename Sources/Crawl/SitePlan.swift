@@ -189,7 +189,7 @@ package struct LeftOut: Sendable, Equatable {
     /// Why a page was not requested; nil if it was, or should have been.
     package func reason(for page: WebURL) -> String? {
         if let trap = traps[TrapReason.pattern(of: page)] { return trap }
-        if let name = SidePage.name(of: page), let side = sideNames[name] {
+        if !failed.contains(page.href), let name = SidePage.name(of: page), let side = sideNames[name] {
             return SkipReason.sidePage(side).name
         }
         return failed.contains(page.href) ? nil : limit

@@ -48,8 +48,10 @@ package struct CookieFile: Sendable {
             cookies = try Self.cookies(inJSON: bytes, path)
             return
         }
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
         var cookies: [Cookie] = []
-        for (number, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+        for (number, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             if let cookie = try Self.cookie(line, "\(path):\(number + 1)") { cookies.append(cookie) }
         }
         self.cookies = cookies
@@ -90,9 +92,10 @@ package struct CookieFile: Sendable {
     private static func time(_ number: Double) -> Int64? {
         guard number.isFinite else { return nil }
         if number <= 0 { return 0 }
-        // Some tools write milliseconds or microseconds. In seconds, these would be far beyond the year 5000.
-        let seconds = number > 1e14 ? number / 1e6 : number > 1e11 ? number / 1e3 : number
-        return Int64(seconds)
+        // Some tools write milliseconds or microseconds. The last second of the year 9999, which many servers
+        // send, is below 1e12.
+        let seconds = number >= 1e15 ? number / 1e6 : number >= 1e12 ? number / 1e3 : number
+        return Int64(min(seconds, 253_402_300_799))
     }
 
     private static func cookies(inJSON bytes: [UInt8], _ path: String) throws(FetchFailure) -> [Cookie] {

@@ -167,6 +167,7 @@ private final class BrowserRenderer: PageRenderer {
         if !visit.isDeep { visit.usedControls = usedControls }
         // A button can act for the person who is logged in, and not only by requests that are refused.
         if door.hasSession, visit.acting == .all { visit.acting = .search }
+        visit.ignoresActionLinks = door.hasSession
         visit.wantsText = true
         visit.wantsCookies = true
         visit.wantsPicture = manner.settings.takesPictures

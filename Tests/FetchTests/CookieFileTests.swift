@@ -20,6 +20,8 @@ import Web
         ("a.test\tFALSE\t/\tFALSE\t\t\tbare", "a.test\tFALSE\t/\tFALSE\t0\tbare\t"),
         ("#HttpOnly_a.test\tFALSE\t/\tTRUE\t0\tid\t1\r", "#HttpOnly_a.test\tFALSE\t/\tTRUE\t0\tid\t1"),
         ("a.test\tFALSE\t/\tFALSE\t1893456000.5\tid\ta\tb", "a.test\tFALSE\t/\tFALSE\t1893456000\tid\ta\tb"),
+        ("a.test\tFALSE\t/\tFALSE\t253402300799\tid\t1", "a.test\tFALSE\t/\tFALSE\t253402300799\tid\t1"),
+        ("a.test\tFALSE\t/\tFALSE\t1e30\tid\t1", "a.test\tFALSE\t/\tFALSE\t253402300799\tid\t1"),
         ("a.test\tFALSE\t/\tFALSE\t1893456000123\tid\t1", "a.test\tFALSE\t/\tFALSE\t1893456000\tid\t1"),
         ("a.test\tFALSE\t/\tFALSE\t-1\tid\t1", "a.test\tFALSE\t/\tFALSE\t0\tid\t1"),
     ])

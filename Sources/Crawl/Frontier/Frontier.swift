@@ -418,7 +418,7 @@ extension Frontier {
     /// The names by which side pages were recognised.
     var sideNames: [String: SidePage] {
         var names: [String: SidePage] = [:]
-        for found in core.sideNames.values where found.isLeftOut { names[found.name] = found.page }
+        for (key, found) in core.sideNames where found.isLeftOut { names[key.name] = found.page }
         return names
     }
     /// Origins whose robots.txt could not be fetched.

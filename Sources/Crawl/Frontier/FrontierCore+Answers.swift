@@ -36,6 +36,9 @@ extension FrontierCore {
             if case .challenged = refusal { noteChallenge(number, refusal) }
             return []
         }
+        if records[Int(number)].role == .page, !result.isRecalled {
+            hosts[Int(records[Int(number)].host)].challengesInARow = 0
+        }
         var actions: [Action] = []
         switch result.login {
         case .inPlace?:
@@ -243,15 +246,15 @@ extension FrontierCore {
         retries.add(number, at: now + delay)
     }
 
-    /// Notes a bot challenge in place of an entry. A single URL may have one of its own. The second one, or one in
-    /// place of the first response or of a start page, concerns the host.
+    /// Notes a bot challenge in place of an entry. Some hosts protect single URLs, such as those of logins. If the
+    /// challenge comes before any page, in place of a start page, or a second time without a page between, the
+    /// host protects all of them, and gets no more requests.
     private mutating func noteChallenge(_ number: UInt32, _ failure: Failure, isFirst: Bool = false) {
         let host = Int(records[Int(number)].host)
-        hosts[host].challenges += 1
-        guard isFirst || hosts[host].challenges > 1 || records[Int(number)].flags.contains(.isStart) else {
-            return
-        }
-        stop(host, failure)
+        let isStart = records[Int(number)].flags.contains(.isStart)
+        guard !records[Int(number)].flags.contains(.isGuess) else { return }
+        hosts[host].challengesInARow += 1
+        if isFirst || isStart || hosts[host].challengesInARow > 1 { stop(host, failure) }
     }
 
     /// Sends the host no more requests in this run.

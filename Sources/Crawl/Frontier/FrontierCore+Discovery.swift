@@ -255,9 +255,9 @@ extension FrontierCore {
         if record.flags.contains(.isStart) { return scope.verdict(on: url, as: .start) }
         if options.hasSession {
             if SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
-            if record.role == .page, ActionLink.isNamed(by: url), !scope.allowsAction(url) {
-                return .skipped(.action)
-            }
+            // Scripts, pictures and style sheets do not change anything, but what a script names may.
+            let mayAct = record.role == .page || record.flags.contains(.isGuess)
+            if mayAct, ActionLink.isNamed(by: url), !scope.allowsAction(url) { return .skipped(.action) }
         }
         switch record.role {
         case .page: return scope.verdict(on: url, as: .page(depth: Int(record.depth)))
@@ -306,6 +306,7 @@ extension FrontierCore {
         while next != Record.nobody, records[Int(next)].role == .page {
             records[Int(next)].role = .asset
             switch records[Int(next)].state {
+            case .skipped where state(next) == .skipped(.action): break
             case .skipped: admit(next, url(next))
             // Entries that wait for robots.txt: it applies only to pages.
             case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
@@ -430,7 +431,7 @@ extension FrontierCore {
                 ? discoverUnfollowed(url.key, by: number)
                 : discover(
                     url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))
-            links.pages.append(target(page))
+            if state(page) != .skipped(.action) { links.pages.append(target(page)) }
             guard records.count > count, records[Int(page)].state != .skipped else { continue }
             if isEarly { renders.noteFound(page, byEarly: number) } else { found.pages += 1 }
         }

@@ -74,19 +74,25 @@ struct FrontierCore: Sendable {
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.
     private var heldVariants: [UInt32] = []
-    /// The names of side pages that were found, by host and name.
-    private(set) var sideNames: [String: SideName] = [:]
+    /// The names of side pages that were found.
+    private(set) var sideNames: [SideKey: SideName] = [:]
+    /// The names of side pages below each page.
+    private var sideFolders: [UInt32: Set<String>] = [:]
 
-    /// The name of side pages, such as `history` in `/Home/history`.
-    struct SideName: Sendable {
+    /// A name of side pages on a host, such as `history` in `/Home/history`.
+    struct SideKey: Hashable, Sendable {
+        let host: UInt32
         let name: String
+    }
+
+    /// The pages with such a name.
+    struct SideName: Sendable {
         let page: SidePage
-        /// The number of pages with this name.
-        var count = 0
+        /// The pages below which there are pages with this name.
+        var folders: Set<UInt32> = []
         /// Pages that wait until it is clear whether the name means side pages.
         var held: [UInt32] = []
-
-        var isLeftOut: Bool { count >= SidePage.foldersOfName }
+        var isLeftOut = false
     }
     /// The number of variants of each page.
     private var variantCounts: [UInt32: UInt8] = [:]
@@ -376,38 +382,55 @@ struct FrontierCore: Sendable {
         heldVariants.append(number)
     }
 
-    /// Recognises a side page by the last part of its path, if the page in its folder is known. It is skipped if pages
-    /// in several folders have this name; until then it waits. Returns false for other pages.
+    /// Recognises a side page by the last part of its path, if the page in its folder is known. Until enough folders
+    /// have such pages, it waits. Returns false for other pages.
     private mutating func isSidePage(_ number: UInt32) -> Bool {
         let url = url(number)
-        guard let (name, page) = SidePage.named(byPath: url), scope.leavesOut(page, at: url),
-            isBelowKnownPage(url)
-        else { return false }
-        let key = "\(records[Int(number)].host) \(name)"
-        var found = sideNames[key] ?? SideName(name: name, page: page)
-        found.count += 1
-        if found.isLeftOut {
-            skip(number, .sidePage(page))
-            for held in found.held where records[Int(held)].state == .waiting { skip(held, .sidePage(page)) }
-            found.held = []
-        } else {
-            records[Int(number)].state = .waiting
-            records[Int(number)].flags.insert(.isHeld)
-            heldVariants.append(number)
-            found.held.append(number)
+        guard let (name, page) = SidePage.named(byPath: url), let folder = knownFolder(of: url) else {
+            return false
         }
-        sideNames[key] = found
+        let host = records[Int(number)].host
+        sideFolders[folder, default: []].insert(name)
+        guard scope.leavesOut(page, at: url) else { return false }
+        let key = SideKey(host: host, name: name)
+        sideNames[key, default: SideName(page: page)].folders.insert(folder)
+        records[Int(number)].state = .waiting
+        records[Int(number)].flags.insert(.isHeld)
+        heldVariants.append(number)
+        sideNames[key]?.held.append(number)
+        for name in sideFolders[folder] ?? [] { leaveOutSidePages(.init(host: host, name: name)) }
         return true
     }
 
-    /// Whether the URL without the last part of its path is that of a page.
-    private func isBelowKnownPage(_ url: WebURL) -> Bool {
-        guard let folder = WebURL(url.path.hasSuffix("/") ? ".." : ".", base: url) else { return false }
-        let path = folder.path.hasSuffix("/") ? String(folder.path.dropLast()) : folder.path
-        return [path, path + "/"].contains { path in
-            let known = path.isEmpty ? nil : WebURL(path, base: url).flatMap { urls.find($0.key) }
-            return known.map { records[Int($0)].role == .page } ?? false
+    /// Skips the waiting pages of a name if it turns out to be one of side pages.
+    private mutating func leaveOutSidePages(_ key: SideKey) {
+        guard var found = sideNames[key] else { return }
+        if !found.isLeftOut {
+            let folders = found.folders.count { (sideFolders[$0]?.count ?? 0) > 1 }
+            found.isLeftOut = folders >= SidePage.fewestFolders
         }
+        guard found.isLeftOut else { return }
+        for held in found.held where records[Int(held)].state == .waiting {
+            skip(held, .sidePage(found.page))
+        }
+        found.held = []
+        sideNames[key] = found
+    }
+
+    /// The number of the page whose URL is that of this page without the last part of its path; nil if there is no
+    /// such page, or it is the page of the root.
+    private func knownFolder(of url: WebURL) -> UInt32? {
+        guard let folder = WebURL(url.path.hasSuffix("/") ? ".." : ".", base: url) else { return nil }
+        let path = folder.path.hasSuffix("/") ? String(folder.path.dropLast()) : folder.path
+        guard !path.isEmpty else { return nil }
+        for path in [path, path + "/"] {
+            if let target = WebURL(path, base: url), let known = urls.find(target.key),
+                records[Int(known)].role == .page
+            {
+                return known
+            }
+        }
+        return nil
     }
 
     var holdsVariants: Bool { !heldVariants.isEmpty }

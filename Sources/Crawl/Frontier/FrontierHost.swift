@@ -48,8 +48,8 @@ extension FrontierCore {
         /// Set if the host asked for a longer pause than a run waits, or sends bot challenges. The run sends it no
         /// more requests.
         var reasonToStop: Failure?
-        /// The number of bot challenges.
-        var challenges = 0
+        /// The number of bot challenges since the last page.
+        var challengesInARow = 0
         /// The number of URLs deferred in this way since the last other response.
         var longWaits = 0
         /// The time of the first request, and whether the host has ever responded.

@@ -4,8 +4,10 @@ package import Web
 /// Finds the links of a document that change something when they are requested, by what the document says about them:
 /// the method or the confirmation that a script would use, or the text of the link.
 package enum ActionLinkScanner {
-    /// The URLs of such links, without their fragments.
-    package static func links(in body: Span<UInt8>, base: WebURL) -> Set<WebURL> {
+    /// The URLs of such links and of forms that are sent by GET, without their fragments.
+    ///
+    /// - Parameter isUTF8: Whether the document is in UTF-8; else libxml2 looks for its encoding.
+    package static func links(in body: Span<UInt8>, isUTF8: Bool = true, base: WebURL) -> Set<WebURL> {
         guard body.count <= sizeLimit else { return [] }
         TagReader.setUpLibrary()
         let options = Int32(
@@ -13,7 +15,7 @@ package enum ActionLinkScanner {
                 | HTML_PARSE_NONET.rawValue)
         let document = body.withUnsafeBufferPointer { bytes in
             bytes.withMemoryRebound(to: CChar.self) {
-                htmlReadMemory($0.baseAddress, Int32($0.count), nil, "UTF-8", options)
+                htmlReadMemory($0.baseAddress, Int32($0.count), nil, isUTF8 ? "UTF-8" : nil, options)
             }
         }
         guard let document else { return [] }
@@ -30,14 +32,13 @@ package enum ActionLinkScanner {
     /// Larger documents are lists rather than forms.
     private static let sizeLimit = 16 << 20
 
-    /// The next node in the order of the document.
-    private static func successor(of node: xmlNodePtr) -> xmlNodePtr? {
+    /// The next node in the order of the document, or of the descendants of `root`.
+    private static func successor(of node: xmlNodePtr, in root: xmlNodePtr? = nil) -> xmlNodePtr? {
         if let child = node.pointee.children, node.pointee.type == XML_ELEMENT_NODE { return child }
         var node = node
         while node.pointee.next == nil {
-            guard let parent = node.pointee.parent, parent.pointee.type == XML_ELEMENT_NODE else {
-                return nil
-            }
+            guard let parent = node.pointee.parent, parent.pointee.type == XML_ELEMENT_NODE, parent != root
+            else { return nil }
             node = parent
         }
         return node.pointee.next
@@ -45,9 +46,34 @@ package enum ActionLinkScanner {
 
     /// The target of an element, if it is a link that changes something.
     private static func link(_ node: xmlNodePtr, _ base: WebURL) -> WebURL? {
-        guard let href = attribute("href", of: node), let url = WebURL(href, base: base)?.key, url.isHTTP
+        let isForm = node.pointee.name.map { String(cString: $0) == "form" } ?? false
+        // The URL of a form that is sent by POST may be that of a page, too.
+        if isForm, let method = attribute("method", of: node), method.lowercased() != "get" { return nil }
+        guard let href = attribute(isForm ? "action" : "href", of: node),
+            let url = WebURL(href, base: base)?.key, url.isHTTP
         else { return nil }
-        return isAction(node) ? url : nil
+        return isAction(node) || isForm && hasActionButton(node) ? url : nil
+    }
+
+    /// Whether a button of a form says that it changes something.
+    private static func hasActionButton(_ form: xmlNodePtr) -> Bool {
+        var next = form.pointee.children
+        while let node = next {
+            if node.pointee.type == XML_ELEMENT_NODE, let name = node.pointee.name {
+                let name = String(cString: name)
+                let value = name == "input" ? attribute("value", of: node) : nil
+                let isButton = name == "button" || value != nil && attribute("type", of: node) != "hidden"
+                if isButton,
+                    [value, content(of: node)].contains(where: {
+                        $0.map { ActionLink.isNamed(by: $0) } ?? false
+                    })
+                {
+                    return true
+                }
+            }
+            next = successor(of: node, in: form)
+        }
+        return false
     }
 
     private static func isAction(_ node: xmlNodePtr) -> Bool {
@@ -60,13 +86,21 @@ package enum ActionLinkScanner {
         where attribute(name, of: node) != nil {
             return true
         }
-        if let script = attribute("onclick", of: node), script.contains("confirm(") { return true }
-        let texts = [attribute("aria-label", of: node), attribute("title", of: node), content(of: node)]
+        for name in ["onclick", "onsubmit"] {
+            if let script = attribute(name, of: node), script.lowercased().contains("confirm") { return true }
+        }
+        let picture = node.pointee.children.flatMap { attribute("alt", of: $0) }
+        let isForm = node.pointee.name.map { String(cString: $0) == "form" } ?? false
+        let texts = [
+            attribute("aria-label", of: node), attribute("title", of: node), picture,
+            isForm ? nil : content(of: node),
+        ]
         return texts.contains { $0.map { ActionLink.isNamed(by: $0) } ?? false }
     }
 
     private static func attribute(_ name: String, of node: xmlNodePtr) -> String? {
-        text(xmlGetProp(node, name))
+        guard node.pointee.type == XML_ELEMENT_NODE else { return nil }
+        return text(xmlGetProp(node, name))
     }
 
     private static func content(of node: xmlNodePtr) -> String? { text(xmlNodeGetContent(node)) }

@@ -30,50 +30,56 @@ package struct BotChallenge: Sendable, Equatable, CustomStringConvertible {
 
     /// Finds a challenge in an HTML document.
     ///
-    /// Sites have captchas in their forms, and write about challenges. So a document with a status of success must
-    /// also be short and have hardly any links.
+    /// Services also add scripts to ordinary pages, sites have captchas in their forms, and some write about
+    /// challenges. So a challenge must be short, and with a status of success it must have hardly any links.
     package init?(status: Int, body: Span<UInt8>) {
         guard body.count <= Self.byteLimit else { return nil }
         let text = Self.lowercased(body)
         func has(_ mark: String) -> Bool { Self.find(mark, in: text[...]) != nil }
+        let isRefusal = [401, 403, 405, 429, 503].contains(status)
+        guard Self.words(of: text, atMost: Self.wordLimit) < Self.wordLimit,
+            Self.links(in: text) <= (isRefusal ? Self.linkLimitOfRefusal : Self.linkLimit)
+        else { return nil }
         if let found = Self.structures.first(where: { has($0.mark) }) {
             self.init(service: found.service)
             return
         }
-        let isShort = Self.words(of: text, atMost: Self.wordLimit) < Self.wordLimit
-        let isRefusal = [401, 403, 405, 429, 503].contains(status)
-        guard isShort, isRefusal || Self.links(in: text) <= Self.linkLimit else { return nil }
         let title = Self.title(in: text)
-        let isTitled = Self.titles.contains { title.hasPrefix($0.text) }
+        let known = Self.titles.first { Self.isTitle(title, $0.text) }
         let isWidget = Self.widgets.contains(where: has)
         let isSaid = Self.sentences.contains(where: has)
-        guard
-            isRefusal
-                ? isTitled || isWidget || isSaid : isTitled && isSaid || isWidget && (isSaid || isTitled)
+        guard isRefusal ? known != nil || isSaid : known != nil && (isSaid || isWidget) || isWidget && isSaid
         else { return nil }
-        self.init(service: Self.titles.first { title.hasPrefix($0.text) }?.service ?? "")
+        self.init(service: known?.service ?? "")
     }
 
-    /// The title of a challenge, of which nothing else is known.
+    /// Recognises a challenge by its title alone, where the document is not available.
     package init?(title: String) {
         let title = title.lowercased()
-        guard let found = Self.titles.first(where: { title.hasPrefix($0.text) }) else { return nil }
+        guard let found = Self.titles.first(where: { Self.isTitle(title, $0.text) }) else { return nil }
         self.init(service: found.service)
+    }
+
+    /// Whether a title in lower case is the given one, apart from punctuation at its end.
+    private static func isTitle(_ title: String, _ known: String) -> Bool {
+        title.hasPrefix(known) && title.dropFirst(known.count).allSatisfy { ".!?… ".contains($0) }
     }
 
     /// The maximum size of a document that is examined.
     package static let byteLimit = 128 * 1024
     private static let wordLimit = 250
     private static let linkLimit = 5
+    private static let linkLimitOfRefusal = 20
 
     /// Parts of documents that only challenges have, in lower case.
     private static let structures: [(mark: String, service: String)] = [
-        ("/cdn-cgi/challenge-platform/h/", "Cloudflare"), ("window._cf_chl_opt", "Cloudflare"),
+        ("/orchestrate/chl_page/", "Cloudflare"), ("window._cf_chl_opt", "Cloudflare"),
         ("id=\"challenge-error-text\"", "Cloudflare"), ("id=\"cf-challenge-running\"", "Cloudflare"),
         ("id=\"anubis_challenge\"", "Anubis"), ("/.within.website/x/cmd/anubis/static/js/main", "Anubis"),
         ("captcha-delivery.com/c.js", "DataDome"), ("captcha-delivery.com/i.js", "DataDome"),
-        ("_incapsula_resource?", "Imperva"), ("id=\"px-captcha\"", "HUMAN"),
-        ("id=\"sec-if-cpt-container\"", "Akamai"), ("awswafintegration.getToken".lowercased(), "AWS WAF"),
+        ("src=\"/_incapsula_resource?swudnsai", "Imperva"), ("incapsula incident id", "Imperva"),
+        ("id=\"px-captcha\"", "HUMAN"),
+        ("id=\"sec-if-cpt-container\"", "Akamai"), ("awswafintegration.checkforcerefresh", "AWS WAF"),
         ("sucuri_cloudproxy_js", "Sucuri"), ("/.well-known/ddos-guard/", "DDoS-Guard"),
         ("/.well-known/.git.gammaspectra.live/git/go-away/", "go-away"),
     ]
@@ -153,9 +159,9 @@ package struct BotChallenge: Sendable, Equatable, CustomStringConvertible {
     private static func links(in text: [UInt8]) -> Int {
         var count = 0
         var rest = text[...]
-        while count <= linkLimit, let end = find("<a ", in: rest) {
-            count += 1
+        while count <= linkLimitOfRefusal, let end = find("<a", in: rest) {
             rest = rest[end...]
+            if let byte = rest.first, byte <= 0x20 { count += 1 }
         }
         return count
     }

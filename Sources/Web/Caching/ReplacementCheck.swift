@@ -358,7 +358,7 @@ extension ReplacementCheck {
         _ url: WebURL, _ key: UInt64, _ reason: Reason, _ stored: JudgedResponse, _ new: JudgedResponse,
         _ now: Int64
     ) -> Bool {
-        guard let doubt = doubts[key], doubt.reason == reason else { return false }
+        guard reason != .challenge, let doubt = doubts[key], doubt.reason == reason else { return false }
         // The response contradicts itself, however often it is received.
         if reason == .truncated, new.ending == .bytesBeyondLength || new.hasSameVersion(as: stored) {
             return false

@@ -1,69 +1,127 @@
 /// Recognises links that change something on the server when they are requested: a crawl with the user's login must
 /// not follow them. Servers should change nothing on GET, but many do.
 package enum ActionLink {
-    /// Whether a part of the path, or a word of the query, is the name of such an action.
+    /// Whether the path or the query names such an action.
+    ///
+    /// Some words name nothing else (`/items/17/delete`, `?deleteUser=3`). Others are also names of pages, such as
+    /// "archive": they count if they follow the number of an object, or if a parameter such as `action` has them as
+    /// its value.
     package static func isNamed(by url: WebURL) -> Bool {
-        let parts = url.path.utf8.split(separator: UInt8(ascii: "/"))
-        // An action may be followed by the number of its object: /delete/17.
-        for part in parts.suffix(2) {
-            let name = part.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ";") }
-            if isAction(name) { return true }
+        let parts = url.path.split(separator: "/").map { plain($0.utf8) }
+        for (place, part) in parts.enumerated() {
+            let words = words(of: part.prefix { $0 != "." })
+            let isAfterObject = place > 0 && isObject(parts[place - 1])
+            // /delete/17, /delete/user/17
+            let isBeforeObject = parts[(place + 1)...].prefix(2).contains(where: isObject)
+            // The name of an article may contain any word.
+            let isArticle = words.count > 3 || part.utf8.count > 32 || part.hasSuffix(".html")
+            let isPlace = place + 2 >= parts.count || isBeforeObject || isAfterObject
+            if !isArticle, isPlace, words.contains(where: isCertain) { return true }
+            if isAfterObject, ambiguous.contains(words.joined()) { return true }
         }
         guard let query = url.query else { return false }
-        return query.utf8.split { [0x26, 0x3D, 0x3A].contains($0) }.contains { isAction($0) }
+        return query.utf8.split { $0 == 0x26 || $0 == 0x3B }.contains { isAction(parameter: $0) }
     }
 
-    /// Whether the text of a link says that it does something: a few words that begin or end with the name of an
-    /// action. A longer text is rather the title of a page.
-    package static func isNamed(by text: String) -> Bool {
-        let words = text.lowercased().split { $0.isWhitespace || $0 == "\u{A0}" }
-        guard (1...wordLimit).contains(words.count), text.utf8.count <= textLimit else { return false }
-        let plain = words.joined(separator: " ")
-        return verbs.contains { verb in
-            if verb.utf8.allSatisfy({ $0 >= 0x80 }), !verb.contains(where: \.isCased) {
-                return plain.contains(verb)
+    private static func isAction(parameter: Substring.UTF8View.SubSequence) -> Bool {
+        let name = words(of: plain(parameter.prefix { $0 != 0x3D })[...])
+        if name.count <= 3, name.contains(where: isCertain) || name == ["add", "to", "cart"] { return true }
+        guard let last = name.last, commands.contains(last) else { return false }
+        let value = words(of: plain(parameter.drop { $0 != 0x3D }.dropFirst())[...])
+        return value.count <= 3
+            && (value.contains(where: isCertain) || value.contains { ambiguous.contains($0) }
+                || ambiguous.contains(value.joined()))
+    }
+
+    /// Text in URLs without percent encoding.
+    private static func plain(_ text: some Collection<UInt8>) -> String {
+        String(decoding: [UInt8](percentDecoding: Array(text.prefix(lengthLimit)).span), as: UTF8.self)
+    }
+
+    private static let lengthLimit = 200
+
+    /// The words of a name in lower case: `deleteUser`, `delete-user`, `delete_user` and `17:delete` have two.
+    private static func words(of name: Substring) -> [String] {
+        var words: [String] = []
+        var word = ""
+        var wasLower = false
+        for character in name {
+            if character.isLetter || character.isNumber {
+                if character.isUppercase, wasLower, !word.isEmpty {
+                    words.append(word)
+                    word = ""
+                }
+                word += character.lowercased()
+                wasLower = character.isLowercase
+            } else if !word.isEmpty {
+                words.append(word)
+                word = ""
             }
-            return plain == verb || plain.hasPrefix(verb + " ") || plain.hasSuffix(" " + verb)
         }
+        if !word.isEmpty { words.append(word) }
+        return words
     }
 
-    private static let wordLimit = 4
+    /// Whether a part of a path is the number or the key of an object.
+    private static func isObject(_ part: String) -> Bool {
+        let text = part.utf8
+        return !text.isEmpty && text.contains(where: \.isASCIIDigit)
+            && text.allSatisfy { $0.isASCIIDigit || $0 == 0x2D || 0x61...0x66 ~= $0 | 0x20 }
+    }
+
+    private static func isCertain(_ word: String) -> Bool { certain.contains(word) }
+
+    /// Words that name only actions. They are English in nearly all applications.
+    private static let certain: Set<String> = [
+        "delete", "deleteall", "deletepost", "remove", "destroy", "erase", "purge", "trash", "untrash",
+        "unpublish",
+        "unapprove", "disapprove", "undelete", "unsubscribe", "unfollow", "unlike", "unwatch", "unstar",
+        "unban",
+        "unblock", "upvote", "downvote", "markread", "deactivate", "impersonate", "trashcomment",
+        "deletecomment",
+    ]
+
+    /// Words that name actions on an object, and pages elsewhere.
+    private static let ambiguous: Set<String> = [
+        "publish", "copy", "duplicate", "clone", "approve", "reject", "revoke", "revert", "rollback",
+        "restore",
+        "archive", "unarchive", "buy", "buynow", "purchase", "subscribe", "vote", "like", "dislike", "follow",
+        "watch", "star", "favorite", "ban", "block", "mute", "kick", "lock", "unlock", "pin", "unpin",
+        "close", "reopen",
+        "markasread", "markallread", "markallasread", "markunread", "dismiss", "activate", "enable",
+        "disable",
+        "install", "uninstall", "reindex", "rebuild", "restart", "shutdown", "reboot", "reset", "regenerate",
+        "cancel", "accept", "decline", "leave", "addtocart", "emptycart", "checkout", "del",
+    ]
+
+    /// The last words of parameters whose values name actions.
+    private static let commands: Set<String> = [
+        "action", "act", "do", "op", "cmd", "command", "method", "task", "mode",
+    ]
+
+    /// Whether the text of a link is the name of an action, or one that deletes followed by at most two words. A longer
+    /// text is rather the title of a page.
+    package static func isNamed(by text: String) -> Bool {
+        guard text.utf8.count <= textLimit else { return false }
+        let words = text.lowercased().split { $0.isWhitespace || $0 == "\u{A0}" }
+        guard let first = words.first, let last = words.last, words.count <= 4 else { return false }
+        if verbs.contains(words.joined(separator: " ")) { return true }
+        guard (2...3).contains(words.count) else { return false }
+        return deleting.contains(String(first)) || deleting.contains(String(last)) && words.count == 2
+    }
+
     private static let textLimit = 120
 
-    private static func isAction(_ name: some Collection<UInt8>) -> Bool {
-        guard (3...nameLimit).contains(name.count) else { return false }
-        let plain = [UInt8](percentDecoding: Array(name).span).filter { !separators.contains($0) }
-        return names.contains(String(decoding: plain, as: UTF8.self).lowercased())
-    }
-
-    private static let nameLimit = 64
-    private static let separators = "-_+ ".utf8
-
-    /// Names of actions in URLs, without separators. They are English in nearly all applications.
-    private static let names: Set<String> = [
-        "delete", "del", "remove", "destroy", "erase", "trash", "untrash", "purge", "deletepost",
-        "deletecomment",
-        "deleteitem", "deletepage", "confirmdelete", "dodelete", "removeitem", "removefromcart", "unpublish",
-        "publish",
-        "copy", "duplicate", "clone", "approve", "unapprove", "disapprove", "reject", "revoke", "revert",
-        "rollback",
-        "undelete", "restore", "archive", "unarchive", "buy", "buynow", "purchase", "addtocart", "emptycart",
-        "checkout",
-        "subscribe", "unsubscribe", "vote", "upvote", "downvote", "voteup", "votedown", "like", "unlike",
-        "dislike",
-        "follow", "unfollow", "watch", "unwatch", "star", "unstar", "favorite", "unfavorite", "ban", "unban",
-        "block",
-        "unblock", "mute", "unmute", "kick", "lock", "unlock", "pin", "unpin", "close", "reopen", "markread",
-        "markasread", "markallread", "markallasread", "markunread", "dismiss", "activate", "deactivate",
-        "enable",
-        "disable", "install", "uninstall", "reindex", "rebuild", "restart", "shutdown", "reboot", "reset",
-        "regenerate",
-        "impersonate", "hijack", "switchuser", "rollbackto", "cancel", "accept", "decline", "leave",
+    /// Words that delete something, whatever follows.
+    private static let deleting: Set<String> = [
+        "delete", "remove", "unpublish", "löschen", "lösche", "supprimer", "borrar", "excluir", "apagar",
+        "verwijderen",
+        "radera", "slett", "slet", "poista", "usuń", "smazat", "odstranit", "удалить", "видалити",
     ]
 
     /// Names of actions in the texts of links: delete, remove, unpublish, copy, approve, buy, subscribe, revoke and
     /// log out, in 21 languages.
-    private static let verbs: [String] = [
+    package static let verbs: Set<String> = [
         "delete", "remove", "unpublish", "copy", "duplicate", "approve", "reject", "buy", "buy now",
         "purchase",
         "subscribe", "unsubscribe", "revoke", "log out", "logout", "sign out", "add to cart",
@@ -75,20 +133,20 @@ package enum ActionLink {
         "s'abonner", "se désabonner", "révoquer", "se déconnecter", "déconnexion", "ajouter au panier",
         "eliminar", "borrar", "quitar", "despublicar", "copiar", "duplicar", "aprobar", "rechazar", "comprar",
         "suscribirse", "revocar", "cerrar sesión", "añadir al carrito",
-        "excluir", "apagar", "remover", "aprovar", "rejeitar", "assinar", "revogar", "sair",
+        "excluir", "apagar", "remover", "aprovar", "rejeitar", "revogar", "sair",
         "terminar sessão",
-        "elimina", "rimuovi", "cancella", "copia", "duplica", "approva", "rifiuta", "acquista", "compra",
+        "rimuovi", "cancella", "acquista", "compra",
         "iscriviti",
-        "revoca", "esci", "disconnetti", "aggiungi al carrello",
+        "disconnetti", "aggiungi al carrello",
         "verwijderen", "verwijder", "kopiëren", "dupliceren", "goedkeuren", "afwijzen", "kopen", "abonneren",
         "intrekken", "uitloggen", "afmelden",
         "radera", "ta bort", "kopiera", "duplicera", "godkänn", "avvisa", "köp", "prenumerera", "återkalla",
         "logga ut",
-        "slet", "fjern", "kopiér", "kopier", "dupliker", "godkend", "afvis", "køb", "abonner", "tilbagekald",
+        "slet", "kopiér", "kopier", "dupliker", "godkend", "afvis", "køb", "abonner", "tilbagekald",
         "log ud",
         "slett", "godkjenn", "avvis", "kjøp", "tilbakekall", "logg ut",
-        "poista", "kopioi", "monista", "hyväksy", "hylkää", "osta", "tilaa", "peru", "kirjaudu ulos",
-        "usuń", "skasuj", "kopiuj", "powiel", "zatwierdź", "odrzuć", "kup", "kup teraz", "subskrybuj",
+        "poista", "kopioi", "monista", "hyväksy", "hylkää", "tilaa", "kirjaudu ulos",
+        "usuń", "skasuj", "kopiuj", "powiel", "zatwierdź", "odrzuć", "kup teraz", "subskrybuj",
         "cofnij", "wyloguj",
         "wyloguj się", "smazat", "odstranit", "kopírovat", "duplikovat", "schválit", "odmítnout", "koupit",
         "odebírat",
@@ -96,7 +154,7 @@ package enum ActionLink {
         "törlés", "eltávolítás", "másolás", "jóváhagyás", "elutasítás", "vásárlás", "feliratkozás",
         "visszavonás",
         "kijelentkezés",
-        "sil", "kaldır", "kopyala", "çoğalt", "onayla", "reddet", "satın al", "abone ol", "iptal et",
+        "kaldır", "kopyala", "çoğalt", "onayla", "reddet", "satın al", "abone ol", "iptal et",
         "çıkış yap",
         "удалить", "убрать", "копировать", "дублировать", "одобрить", "отклонить", "купить", "подписаться",
         "отписаться",
@@ -111,6 +169,6 @@ package enum ActionLink {
         "削除", "複製する", "コピー", "承認", "却下", "購入", "購読", "取り消す", "ログアウト",
         "삭제", "제거", "복사", "복제", "승인", "거부", "구매", "구독", "철회", "로그아웃",
         "xóa", "sao chép", "phê duyệt", "từ chối", "mua ngay", "đăng xuất",
-        "hapus", "salin", "setujui", "tolak", "beli", "langganan", "cabut", "keluar",
+        "hapus", "setujui", "langganan",
     ]
 }

@@ -12,7 +12,7 @@ import Web
     private var origin: TestOrigin { bench.origin }
 
     private static let actions = [
-        "/1/delete/", "/1/unpublish/", "/1/copy/", "/go/1", "/trash-now/1", "/x/17",
+        "/1/delete/", "/1/unpublish/", "/1/copy/", "/go/1", "/trash-now/1", "/x/17", "/close-now",
     ]
 
     init() throws {
@@ -25,7 +25,10 @@ import Web
                 <a href=/1/delete/>x</a> <a href=/1/unpublish/>x</a> <a href=/1/copy/>x</a>
                 <a href=/toggle/1 data-method=post>toggle</a> <a href=/go/1 data-confirm='Sure?'>go</a>
                 <a href=/trash-now/1 onclick="return confirm('Really?')">away</a> <a href=/x/17><b>Löschen</b></a>
-                """))
+                <form action=/close-now><button>Delete my account</button></form>
+                <form action=/1 method=post><button>Delete</button></form>
+                """
+            ).validated(entityTag: "\"1\""))
         origin.on("/1", .page("one"))
         origin.on("/1/edit/", .page("edit"))
         // No crawl follows a link that a script turns into a POST.

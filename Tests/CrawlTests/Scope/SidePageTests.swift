@@ -14,7 +14,8 @@ import Web
         ("/wiki/Spezial:Anmelden", .form), ("/w/index.php?title=Special:Log", .history),
         ("/wiki/A?action=AttachFile", .form), ("/doku.php?id=a&do=revisions", .history),
         ("/doku.php?id=a&rev=1700000000", .history), ("/doku.php?id=a&do=export_pdf", .history),
-        ("/doku.php?id=a&do=login&sectok=", .form), ("/?p=git;a=x&a=commitdiff", .history),
+        ("/doku.php?id=a&do=login&sectok=", .form), ("/?p=git&a=commitdiff", .history),
+        ("/wiki/Special:WhatLinksHere/Talk:A", .history),
         ("/post/1?replytocom=7", .form),
     ])
     func `a page beside the content`(target: String, page: SidePage) throws {
@@ -26,7 +27,8 @@ import Web
         "/?action=products",
         "/wiki/Special:AllPages", "/wiki/Talk:A", "/list?diff=red", "/docs?rev=latest", "/wiki/12:30",
         "/?a=1",
-        "/wiki/Category:Special", "/login", "/about/history",
+        "/wiki/Category:Special", "/login", "/about/history", "/list?action=report", "/?rev=2", "/?a=history",
+        "/index.php?curid=42", "/wiki/Special:MyLanguage/Alpha", "/?action=upload",
     ])
     func `content`(target: String) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == nil)
@@ -60,6 +62,20 @@ import Web
         wiki(bench, pages: 2)
         let report = try bench.crawl()
         #expect(report.pages == 9)
+        #expect(report.skipped.isEmpty)
+    }
+
+    @Test func `one name in many folders is that of content`() throws {
+        let bench = try CrawlBench()
+        let links = ["france", "italy", "spain", "peru"].map { "<a href=/\($0)>\($0)</a>" }.joined()
+        bench.origin.on("/", .page("<a href=/history>h</a>" + links))
+        bench.origin.on("/history", .page("Our history"))
+        for land in ["france", "italy", "spain", "peru"] {
+            bench.origin.on("/\(land)", .page("\(land) <a href=/\(land)/history>history</a>"))
+            bench.origin.on("/\(land)/history", .page("The history of \(land)"))
+        }
+        let report = try bench.crawl()
+        #expect(report.pages == 10)
         #expect(report.skipped.isEmpty)
     }
 

@@ -79,6 +79,18 @@ import Web
         ),
         (200, "<title>Captcha</title>\(article)<div class=g-recaptcha></div>"),
         (404, "<title>Not found</title><p>Nothing here."), (200, ""),
+        // Scripts of services in ordinary pages.
+        (
+            200,
+            "<title>App</title><div id=root></div><script src=\"/_Incapsula_Resource?SWJIYLWA=719d&ns=1\"></script>"
+        ),
+        (
+            200,
+            "<title>Home</title><p>Hello<script>a.src='/cdn-cgi/challenge-platform/h/b/scripts/jsd/main.js'</script>"
+        ),
+        (200, "<title>Shop</title><script>AwsWafIntegration.getToken()</script><p>Welcome"),
+        (403, "<title>Members</title><p>Members only.<script src=\"/recaptcha/api.js\"></script>"),
+        (200, "<title>Security checklist for admins</title><p>Verify you are human beings first."),
     ])
     func `a document is none`(status: Int, document: String) {
         #expect(BotChallenge(status: status, body: document.utf8.span) == nil)

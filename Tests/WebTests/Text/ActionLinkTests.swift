@@ -7,7 +7,10 @@ import Web
         "/admin/polls/1/delete/", "/pages/60/unpublish", "/pages/60/copy/", "/posts/delete/17",
         "/wiki?do=remove",
         "/?add-to-cart=5", "/index.php?title=A&action=rollback", "/item/3/mark_as_read", "/post/1/Approve.do",
-        "/cart/%61dd-to-cart",
+        "/checkout/cart/delete/id/5", "/wishlist/index/remove/item/5/", "/delete/17/confirm",
+        "/deleteUser?id=3",
+        "/user_delete.php?id=3", "/list?delete_id=5", "/list?delete[]=5", "/list?action=delete-selected",
+        "/v1/items/17:delete", "/items/17/archive",
     ])
     func `a URL names an action`(target: String) throws {
         #expect(ActionLink.isNamed(by: try #require(WebURL("http://a.test" + target))))
@@ -16,7 +19,11 @@ import Web
     @Test(arguments: [
         "/", "/docs/delete/files/on/linux", "/how-to-delete-a-branch.html", "/wiki/Copyright",
         "/tags/copying",
-        "/search?q=how+to+delete", "/items/1/edit/", "/history", "/login",
+        "/search?q=how+to+delete", "/items/1/edit/", "/history", "/login", "/archive/2020",
+        "/docs/delete-files.html",
+        "/news/archive/spring-report", "/docs/install/", "/docs/install/linux.html", "/git/clone",
+        "/watch?v=abc",
+        "/block/800000", "/star/sirius", "/index.php?title=Archive", "/man.cgi?query=clone", "/search?q=copy",
     ])
     func `a URL names none`(target: String) throws {
         #expect(!ActionLink.isNamed(by: try #require(WebURL("http://a.test" + target))))
@@ -25,14 +32,15 @@ import Web
     @Test(arguments: [
         "Delete", " delete\n", "Delete this post", "Entry delete", "Löschen", "Jetzt kaufen",
         "Supprimer la page",
-        "удалить", "删除文章", "この記事を削除", "삭제", "ログアウト",
+        "удалить", "删除", "削除", "삭제", "ログアウト", "Subscribe",
     ])
     func `a text names an action`(text: String) { #expect(ActionLink.isNamed(by: text)) }
 
     @Test(arguments: [
         "", "Deleted scenes", "How to delete a file from your disk", "Copyright", "Read more", "Edit",
         "About us",
-        "Delete old snapshots with the command prune",
+        "Delete old snapshots with the command prune", "Peru", "Copy editing guide", "Buy local food",
+        "How to unsubscribe", "MySQL主从复制原理详解", "JavaScript数组删除元素的方法", "コピー機の選び方",
     ])
     func `a text names none`(text: String) { #expect(!ActionLink.isNamed(by: text)) }
 }
