@@ -125,6 +125,9 @@ package struct SeenRequest: Sendable, Equatable {
     /// Whether the request was sent after controls of the page had been used.
     package var isAfterAction = false
 
+    /// Whether the method changes nothing on the server (RFC 9110, section 9.2.1).
+    package var isSafe: Bool { ["GET", "HEAD", "OPTIONS"].contains(method) }
+
     package init(url: String, method: String, type: String, status: Int? = nil, failure: String? = nil) {
         self.url = url
         self.method = method

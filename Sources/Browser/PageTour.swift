@@ -54,15 +54,17 @@ struct PageTour: Sendable {
     private var routes: Set<String> = []
     private var plannedRoutes = 0
     private var shownRoutes = 0
-    /// The fragments of views that were found after controls had been used. They need a fresh document.
+    /// The fragments of views that links named after controls had been used. They need a fresh document.
     private(set) var laterRoutes: [String] = []
+    /// The fragments of views that controls showed.
+    private(set) var controlRoutes: [String] = []
     private var hasActed = false
     private var seen: Set<String> = []
 
     private static let unfoldLimit = 3
     private static let tabLimit = 40
     private static let screensOfTab = 5
-    private static let laterRouteLimit = 16
+    private static let controlRouteLimit = 16
 
     init(_ visit: PageVisit) {
         self.visit = visit
@@ -99,7 +101,7 @@ struct PageTour: Sendable {
     var viewCount: Int { plannedRoutes + tabs }
 
     /// The number of views that fragments name and that were not shown.
-    var unshownCount: Int { routes.count - shownRoutes - laterRoutes.count }
+    var unshownCount: Int { routes.count - shownRoutes - laterRoutes.count - controlRoutes.count }
 
     /// The script of a step.
     func expression(of step: Step) -> String {
@@ -169,8 +171,8 @@ struct PageTour: Sendable {
             takeLook(value, &outcome, isHurried)
             return .onward(isAtOnce: true)
         case .unfold:
+            if !isHurried { addControlRoutes(value?["views"]?.array?.compactMap(\.string) ?? []) }
             takeLook(value, &outcome, isHurried)
-            if !isHurried { addLaterRoutes(value?["views"]?.array?.compactMap(\.string) ?? []) }
             let count = value?["count"]?.int ?? 0
             // Tabs are opened one at a time, because the next tab may hide the content of the last.
             if value?["isTab"]?.bool ?? false, tabs < Self.tabLimit {
@@ -250,13 +252,10 @@ struct PageTour: Sendable {
     }
 
     /// Notes the fragments of views that controls showed.
-    private mutating func addLaterRoutes(_ fragments: [String]) {
+    private mutating func addControlRoutes(_ fragments: [String]) {
         for fragment in fragments
-        where laterRoutes.count < Self.laterRouteLimit && plannedRoutes < visit.routes
-            && routes.insert(fragment).inserted
-        {
-            plannedRoutes += 1
-            laterRoutes.append(fragment)
+        where controlRoutes.count < Self.controlRouteLimit && routes.insert(fragment).inserted {
+            controlRoutes.append(fragment)
         }
     }
 

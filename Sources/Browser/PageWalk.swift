@@ -634,7 +634,9 @@ struct PageWalk: Sendable {
         outcome.requests = record.requests
         if hasCommitted { notices.note(.view, outcome.address, count: tour.unshownCount) }
         outcome.notices = notices.notices
-        outcome.laterRoutes = tour.laterRoutes
+        // What controls showed is complete, unless they would have sent something that could change data.
+        let hasRefused = record.requests.contains { $0.isAfterAction && !$0.isSafe }
+        outcome.laterRoutes = tour.laterRoutes + (hasRefused ? tour.controlRoutes : [])
         outcome.elapsed = now - start
         talk.say(.finish(outcome))
     }

@@ -272,7 +272,7 @@ struct OfflinePageCheck {
 
         mutating func noteControls(of opened: OpenedPage) {
             let sends = opened.outcome.requests.contains {
-                $0.isAfterAction && !["GET", "HEAD", "OPTIONS"].contains($0.method) && $0.type != "Ping"
+                $0.isAfterAction && !$0.isSafe && $0.type != "Ping"
                     && $0.status.map { $0 >= 400 } ?? true
             }
             if sends { pagesWithSendingControls.append(opened.page.url.href) }

@@ -232,10 +232,13 @@ struct RehearsalTests {
                 <!DOCTYPE html><title>t</title><p>Words of the page.
                 <button role=tab onclick="location.hash = 'tables'">Tables</button>
                 <script>
-                if (location.hash === '#tables') {
+                const show = () => {
+                  if (location.hash !== '#tables') return;
                   const time = \(Self.isMirror) ? 'later' : 'now';
                   fetch(['', 'query'].join('/'), { method: 'POST', body: time });
-                }
+                };
+                addEventListener('hashchange', show);
+                show();
                 </script>
                 """))
         origin.otherwise { request in
