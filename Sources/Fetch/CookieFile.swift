@@ -117,16 +117,34 @@ package struct CookieFile: Sendable {
     }
 
     private static func cookie(_ json: JSONValue) -> Cookie? {
-        guard let name = json["name"]?.string, let value = json["value"]?.string,
-            let domain = json["domain"]?.string ?? json["url"]?.string.flatMap({ WebURL($0)?.host }),
-            (name + value + domain).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), !domain.isEmpty
-        else { return nil }
-        let expires = json["expirationDate"]?.double ?? json["expires"]?.double ?? 0
-        let isForHostsBelow = json["hostOnly"]?.bool.map { !$0 } ?? domain.hasPrefix(".")
+        guard let name = text("name", of: json), let value = text("value", of: json) else { return nil }
+        guard let domain = domain(of: json), !domain.isEmpty else { return nil }
+        var isForHostsBelow = domain.hasPrefix(".")
+        if let isHostOnly = json["hostOnly"]?.bool { isForHostsBelow = !isHostOnly }
         return Cookie(
-            domain: domain, isForHostsBelow: isForHostsBelow, path: json["path"]?.string ?? "/",
-            isSecure: json["secure"]?.bool ?? false, isHTTPOnly: json["httpOnly"]?.bool ?? false,
-            expires: json["session"]?.bool == true ? 0 : Self.time(expires) ?? 0, name: name, value: value)
+            domain: domain, isForHostsBelow: isForHostsBelow, path: text("path", of: json) ?? "/",
+            isSecure: json["secure"]?.bool == true, isHTTPOnly: json["httpOnly"]?.bool == true,
+            expires: expiry(of: json), name: name, value: value)
+    }
+
+    private static func domain(of json: JSONValue) -> String? {
+        if let domain = text("domain", of: json) { return domain }
+        guard let url = text("url", of: json) else { return nil }
+        return WebURL(url)?.host
+    }
+
+    private static func expiry(of json: JSONValue) -> Int64 {
+        if json["session"]?.bool == true { return 0 }
+        guard let number = json["expirationDate"]?.double ?? json["expires"]?.double else { return 0 }
+        return time(number) ?? 0
+    }
+
+    /// A member that is a text without control characters, which would end a line or a column.
+    private static func text(_ key: String, of json: JSONValue) -> String? {
+        guard let text = json[key]?.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            return nil
+        }
+        return text
     }
 }
 
