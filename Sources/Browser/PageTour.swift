@@ -56,8 +56,10 @@ struct PageTour: Sendable {
     private var shownRoutes = 0
     /// The fragments of views that links named after controls had been used. They need a fresh document.
     private(set) var laterRoutes: [String] = []
-    /// The fragments of views that controls showed.
-    private(set) var controlRoutes: [String] = []
+    /// The fragments of views that the controls of the last step showed.
+    private var newControlRoutes: [String] = []
+    /// The number of views that controls showed completely.
+    private var completeRouteCount = 0
     private var hasActed = false
     private var seen: Set<String> = []
 
@@ -101,7 +103,7 @@ struct PageTour: Sendable {
     var viewCount: Int { plannedRoutes + tabs }
 
     /// The number of views that fragments name and that were not shown.
-    var unshownCount: Int { routes.count - shownRoutes - laterRoutes.count - controlRoutes.count }
+    var unshownCount: Int { routes.count - shownRoutes - laterRoutes.count - completeRouteCount }
 
     /// The script of a step.
     func expression(of step: Step) -> String {
@@ -254,9 +256,19 @@ struct PageTour: Sendable {
     /// Notes the fragments of views that controls showed.
     private mutating func addControlRoutes(_ fragments: [String]) {
         for fragment in fragments
-        where controlRoutes.count < Self.controlRouteLimit && routes.insert(fragment).inserted {
-            controlRoutes.append(fragment)
+        where newControlRoutes.count < Self.controlRouteLimit && routes.insert(fragment).inserted {
+            newControlRoutes.append(fragment)
         }
+    }
+
+    /// Decides about the views that controls showed in the last step: they are complete, unless the controls would have
+    /// sent something that could change data.
+    mutating func settleControlRoutes(hasRefused: Bool) {
+        let wanted =
+            hasRefused ? newControlRoutes.prefix(max(0, Self.controlRouteLimit - laterRoutes.count)) : []
+        laterRoutes += wanted
+        completeRouteCount += newControlRoutes.count - wanted.count
+        newControlRoutes = []
     }
 
     mutating func add(_ links: [String], to outcome: inout PageOutcome) {

@@ -62,6 +62,8 @@ struct PageWalk: Sendable {
     private var attempts = 0
     /// When the page was last asked to take a step or to answer a test.
     private var stepTime = Duration.zero
+    /// The number of requests when that step began.
+    private var requestCountOfStep = 0
     /// The time is up, or the scripts were stopped: only one more look at the page, without waiting.
     private var isHurried = false
     /// The scripts of the page were stopped.
@@ -526,6 +528,7 @@ struct PageWalk: Sendable {
     }
 
     private mutating func evaluate(_ step: PageTour.Step, inWorld: Bool, _ now: Duration) {
+        settleControlRoutes()
         stepTime = now
         // The look waits for fonts to load.
         let further = step == .look && (visit.wantsPicture || visit.wantsPaper) ? Tab.Patience.picture : .zero
@@ -534,6 +537,13 @@ struct PageWalk: Sendable {
         ]
         if inWorld, let world { parameters = parameters + ["contextId": world] }
         ask(Command("Runtime.evaluate", session, parameters), .step, until: now + stall + further)
+    }
+
+    /// Decides about the views that controls showed since the last step began.
+    private mutating func settleControlRoutes() {
+        let hasRefused = record.requests[requestCountOfStep...].contains { $0.isAfterAction && !$0.isSafe }
+        tour.settleControlRoutes(hasRefused: hasRefused)
+        requestCountOfStep = record.requests.count
     }
 
     private mutating func takeStep(_ reply: Reply, _ now: Duration) {
@@ -631,12 +641,11 @@ struct PageWalk: Sendable {
     private mutating func giveOutcome(_ now: Duration) {
         stage = .over
         talk.forgetAll()
+        settleControlRoutes()
         outcome.requests = record.requests
         if hasCommitted { notices.note(.view, outcome.address, count: tour.unshownCount) }
         outcome.notices = notices.notices
-        // What controls showed is complete, unless they would have sent something that could change data.
-        let hasRefused = record.requests.contains { $0.isAfterAction && !$0.isSafe }
-        outcome.laterRoutes = tour.laterRoutes + (hasRefused ? tour.controlRoutes : [])
+        outcome.laterRoutes = tour.laterRoutes
         outcome.elapsed = now - start
         talk.say(.finish(outcome))
     }

@@ -351,7 +351,7 @@ package struct SiteRun {
         plan.notice?(
             census.expired > 0
                 ? "all cookies in \(names) for \(hosts) have expired; log in with the browser and export them again"
-                : "none of the \(census.total) cookies in \(names) is for \(hosts)")
+                : "no cookie in \(names) is for \(hosts)")
         return census
     }
 

@@ -389,7 +389,7 @@ extension Option {
     static let nofollow = Option(
         name: "--nofollow", value: "WHAT",
         help:
-            "Links marked nofollow: follow them, obey the marks (also ugc and sponsored), or obey only those of whole pages",
+            "What to do with links marked nofollow: follow, obey (also ugc and sponsored), or pages (obey only marks of whole pages)",
         standard: "follow", group: .manners)
     static let noindex = Option(
         name: "--noindex", value: "WHETHER",

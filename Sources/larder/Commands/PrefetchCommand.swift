@@ -208,9 +208,9 @@ enum PrefetchSummary {
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
         if let cookies = report.cookieCounts {
-            let expired = cookies.expired > 0 ? ", \(Wording.grouped(cookies.expired)) more have expired" : ""
+            let expired = cookies.expired > 0 ? ", and \(Wording.grouped(cookies.expired)) expired" : ""
             lines.append(
-                "  \(Wording.grouped(cookies.valid)) of \(Wording.count(cookies.total, "cookie")) from --cookies are for this site\(expired)"
+                "  cookies for this site: \(Wording.grouped(cookies.valid)) of \(Wording.grouped(cookies.total)) from --cookies\(expired)"
             )
         }
         lines += hosts(report)
