@@ -121,6 +121,8 @@ enum PageActions {
     private static let buttonLimit = 12
     /// How often a button is pressed that shows more of the same.
     private static let moreLimit = 3
+    /// How many tabs with the same signature are opened in one page.
+    private static let equalTabLimit = 4
 
     private static func unfolding(for visit: PageVisit) -> String {
         let playsMedia = visit.isDeep
@@ -137,6 +139,7 @@ enum PageActions {
             const isClickablePicture = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
               && !e.closest('a, button, label, [role="button"]')
               && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas'));
+            const tabUses = globalThis.larderTabUses ??= new Map();
             let count = 0, buttons = 0, tab = null, place = -1;
             const start = performance.now();
             // The fragments of views that controls show; a fragment that names an element is no view.
@@ -151,7 +154,7 @@ enum PageActions {
               views.add(location.hash);
             };
             const use = async (e) => {
-              const before = location.href;
+              const before = location.href, entry = navigation.currentEntry, state = history.state;
               used.add(signature(e));
               press(e);
               count += 1;
@@ -166,6 +169,10 @@ enum PageActions {
               // The button showed another view of the application.
               noteView(before);
               collect(document, 0);
+              if (navigation.currentEntry?.key === entry?.key) {
+                History.prototype.replaceState.call(history, state, '', before);
+                return;
+              }
               history.back();
               for (let wait = 0; wait < 20 && location.href !== before; wait += 1) {
                 await new Promise((done) => setTimeout(done, 25));
@@ -193,7 +200,8 @@ enum PageActions {
                 if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !isShown(e)) continue;
                 if (e.closest(changing) || isKnown(e)) continue;
                 if (e.getAttribute('role') === 'tab') {
-                  if (isForbidden(e)) { handled.add(e); continue; }
+                  const uses = tabUses.get(signature(e)) || 0;
+                  if (isForbidden(e) || uses >= \(equalTabLimit)) { handled.add(e); continue; }
                   // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
                   const list = e.closest('[role="tablist"]') || e.parentNode;
                   if (!tabLists.includes(list)) tabLists.push(list);
@@ -217,6 +225,7 @@ enum PageActions {
             if (tab) {
               handled.add(tab);
               used.add(signature(tab));
+              tabUses.set(signature(tab), (tabUses.get(signature(tab)) || 0) + 1);
               press(tab);
               count += 1;
             }

@@ -43,7 +43,7 @@ struct PageTour: Sendable {
     private(set) var hasLooked = false
 
     /// The last scroll moved the page, and scrolling continues.
-    private(set) var isScrolling = false
+    private var isScrolling = false
     private var screens: Int
     private var scrolled = 0
     private var idleScrolls = 0
@@ -97,6 +97,11 @@ struct PageTour: Sendable {
     /// Whether controls of the page are being used, or were used just now.
     var isActing: Bool {
         step?.usesControls ?? false || tabs > 0 && steps.contains(.unfold)
+    }
+
+    /// Whether the next scroll may follow this step quickly, because no content is expected between them.
+    func scrollsQuickly(after step: Step) -> Bool {
+        step == .scroll && (isScrolling || tabs > 0)
     }
 
     /// The number of additional views (fragments and tabs) that were or will be shown.
@@ -190,7 +195,9 @@ struct PageTour: Sendable {
         case .route:
             shownRoutes += 1
             return .onward(isAtOnce: false)
-        case .dark, .viewport, .scrollBack, .firstView:
+        case .scrollBack:
+            return .onward(isAtOnce: tabs > 0)
+        case .dark, .viewport, .firstView:
             return .onward(isAtOnce: false)
         }
     }

@@ -60,6 +60,8 @@ struct PageWalk: Sendable {
 
     private var tour: PageTour
     private var attempts = 0
+    /// The last step that the page took.
+    private var lastStep: PageTour.Step?
     /// When the page was last asked to take a step or to answer a test.
     private var stepTime = Duration.zero
     /// The number of requests when that step began.
@@ -392,12 +394,13 @@ struct PageWalk: Sendable {
 
     private mutating func noteRequest(_ now: Duration) {
         lastRequest = now
-        if tour.step == .scroll, case .settling = stage { isSlowToAsk = true }
+        if lastStep == .scroll, case .settling = stage { isSlowToAsk = true }
     }
 
-    /// How long to wait after a scroll, so that the page can send its requests.
-    private func pause(since asked: Duration) -> Duration {
-        tour.isScrolling && !isSlowToAsk && lastRequest < asked ? min(moment, Self.glance) : moment
+    /// How long to wait after a step, so that the page can send its requests.
+    private func pause(after step: PageTour.Step) -> Duration {
+        let isQuick = tour.scrollsQuickly(after: step) && !isSlowToAsk && lastRequest < stepTime
+        return isQuick ? min(moment, Self.glance) : moment
     }
 
     private var hasLoaded: Bool { loader.map { loaded.contains($0) } ?? false }
@@ -548,6 +551,7 @@ struct PageWalk: Sendable {
 
     private mutating func takeStep(_ reply: Reply, _ now: Duration) {
         guard let step = tour.step else { return end(outcome.ending, now) }
+        lastStep = step
         if case .script = step {
             if let details = reply["exceptionDetails"] {
                 let text = details["exception"]?["description"]?.string ?? details["text"]?.string
@@ -560,7 +564,7 @@ struct PageWalk: Sendable {
         let next = tour.take(value["value"], of: step, into: &outcome, isHurried: isHurried)
         limit = limit.map { $0 + Tab.Patience.view * (tour.viewCount - viewCount) }
         switch next {
-        case .again: wait(pause(since: stepTime), now)
+        case .again: wait(pause(after: step), now)
         case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : moment)
         case .onwardWhenQuiet: finishStep(now, quiet: visit.quiet)
         case .picture: takePicture(of: value["value"], now)

@@ -66,12 +66,13 @@ private struct RehearsalRun {
         _ report: inout PrefetchReport,
         prefetchAgain: (PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) {
-        var knownMissing: Set<String> = []
+        // What could not be fetched a moment ago is not fetched again.
+        var knownMissing = Set(report.missing.map(\.url))
         var fewestMissing = Int.max
         var didRenderForCopies = false
         var findings: OfflinePageCheck.Findings?
         for round in 0...Self.extraRounds {
-            guard let found = open(bypassesFrozenCopies: true) else { break }
+            guard let found = open(bypassesFrozenCopies: true, after: findings?.opened ?? []) else { break }
             findings = found
             report.rehearsal = found.rehearsal
             // These pages have no copies, because only other pages of their kinds were rendered.
@@ -96,15 +97,20 @@ private struct RehearsalRun {
         }
         guard let findings, freezing != .never else { return }
         let differing = findings.differing.filter(\.isRendered).map(\.href)
-        freeze(freezing == .always ? findings.rendered : differing, replacing: findings.opened, &report)
+        let opened = Set(findings.opened.map(\.page.url.href))
+        freeze(freezing == .always ? findings.rendered : differing, replacing: opened, &report)
     }
 
     /// Opens the pages. Returns nil if that fails.
-    private func open(bypassesFrozenCopies: Bool) -> OfflinePageCheck.Findings? {
+    ///
+    /// - Parameter earlier: the pages that were opened before.
+    private func open(
+        bypassesFrozenCopies: Bool, after earlier: [OfflinePageCheck.OpenedPage] = []
+    ) -> OfflinePageCheck.Findings? {
         do throws(LarderError) {
             return try OfflinePageCheck(
                 larder, site: site, bypassesFrozenCopies: bypassesFrozenCopies, checkOptions
-            ).findings(interruption, in: browser)
+            ).findings(interruption, in: browser, after: earlier)
         } catch {
             return nil
         }

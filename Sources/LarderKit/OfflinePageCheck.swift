@@ -49,7 +49,7 @@ struct OfflinePageCheck {
         }
     }
 
-    private struct Page: Sendable {
+    struct Page: Sendable {
         let url: WebURL
         /// The index of its kind in `kinds`.
         let kind: Int
@@ -61,9 +61,11 @@ struct OfflinePageCheck {
         let isAmongFirst: Bool
     }
 
-    private struct OpenedPage: Sendable {
+    struct OpenedPage: Sendable {
         let page: Page
         let outcome: PageOutcome
+        /// Whether it has been compared, no request failed, and it shows the same as at the prefetch.
+        var isEqual = false
 
         /// Whether its text is known from the prefetch and was read again.
         var hasTexts: Bool { page.text != nil && outcome.text != nil }
@@ -165,7 +167,7 @@ struct OfflinePageCheck {
         /// The rendered pages of all kinds.
         var rendered: [String] = []
         /// The pages that were opened.
-        var opened: Set<String> = []
+        var opened: [OpenedPage] = []
 
         /// The URLs that pages requested and did not get.
         var missing: Set<String> { Set(items.filter { $0.verdict == .missing }.map(\.name)) }
@@ -173,13 +175,16 @@ struct OfflinePageCheck {
 
     /// Opens the pages.
     ///
-    /// - Parameter browser: the browser of a prefetch; nil to start one for this call.
+    /// - Parameters:
+    ///   - browser: the browser of a prefetch; nil to start one for this call.
+    ///   - earlier: the pages that were opened before responses were added to the site. Those that were equal
+    ///     then are not opened again, because they need none of these responses.
     func findings(
-        _ interruption: Interruption, in browser: SharedBrowser? = nil
+        _ interruption: Interruption, in browser: SharedBrowser? = nil, after earlier: [OpenedPage] = []
     ) throws(LarderError) -> Findings {
         guard let program, !pages.isEmpty else { return Findings(rehearsal: rehearsal([:], of: [])) }
         return try larder.showing(by: program, in: browser) { (browser, service) throws(LarderError) in
-            try findings(by: browser, service, interruption)
+            try findings(by: browser, service, interruption, earlier)
         }
     }
 
@@ -213,16 +218,18 @@ struct OfflinePageCheck {
     }
 
     private func findings(
-        by browser: Browser, _ service: MirrorService, _ interruption: Interruption
+        by browser: Browser, _ service: MirrorService, _ interruption: Interruption, _ earlier: [OpenedPage]
     ) throws(LarderError) -> Findings {
         let reader = try storing { () throws(StoreError) in
             try StoreReader(larder.folder, hidesPrivate: hidesPrivate)
         }
-        let all = try open(browser, service, interruption)
+        var all = try open(browser, service, interruption, after: earlier)
         var collector = Collector()
-        for opened in all {
+        for (number, opened) in all.enumerated() {
             collector.noteLiveData(of: opened)
             collector.noteControls(of: opened)
+            guard !opened.isEqual else { continue }
+            var isEqual = true
             for failed in failedRequests(of: opened, service) {
                 // The stored response forbids other origins to read it (CORS), as on the live site.
                 if failed.isRefusedByCORS,
@@ -231,12 +238,15 @@ struct OfflinePageCheck {
                 {
                     collector.refusedByCORS.insert(failed.url.href)
                 } else {
+                    isEqual = false
                     collector.add(item(of: failed, on: opened.page.url), failed, of: opened)
                 }
             }
             if let item = Self.pageItem(of: opened, isFrozen: isShownFrozen(opened.page)) {
+                isEqual = false
                 collector.add(item, aboutPage: opened)
             }
+            all[number].isEqual = isEqual
         }
         let withoutMismatch = Set(all.map(\.page.url.href)).subtracting(collector.mismatchedPages)
         return Findings(
@@ -246,7 +256,7 @@ struct OfflinePageCheck {
                 kinds[kind].pages.filter { !withoutMismatch.contains($0.href) }
             },
             rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) },
-            opened: Set(all.map(\.page.url.href)))
+            opened: all)
     }
 
     /// Collects the findings about opened pages.
@@ -338,19 +348,20 @@ struct OfflinePageCheck {
         !bypassesFrozenCopies && frozenPages.contains(page.url.href)
     }
 
-    /// Opens all pages, several at a time. The outcomes are in the order of the pages.
+    /// Opens all pages that were not equal earlier, several at a time. The outcomes are in the order of the pages.
     private func open(
-        _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
+        _ browser: Browser, _ service: MirrorService, _ interruption: Interruption,
+        after earlier: [OpenedPage]
     ) throws(LarderError) -> [OpenedPage] {
-        let outcomes = Monitor<[Int: OpenedPage]>([:])
+        let outcomes = Monitor<[Int: OpenedPage]>(equalPages(of: earlier))
         let usedControls = UsedControls()
-        var begun = 0
+        var waiting = outcomes.change { known in pages.indices.filter { known[$0] == nil } }[...]
         while true {
             guard !interruption.isRequested else { throw .interrupted }
             let ended = outcomes.change { $0.count }
             if ended == pages.count { break }
-            while begun < pages.count, begun - ended < tabs {
-                let (number, page) = (begun, pages[begun])
+            while waiting.count > pages.count - ended - tabs, let number = waiting.popFirst() {
+                let page = pages[number]
                 var visit = renderManner.visit(to: page.url, acts: page.isAmongFirst)
                 visit.controlGroup = String(page.kind)
                 if !visit.isDeep { visit.usedControls = usedControls }
@@ -370,11 +381,22 @@ struct OfflinePageCheck {
                         outcomes.change { [outcome] in $0[number] = OpenedPage(page: page, outcome: outcome) }
                     }
                 }
-                begun += 1
             }
             _ = outcomes.wait(atMost: .milliseconds(200)) { $0.count > ended ? true : nil }
         }
         return outcomes.change { all in pages.indices.compactMap { all[$0] } }
+    }
+
+    /// The pages that were equal earlier and that the prefetch has not rendered again since then, by their indices.
+    private func equalPages(of earlier: [OpenedPage]) -> [Int: OpenedPage] {
+        let equal = earlier.lazy.filter(\.isEqual).map { ($0.page.url.href, $0) }
+        let byURL = Dictionary(equal, uniquingKeysWith: { first, _ in first })
+        var known: [Int: OpenedPage] = [:]
+        for (number, page) in pages.enumerated() {
+            guard let opened = byURL[page.url.href], opened.page.text == page.text else { continue }
+            known[number] = OpenedPage(page: page, outcome: opened.outcome, isEqual: true)
+        }
+        return known
     }
 
     /// A request of a page that failed.

@@ -667,10 +667,9 @@ private struct Play {
             // No further than a few screens.
             for number in 1...5 {
                 try play.value(#"{"hasMoved":true,"height":\#(number * 1000)}"#)
-                play.pass(.milliseconds(150))
+                play.pass(.milliseconds(40))
             }
             try play.value("null")
-            play.pass(.milliseconds(150))
         }
         try play.value(#"{"isTab":false,"count":0,"links":["http://a.test/c"]}"#)
         #expect(play.actCount == 1)

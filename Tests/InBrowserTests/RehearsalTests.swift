@@ -1,7 +1,12 @@
+import Browser
+import Check
 import Glibc
+import System
 import TestOrigin
 import Testing
 import Web
+
+@testable import LarderKit
 
 /// Pages with scripts are opened from the store alone, at the end of a prefetch and by a check.
 @Suite(.enabled(if: Chromium.executable != nil, "no browser is installed"), .serialized)
@@ -190,6 +195,51 @@ struct RehearsalTests {
             "a rollback leads to the state before the prefetch")
         origin.stop()
         #expect(try larder(["check", origin.url("/"), "--require", "rehearsed"]).status == 0)
+    }
+
+    @Test("What could not be fetched a moment ago is not fetched again")
+    func failedBefore() throws {
+        origin.on("/words.json", .failure(501))
+        origin.on("/", page(loading: "['', 'words.json'].join('/')"))
+        let prefetch = try larder(["prefetch", origin.url("/")])
+        #expect(prefetch.output.contains("differs offline: \(origin.url("/"))"))
+        #expect(origin.requests.count { $0.target == "/words.json" } == 1)
+    }
+
+    @Test("A page that was equal is not opened again after responses were added to the site")
+    func openedOnce() throws {
+        let words = "['', 'words.json'].join('/')"
+        origin.on("/", .page("<!DOCTYPE html><a href=/a>a</a><a href=/b>b</a>"))
+        origin.on("/a", page(loading: words))
+        // Only the second page requests another file offline; its text is its own.
+        origin.on("/b", .page("<!DOCTYPE html><p id=words><script src=/b.js></script>"))
+        origin.on(
+            "/b.js",
+            .file(
+                """
+                fetch(['', \(Self.isMirror) ? 'other' : 'words', 'json'].join('/').replace('/json', '.json'))
+                  .then(r => r.json()).then(d => words.textContent = 'B: ' + d.text)
+                """, type: "text/javascript"))
+        origin.on("/other.json", .file(#"{"text":"Other words"}"#, type: "application/json"))
+        let browser = try #require(Chromium.executable)
+        let prefetch = try larder(["prefetch", origin.url("/"), "--render", "always", "--freeze", "never"])
+        #expect(prefetch.status == 0, "\(prefetch)")
+        var options = OfflineCheckOptions()
+        options.showing = .init()
+        options.showing?.browser = browser
+        let check = try OfflinePageCheck(
+            Larder(at: home.file(".local/share/larder")), site: origin.url("/"), options)
+        let first = try check.findings(Interruption())
+        let equal = first.opened.filter(\.isEqual)
+        #expect(equal.map(\.page.url.path).sorted() == ["/", "/a"])
+        let second = try check.findings(Interruption(), after: first.opened)
+        let times = { (opened: [OfflinePageCheck.OpenedPage]) in
+            Dictionary(uniqueKeysWithValues: opened.map { ($0.page.url.path, $0.outcome.elapsed) })
+        }
+        #expect(times(first.opened)["/a"] == times(second.opened)["/a"])
+        #expect(times(first.opened)["/b"] != times(second.opened)["/b"])
+        #expect(second.rehearsal == first.rehearsal)
+        #expect(second.items == first.items)
     }
 
     @Test("A view that a tab shows loads its data in a fresh page, where it may send what the tab must not")
