@@ -59,12 +59,33 @@ struct ContentPrint: Sendable, Hashable {
     }
 }
 
+/// The pieces of a page's text: words without digits, each together with the word before it in the same element.
+/// A page that shows the rows of another one in another order has nearly the same pieces.
+struct TextPieces {
+    /// The hashes of all different pieces.
+    let hashes: [UInt32]
+
+    private static let limit = 8192
+
+    init(_ body: Span<UInt8>) {
+        var reader = WordReader()
+        reader.pieces = []
+        body.withUnsafeBufferPointer {
+            reader.read(UnsafeBufferPointer(rebasing: $0.prefix(ContentPrint.longestText)))
+        }
+        hashes = Array((reader.pieces ?? []).prefix(Self.limit))
+    }
+}
+
 /// Reads the words between tags, each together with the one before it.
 private struct WordReader {
     var counter = SimHash.Counter()
     var digest: UInt64 = 0
     var skeleton: UInt64 = 0
+    /// The pieces of the text; nil if they are not wanted.
+    var pieces: Set<UInt32>?
     private var previous: UInt64 = 0
+    private var previousInElement: UInt64 = 0
     private var isInLink = false
 
     mutating func read(_ bytes: UnsafeBufferPointer<UInt8>) {
@@ -75,6 +96,7 @@ private struct WordReader {
                 if Self.hasName("a", bytes, at + 1) { isInLink = true }
                 if Self.hasName("/a", bytes, at + 1) { isInLink = false }
                 at = Self.endOfTag(in: bytes, at: at)
+                previousInElement = 0
             } else if Self.isLetter(byte) {
                 var hash: UInt64 = 0xCBF2_9CE4_8422_2325
                 var hasDigit = false
@@ -84,6 +106,10 @@ private struct WordReader {
                     at += 1
                 }
                 add(hash)
+                if pieces != nil, !hasDigit {
+                    pieces?.insert(UInt32(truncatingIfNeeded: Mixing.mix(previousInElement &* 31 &+ hash)))
+                    previousInElement = hash
+                }
                 if !hasDigit, !isInLink { skeleton = Mixing.mix(skeleton ^ hash) }
             } else {
                 at += 1

@@ -230,6 +230,7 @@ extension Crawl {
         job.required = required[url]
         if result != nil { job.held = heldBefore.removeValue(forKey: number) }
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
+        job.wantsPieces = role == .page && frontier.wantsPieces
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         if frontier.opensBySession(number) {
             job.login = frontier.entry(number).isRedirectTarget ? .isRedirectTarget : .mayBeInPlace

@@ -210,7 +210,7 @@ package struct CrawlPlan: Sendable {
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
             productToken: productToken, doubted: doubted, hasSession: hasSession,
             followsLinks: followsLinks,
-            followsGuesses: sitePlan.guesses, patience: patience,
+            followsGuesses: sitePlan.guesses, patience: patience, views: sitePlan.leftOut?.views ?? [:],
             rendering: rendering.map {
                 RenderBook(
                     mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt,

@@ -26,6 +26,8 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var lostSessions: [LostSession] = []
     /// The last parts of paths by which side pages were recognised and left out.
     package var sideNames: [String: SidePage] = [:]
+    /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
+    package var views: [String: [String]] = [:]
     /// The number of pages.
     public package(set) var pages = 0
     /// The number of assets.
@@ -247,6 +249,7 @@ extension CrawlReport {
         traps = frontier.traps
         lostSessions = frontier.lostSessions
         sideNames = frontier.sideNames
+        views = frontier.views
         doubted = frontier.doubted
         for entry in frontier.entries {
             let number = entry.number

@@ -82,6 +82,8 @@ struct ScanJob: Sendable {
     var held: StoredResponse?
     /// Whether to compute a fingerprint of the page's text.
     var wantsWords = false
+    /// Whether to compute the pieces of the page's text, if the page or one of its links to itself has a query.
+    var wantsPieces = false
 
     /// Whether the page is left out if it says `noindex`.
     var mayBeLeftOut = false
@@ -133,6 +135,8 @@ struct ScanResult: Sendable {
     var format: BodyFormat?
     /// The fingerprint of the page's text.
     var print: ContentPrint?
+    /// Hashes of the pieces of the page's text (`TextPieces`); nil if they were not computed.
+    var pieces: [UInt32]?
     /// The page's directives to crawlers.
     var directives: PageDirectives = []
     /// Whether the body was not scanned because it is too large.

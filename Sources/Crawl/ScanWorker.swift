@@ -264,8 +264,20 @@ final class ScanWorker {
                 job.wantsWords || result.saysNotFound
                 ? ContentPrint(text: bytes.span)
                 : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
+            if job.wantsPieces, format == .html || format == .xhtml, hasQueries(job.url, result) {
+                result.pieces = TextPieces(bytes.span).hashes
+            }
         }
         return body
+    }
+
+    /// Whether the page, or a link of the page to itself, has a query.
+    private func hasQueries(_ url: WebURL, _ result: ScanResult) -> Bool {
+        url.query != nil
+            || result.links.contains { link in
+                guard link.role == .page, let target = link.url, target.query != nil else { return false }
+                return target.path == url.path
+            }
     }
 
     /// The challenge that was sent with a status of success in place of a page; nil for a page. Its links are

@@ -119,9 +119,16 @@ extension Scope {
         return !include.contains { $0.matches(url) }
     }
 
+    /// Whether a page is left out if it only shows stored content in another way.
+    func leavesOutViews(at url: WebURL) -> Bool {
+        !options.includesViews && !include.contains { $0.matches(url) }
+    }
+
     package func verdict(onAsset url: WebURL) -> ScopeVerdict {
         reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .asset)
     }
+
+    var includesViews: Bool { options.includesViews }
 
     /// Whether the scope limits the depth of pages.
     var limitsDepth: Bool { options.depth != nil }
@@ -242,6 +249,8 @@ public struct ScopeOptions: Sendable, Equatable {
     public var includesHistory = false
     /// Whether pages for editing, logging in and registering are included.
     public var includesForms = false
+    /// Whether pages are included that only show stored content in another way, such as in another order.
+    public var includesViews = false
     /// Patterns of links that may change something, such as `/items/*/copy`, and are requested with the user's login
     /// all the same. All others are left out.
     public var allowedActions: [String] = []
@@ -332,6 +341,8 @@ package enum SkipReason: Sendable, Hashable {
     case action
     /// A history or a form, beside the content of the site.
     case sidePage(SidePage)
+    /// A page that only shows stored content in another way (`QueryViews`).
+    case view
     /// A bound that protects the crawl from endless sites.
     case bound(CrawlBound)
     /// A text that may not be a link, if such guesses are not tried.
@@ -356,7 +367,7 @@ package enum SkipReason: Sendable, Hashable {
     /// Whether the page is left out because it is not content, whatever the limits of the run.
     var isNoContent: Bool {
         switch self {
-        case .action, .sidePage: true
+        case .action, .sidePage, .view: true
         default: false
         }
     }
@@ -382,6 +393,7 @@ package enum SkipReason: Sendable, Hashable {
         case .action: .allowActions
         case .sidePage(.history): .includeHistory
         case .sidePage(.form): .includeForms
+        case .view: .includeViews
         }
     }
 
@@ -402,6 +414,7 @@ package enum SkipReason: Sendable, Hashable {
         case .nestedSitemap: "a sitemap that is nested too deeply, or one of too many"
         case .sidePage(.history): "a history, an old version, a comparison or another format of a page"
         case .sidePage(.form): "a form, such as to edit, log in or register"
+        case .view: "stored content, only sorted, filtered or in another format"
         case .action: "it may change something with your login"
         case .sessionEnd: "it would end the session; name it as a start URL to fetch it anyway"
         case .bound(let bound): bound.description

@@ -136,6 +136,21 @@ package enum SidePage: String, Sendable, CaseIterable {
         return paths[name] == nil ? nil : name
     }
 
+    /// Recognises a page in a format for programs, by the ending of its path. Returns the ending, and the path without
+    /// it, which is that of the page if there is one.
+    static func format(of url: WebURL) -> (name: String, path: String)? {
+        let path = url.path
+        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/"),
+            formats.contains(path[dot...].lowercased())
+        else { return nil }
+        return (path[dot...].lowercased(), String(path[..<dot]))
+    }
+
+    private static let formats: Set<String> = [
+        ".json", ".jsonld", ".csv", ".tsv", ".xml", ".rss", ".atom", ".yaml", ".yml", ".rdf", ".ttl", ".nt",
+        ".n3",
+    ]
+
     private static let nameLengths = 3...10
 
     private static let paths: [String: SidePage] = {

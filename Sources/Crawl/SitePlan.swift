@@ -63,6 +63,7 @@ public struct SitePlan: Sendable, Equatable {
         sitemaps = texts("sitemaps")
         robots = json["robots"]?.string.flatMap(RobotsPolicy.init)
         scope.allowedActions = texts("allowActions")
+        scope.includesViews = json["views"]?.bool ?? false
         scope.includesHistory = json["history"]?.bool ?? false
         scope.includesForms = json["forms"]?.bool ?? false
         rules = texts("rules")
@@ -158,6 +159,8 @@ package struct LeftOut: Sendable, Equatable {
     package var traps: [String: String] = [:]
     /// The last parts of paths by which side pages were recognised.
     package var sideNames: [String: SidePage] = [:]
+    /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
+    package var views: [String: [String]] = [:]
     /// URLs of pages that were requested and could not be loaded, for which no limit is responsible.
     package var failed: Set<String> = []
 
@@ -169,7 +172,8 @@ package struct LeftOut: Sendable, Equatable {
         limit = report.limit?.description
         for trap in report.traps { traps[trap.pattern] = trap.description }
         sideNames = report.sideNames
-        guard limit != nil || !traps.isEmpty || !sideNames.isEmpty else { return nil }
+        views = report.views
+        guard limit != nil || !traps.isEmpty || !sideNames.isEmpty || !views.isEmpty else { return nil }
         failed = Set(report.missing.filter { !$0.isAsset && !$0.isGone }.map(\.url))
         if failed.count > Self.mostFailures {
             limit = nil
@@ -183,16 +187,22 @@ package struct LeftOut: Sendable, Equatable {
         for name in json["sides"]?.members ?? [] {
             sideNames[name.key] = name.value.string.flatMap(SidePage.init(rawValue:))
         }
+        for view in json["views"]?.members ?? [] {
+            views[view.key] = view.value.array?.compactMap(\.string) ?? []
+        }
         failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
     }
 
     /// Why a page was not requested; nil if it was, or should have been.
     package func reason(for page: WebURL) -> String? {
         if let trap = traps[TrapReason.pattern(of: page)] { return trap }
-        if !failed.contains(page.href), let name = SidePage.name(of: page), let side = sideNames[name] {
+        if !failed.contains(page.href), let name = SidePage.name(of: page) ?? SidePage.format(of: page)?.name,
+            let side = sideNames[name]
+        {
             return SkipReason.sidePage(side).name
         }
-        return failed.contains(page.href) ? nil : limit
+        guard !failed.contains(page.href) else { return nil }
+        return QueryViews.contain(page, views) ? SkipReason.view.name : limit
     }
 }
 
@@ -206,6 +216,7 @@ extension SitePlan: JSONObject {
             "allowActions": IfAny(scope.allowedActions),
             "history": IfAny(scope.includesHistory ? true : nil),
             "forms": IfAny(scope.includesForms ? true : nil),
+            "views": IfAny(scope.includesViews ? true : nil),
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
@@ -235,6 +246,10 @@ extension LeftOut: JSONObject {
             "limit": IfAny(limit), "traps": sorted.reduce(JSONMembers()) { $0 + [$1.key: $1.value] },
             "sides": IfAny(
                 sides.isEmpty ? nil : sides.reduce(JSONMembers()) { $0 + [$1.key: $1.value.rawValue] }),
+            "views": IfAny(
+                views.isEmpty
+                    ? nil
+                    : views.sorted { $0.key < $1.key }.reduce(JSONMembers()) { $0 + [$1.key: $1.value] }),
             "failed": failed.sorted(),
         ]
     }

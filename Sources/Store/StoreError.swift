@@ -44,6 +44,8 @@ public enum Remedy: Sendable, Equatable {
     case includeHistory
     /// `ScopeOptions.includesForms`.
     case includeForms
+    /// `ScopeOptions.includesViews`.
+    case includeViews
     /// `PrefetchOptions.patience`.
     case patience
     /// `PrefetchOptions.browser`.

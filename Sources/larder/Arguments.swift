@@ -268,6 +268,7 @@ extension Arguments {
         plan.scope.allowedActions = texts(.allowActions)
         plan.scope.includesHistory = has(.includeHistory)
         plan.scope.includesForms = has(.includeForms)
+        plan.scope.includesViews = has(.includeViews)
         plan.rules = texts(.rule)
         plan.guesses = !has(.noGuesses)
         plan.connectionsPerHost = try numberIfGiven(.perHost, in: 1...256)

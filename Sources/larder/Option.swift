@@ -246,7 +246,8 @@ extension Option {
         + [.perHost, .robots, .rate, .timeout] + networkOptions + identityOptions
 
     static let scopeOptions: [Option] = [
-        .scope, .include, .exclude, .includeHistory, .includeForms, .depth, .sitemap, .noGuesses,
+        .scope, .include, .exclude, .includeHistory, .includeForms, .includeViews, .depth, .sitemap,
+        .noGuesses,
     ]
     static let mannerOptions: [Option] = [
         .perHost, .robots, .nofollow, .noindex, .allowActions, .rate, .maxPages, .maxBytes, .maxTime,
@@ -503,6 +504,10 @@ extension Option {
         name: "--include-forms", value: nil,
         help: "Also follow links to forms for editing, logging in and registering",
         brief: "Also follow forms to edit or log in", standard: nil, group: .scope)
+    static let includeViews = Option(
+        name: "--include-views", value: nil,
+        help: "Also follow links to all views of the same content: sorted, filtered or in another format",
+        brief: "Also follow all sorted or filtered views", standard: "a few of each kind", group: .scope)
     static let allowActions = Option(
         name: "--allow-actions", value: "PATTERN",
         help: "With a login, also follow matching links that may change something, such as /items/*/copy",

@@ -10,8 +10,10 @@ package struct MixedSite: Sendable {
         case forum
         /// The months of ten years, and a page for each day with an event.
         case events
-        /// Lists for every combination of colour, size and maker, and the listed items.
+        /// The items of a list that can be filtered by colour, size and maker.
         case facets
+        /// Views: the list of these items, filtered by every combination.
+        case filters
         /// Trap: an infinite sequence of months, with days.
         case calendar
         /// Trap: an infinite sequence of weeks, identified by a time in seconds.
@@ -26,7 +28,7 @@ package struct MixedSite: Sendable {
         package var isReal: Bool {
             switch self {
             case .shop, .forum, .events, .facets: true
-            case .calendar, .agenda, .keys, .words, .loops: false
+            case .filters, .calendar, .agenda, .keys, .words, .loops: false
             }
         }
 
@@ -35,7 +37,8 @@ package struct MixedSite: Sendable {
             case .shop: "/shop/list?page=0"
             case .forum: "/forum/index?start=0"
             case .events: "/events/2015-01"
-            case .facets: "/facets/list"
+            case .facets: "/facets/item-0"
+            case .filters: "/filters/list"
             case .calendar: "/calendar/2024-01"
             case .agenda: "/agenda/week?t=1700000000"
             case .keys: "/keys/0a1b2c3d4e5f6071.html"
@@ -66,8 +69,8 @@ package struct MixedSite: Sendable {
         case .shop: productCount + (productCount + 49) / 50
         case .forum: (topicCount + 29) / 30 + (0..<topicCount).reduce(0) { $0 + Self.postPages(of: $1) }
         case .events: 120 + (0..<120).reduce(0) { $0 + Self.days(of: $1).count }
-        case .facets: Self.combinations + Self.facetItems
-        case .calendar, .agenda, .keys, .words, .loops: 0
+        case .facets: Self.facetItems
+        case .filters, .calendar, .agenda, .keys, .words, .loops: 0
         }
     }
 
@@ -87,7 +90,7 @@ package struct MixedSite: Sendable {
         case .shop: shop(rest)
         case .forum: forum(rest)
         case .events: Self.events(rest)
-        case .facets: Self.facets(rest)
+        case .facets, .filters: Self.facets(rest)
         case .calendar, .agenda, .keys, .words, .loops: Self.trap(part, target, rest)
         }
     }
@@ -159,12 +162,11 @@ package struct MixedSite: Sendable {
     }
 
     private static let values = [("colour", 8), ("size", 6), ("maker", 5)]
-    private static let combinations = 9 * 7 * 6
     private static let facetItems = 300
 
     private static func facets(_ rest: Substring) -> (String, String, [String])? {
         if rest.hasPrefix("item-") {
-            return ("Item \(rest)", text("item", number(rest), 40), ["/facets/list"])
+            return ("Item \(rest)", text("item", number(rest), 40), ["/filters/list"])
         }
         var chosen = [0, 0, 0]
         for pair in rest.drop(while: { $0 != "?" }).dropFirst().split(separator: "&") {
@@ -174,7 +176,7 @@ package struct MixedSite: Sendable {
         }
         func address(_ chosen: [Int]) -> String {
             let pairs = zip(values, chosen).filter { $1 > 0 }.map { "\($0.0)=\($1)" }
-            return "/facets/list" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
+            return "/filters/list" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
         }
         var links: [String] = []
         for place in 0..<3 {
@@ -225,7 +227,7 @@ package struct MixedSite: Sendable {
             )
         case .loops:
             return ("Folder", "Folder", ["\(target)a/", "\(target)b/", "\(target)a/b/"])
-        case .shop, .forum, .events, .facets:
+        case .shop, .forum, .events, .facets, .filters:
             return ("", "", [])
         }
     }

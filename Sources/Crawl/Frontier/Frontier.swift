@@ -322,6 +322,8 @@ extension Frontier {
         var patience: Duration?
         /// Whether several workers share the snapshot, each requesting only from hosts that it has leased.
         var isShared = false
+        /// The views that an earlier run recognised, with the URLs of their fetched pages (`QueryViews`).
+        var views: [String: [String]] = [:]
         /// The initial state of rendering: its mode, and the URL patterns known from earlier snapshots.
         var rendering = RenderBook()
     }
@@ -386,7 +388,11 @@ extension Frontier {
     /// no page is left to render.
     var waitsToSettle: Bool {
         core.loaders.hasOpenNames || core.renders.isOn && core.renders.isUnsettled || core.holdsVariants
+            || waitsForViews
     }
+
+    /// Whether pages wait that may only show stored content in another way.
+    var waitsForViews: Bool { core.views.isWaiting }
 
     /// The URL patterns of pages, with the results of rendering.
     var rendering: RenderBook { core.renders }
@@ -421,6 +427,10 @@ extension Frontier {
         for (key, found) in core.sideNames where found.isLeftOut { names[key.name] = found.page }
         return names
     }
+
+    /// The recognised views, with the URLs of their fetched pages.
+    var views: [String: [String]] { core.views.views(core.urls.href) }
+
     /// Origins whose robots.txt could not be fetched.
     var doubted: Set<String> { core.doubted }
 
@@ -502,6 +512,9 @@ extension Frontier {
     /// Whether the scan should compute a fingerprint of the page's text: for start URLs, with which others
     /// are compared, for hosts with possible soft 404s, and for URLs that look like those of a trap.
     func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
+
+    /// Whether the scan should compute the pieces of the page's text, if the page or one of its links has a query.
+    var wantsPieces: Bool { core.sharing == nil && !core.scope.includesViews }
 
     /// Whether a login page at this URL means a lost session. Start URLs are exempt: their login page may be
     /// what the user wants.

@@ -75,6 +75,7 @@ extension FrontierCore {
         // Text of a page that is filled in by scripts is compared after rendering: before, all such pages
         // look the same.
         let isShell = result.renderReasons.contains(.hardlyAnyText)
+        noteView(number, result, newFrom: known)
         if let print = result.print, !(isShell && renders.mayRender(url(number))) {
             read(number, print, newFrom: known, saysNotFound: result.saysNotFound, isShell: isShell)
         }
@@ -95,7 +96,10 @@ extension FrontierCore {
             case .guide: .init()
             }
         }
-        if renders.isIdle || isStopped { releaseVariants() }
+        if renders.isIdle || isStopped {
+            releaseVariants()
+            releaseViews()
+        }
         return actions
     }
 
@@ -116,6 +120,23 @@ extension FrontierCore {
         .map { [urls] in urls.url($0) ?? .blank }
         let bringsMore = new.contains { [records] in records[Int($0)].role == .asset }
         traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
+    }
+
+    /// Notes what a page with a query, or a page with links to itself with queries, has of its own.
+    private mutating func noteView(_ number: UInt32, _ result: ScanResult, newFrom first: UInt32) {
+        guard records[Int(number)].role == .page, result.pieces != nil || urls.hasQuery(number) else {
+            return
+        }
+        let new = first..<UInt32(records.count)
+        let leadsOn = new.contains { [records, views, urls] new in
+            let record = records[Int(new)]
+            if record.role == .asset { return !record.flags.contains(.isGuess) }
+            // A held page is itself a view, or another format.
+            return record.state != .skipped && !record.flags.contains(.isHeld)
+                && urls.url(new).map { views.isNewPath($0, since: first) } ?? false
+        }
+        let isData = !result.isRecalled && (result.format?.isData ?? false)
+        views.fetched(number, url(number), pieces: result.pieces, isData: isData, leadsOn: leadsOn)
     }
 
     /// Handles a successful response.

@@ -114,7 +114,8 @@ extension SkipReason {
         switch self {
         case .trap, .endless, .unstored: true
         case .otherHost, .otherDomain, .otherFolder, .tooDeep, .excluded, .scheme, .longURL, .robots,
-            .robotsUnknown, .nofollow, .noindex, .nestedSitemap, .sessionEnd, .action, .sidePage, .bound,
+            .robotsUnknown, .nofollow, .noindex, .nestedSitemap, .sessionEnd, .action, .sidePage, .view,
+            .bound,
             .guess, .refused,
             .limit:
             false

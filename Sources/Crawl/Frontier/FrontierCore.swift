@@ -52,6 +52,7 @@ struct FrontierCore: Sendable {
     var now: Duration = .zero
     var scope: Scope
     var traps = Traps()
+    var views: QueryViews
     let options: Options
     var usage = CrawlLimits.Usage()
     /// The state for sharing a snapshot with other workers; nil without sharing.
@@ -123,6 +124,7 @@ struct FrontierCore: Sendable {
         self.scope = scope
         self.options = options
         renders = options.rendering
+        views = QueryViews(known: options.views)
         sharing = options.isShared ? FrontierSharing() : nil
     }
 
@@ -376,19 +378,43 @@ struct FrontierCore: Sendable {
     /// Queues a new page. A variant of a page waits until no page is left to render.
     mutating func enqueueOrHold(page number: UInt32) {
         if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
+        if sharing == nil, records[Int(number)].redirects == 0, waitsAsView(number) { return }
         guard sharing == nil, renders.isOn, isVariant(number) else { return enqueue(number) }
         records[Int(number)].state = .waiting
         records[Int(number)].flags.insert(.isHeld)
         heldVariants.append(number)
     }
 
+    /// Lets a page wait or skips it if it may only show stored content in another way. Returns false for other pages.
+    private mutating func waitsAsView(_ number: UInt32) -> Bool {
+        guard urls.hasQuery(number) else { return false }
+        let url = url(number)
+        guard scope.leavesOutViews(at: url) else { return false }
+        let base = urls.withoutQuery(number)
+        let isBaseKnown = base.map { records[Int($0)].role == .page && records[Int($0)].state != .skipped }
+        switch views.admit(number, url, isBaseKnown: isBaseKnown ?? false) {
+        case .fetch: return false
+        case .wait:
+            records[Int(number)].state = .waiting
+            records[Int(number)].flags.insert(.isHeld)
+        case .leaveOut: skip(number, .view)
+        }
+        return true
+    }
+
+    /// Queues the views that are worth a request, and skips those that are not.
+    mutating func releaseViews() {
+        guard views.isWaiting else { return }
+        let released = views.release(pageCount: usage.pages)
+        for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
+        for number in released.fetched { release(variant: number) }
+    }
+
     /// Recognises a side page by the last part of its path, if the page in its folder is known. Until enough folders
     /// have such pages, it waits. Returns false for other pages.
     private mutating func isSidePage(_ number: UInt32) -> Bool {
         let url = url(number)
-        guard let (name, page) = SidePage.named(byPath: url), let folder = knownFolder(of: url) else {
-            return false
-        }
+        guard let (name, page, folder) = sidePage(at: url) else { return false }
         let host = records[Int(number)].host
         sideFolders[folder, default: []].insert(name)
         guard scope.leavesOut(page, at: url) else { return false }
@@ -402,12 +428,28 @@ struct FrontierCore: Sendable {
         return true
     }
 
+    /// The name of a side page by the end of its path, and the page to which it belongs.
+    private func sidePage(at url: WebURL) -> (name: String, page: SidePage, folder: UInt32)? {
+        if let (name, page) = SidePage.named(byPath: url), let folder = knownFolder(of: url) {
+            return (name, page, folder)
+        }
+        guard let (name, path) = SidePage.format(of: url), let target = WebURL(path, base: url),
+            let known = urls.find(target.key), records[Int(known)].role == .page
+        else { return nil }
+        return (name, .history, known)
+    }
+
     /// Skips the waiting pages of a name if it turns out to be one of side pages.
     private mutating func leaveOutSidePages(_ key: SideKey) {
         guard var found = sideNames[key] else { return }
         if !found.isLeftOut {
-            let folders = found.folders.count { (sideFolders[$0]?.count ?? 0) > 1 }
-            found.isLeftOut = folders >= SidePage.fewestFolders
+            if key.name.hasPrefix(".") {
+                // The page of which the URL names another format is known for sure.
+                found.isLeftOut = found.folders.count > 1 && found.held.count > SidePage.fewestFolders
+            } else {
+                let folders = found.folders.count { (sideFolders[$0]?.count ?? 0) > 1 }
+                found.isLeftOut = folders >= SidePage.fewestFolders
+            }
         }
         guard found.isLeftOut else { return }
         for held in found.held where records[Int(held)].state == .waiting {

@@ -110,6 +110,8 @@ struct URLTable: Sendable {
         }
     }
 
+    func hasQuery(_ number: UInt32) -> Bool { withBytes(number) { $0.contains(UInt8(ascii: "?")) } }
+
     func href(_ number: UInt32) -> String {
         withBytes(number) { String(decoding: $0, as: UTF8.self) }
     }

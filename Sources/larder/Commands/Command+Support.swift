@@ -121,6 +121,7 @@ extension Remedy {
         case .allowActions: "\(Option.allowActions.name) PATTERN"
         case .includeHistory: Option.includeHistory.name
         case .includeForms: Option.includeForms.name
+        case .includeViews: Option.includeViews.name
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
         case .privateToo: Option.privateToo.name

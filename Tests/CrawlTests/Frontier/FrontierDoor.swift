@@ -13,7 +13,14 @@ final class TriedFrontier {
         frontier = Frontier(scope: scope, options: options)
     }
 
-    func next(now: Duration) -> Frontier.Task? { frontier.next(now: now) }
+    /// What is next. When nothing is left but pages that wait for it, the frontier settles first, as in a crawl.
+    func next(now: Duration) -> Frontier.Task? {
+        while true {
+            if let task = frontier.next(now: now) { return task }
+            guard frontier.isDone, frontier.waitsForViews else { return nil }
+            frontier.apply(.settled, now: now)
+        }
+    }
 
     /// What is next, where nobody asks for a robots.txt.
     func fetchNext(now: Duration) -> UInt32? {

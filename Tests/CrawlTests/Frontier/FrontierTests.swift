@@ -63,10 +63,12 @@ import Web
     }
 
     /// A frontier whose number of pages is limited.
-    private mutating func limit() throws {
+    private mutating func limit(includesViews: Bool = false) throws {
         let start = try url("http://a.test/")
+        var scope = ScopeOptions()
+        scope.includesViews = includesViews
         frontier = TriedFrontier(
-            scope: Scope(start: [start]),
+            scope: try Scope(start: [start], options: scope),
             options: Frontier.Options(connectionsPerHost: 8, limits: CrawlLimits(pages: 100)))
         frontier.start(start)
     }
@@ -84,8 +86,21 @@ import Web
             ])
     }
 
-    @Test mutating func `only the first queries of a page go after other pages`() throws {
+    @Test mutating func `all queries of a known page go after other pages, because they may be views of it`()
+        throws
+    {
         try limit()
+        _ = drain()
+        let links = ["topic"] + (1...20).map { "topic?id=\($0)" } + ["other"]
+        for link in links { frontier.found(try self.link("http://a.test/\(link)", .page), by: 0) }
+        let fetched = drain()
+        #expect(fetched.prefix(2) == ["http://a.test/topic", "http://a.test/other"])
+        #expect(fetched.count == links.count)
+    }
+
+    @Test mutating func `if views are wanted, only the first queries of a page go after other pages`() throws
+    {
+        try limit(includesViews: true)
         _ = drain()
         let links = ["topic"] + (1...20).map { "topic?id=\($0)" } + ["other"]
         for link in links { frontier.found(try self.link("http://a.test/\(link)", .page), by: 0) }

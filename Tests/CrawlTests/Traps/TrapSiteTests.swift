@@ -109,6 +109,12 @@ import Web
         }
         try #require(result.links.count == links.count)
         let bytes = Array(html.utf8)
+        let url = frontier.url(number)
+        if url.query != nil
+            || result.links.contains(where: { $0.url?.path == url.path && $0.url?.query != nil })
+        {
+            result.pieces = TextPieces(bytes.span).hashes
+        }
         result.print =
             wantsWords
             ? ContentPrint(text: bytes.span) : ContentPrint(digest: Mixing.mix(bytes), byteCount: bytes.count)

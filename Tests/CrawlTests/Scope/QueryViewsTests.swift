@@ -1,0 +1,191 @@
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Queries that only show stored content in another way.
+@Suite struct QueryViewsTests {
+    @Test(arguments: [
+        ("sort=a&dir=b", ["dir", "sort"]), ("dir=b&sort=a", ["dir", "sort"]), ("sort=a&page=2", ["sort"]),
+        ("_next=a%2C7", []), ("page=about", ["page"]), ("p=3", []), ("a&b=", ["a", "b"]), ("", []),
+        ("&&=1", []),
+    ])
+    func `the names of parameters, without those of list pages`(query: String, names: [String]) {
+        #expect(QueryViews.names(query) == names)
+    }
+
+    // MARK: - In crawls
+
+    private static let columns = ["name", "height", "colour", "place", "age", "owner", "state", "note"]
+
+    private static func text(_ number: Int) -> String {
+        var random = UInt64(number) &* 0x9E37_79B9_7F4A_7C15
+        return (0..<40).map { _ in
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return (0..<5).map { String(UnicodeScalar(UInt8(97 + (random >> (8 * UInt64($0) + 8)) % 26))) }
+                .joined()
+        }.joined(separator: " ")
+    }
+
+    /// A list of rows in pages of ten, which can be sorted by eight columns and filtered by a word.
+    private func list(_ bench: CrawlBench, rows: Int = 30) {
+        bench.origin.on("/", .page("<a href=/rows>rows</a>"))
+        bench.origin.otherwise { request in
+            guard let url = WebURL("http://a.test" + request.target) else { return .failure(404) }
+            if url.path != "/rows" {
+                guard let number = Int(url.path.dropFirst("/rows/".count)) else { return .failure(404) }
+                return .page(
+                    "<h1>Row \(number)</h1><a href=/rows>rows</a> \(Self.text(number)) \(Self.text(number + 1000))"
+                )
+            }
+            let query = url.query ?? ""
+            let items = query.split(separator: "&").map(String.init)
+            let value = { (name: String) in
+                items.first { $0.hasPrefix(name + "=") }?.dropFirst(name.count + 1)
+            }
+            let seed = value("sort").map { $0.utf8.reduce(7) { ($0 * 31 + Int($1)) % 101 } } ?? 0
+            var order = (1...rows).sorted { ($0 * seed % 31, $0) < ($1 * seed % 31, $1) }
+            if let word = value("kind") { order = order.filter { $0 % 5 == Int(word) } }
+            let page = value("page").flatMap { Int($0) } ?? 1
+            let shown = order.dropFirst((page - 1) * 10).prefix(10)
+            let base = items.filter { !$0.hasPrefix("page=") && !$0.hasPrefix("sort=") }
+            let link = { (part: String) in "/rows?" + (base + [part]).joined(separator: "&") }
+            let sorts = Self.columns.map { "<th><a href='\(link("sort=" + $0))'>\($0)</a>" }
+            let kinds = (0..<5).map { "<a href='/rows?kind=\($0)'>kind \($0)</a>" }
+            let cells = shown.map { "<tr><td><a href=/rows/\($0)>\($0)</a><td>\(Self.text($0))" }
+            let sort = value("sort").map { "&sort=\($0)" } ?? ""
+            let next = order.count > page * 10 ? "<a href='\(link("page=\(page + 1)"))\(sort)'>next</a>" : ""
+            return .page("<table>\(sorts.joined())\(cells.joined())</table>\(kinds.joined())\(next)")
+        }
+    }
+
+    private func rows(_ bench: CrawlBench) -> Set<String> {
+        Set(bench.origin.requests.map(\.target).filter { $0.hasPrefix("/rows/") })
+    }
+
+    @Test func `of sorted and filtered lists, a few of each kind are fetched, and every row`() throws {
+        let bench = try CrawlBench()
+        list(bench)
+        let report = try bench.crawl()
+        #expect(rows(bench).count == 30)
+        let queries = bench.origin.requests.map(\.target).filter { $0.contains("?") }
+        #expect(queries.contains("/rows?page=2") && queries.contains("/rows?page=3"))
+        #expect(queries.count { $0.contains("sort=") && !$0.contains("page=") } <= 6)
+        #expect(queries.count <= 24, "\(queries)")
+        #expect(report.skipped.contains { $0.cause == .view })
+        #expect(report.skipped.allSatisfy { $0.cause == .view })
+        let left = try #require(LeftOut(report))
+        let queried = Set(queries)
+        for column in Self.columns where !queried.contains("/rows?sort=\(column)") {
+            let url = try #require(WebURL(bench.origin.url("/rows?sort=\(column)")))
+            #expect(left.reason(for: url) == SkipReason.view.name)
+        }
+        #expect(left.reason(for: try #require(WebURL(bench.origin.url("/rows?page=2")))) == nil)
+        #expect(LeftOut(try JSONValue.parse(Array(left.members.text().utf8).span)) == left)
+    }
+
+    @Test func `the next run fetches the same`() throws {
+        let bench = try CrawlBench()
+        list(bench)
+        let first = try bench.crawl()
+        let targets = Set(bench.origin.requests.map(\.target))
+        let count = bench.origin.requests.count
+        let second = try bench.crawl { $0.sitePlan.leftOut = LeftOut(first) }
+        #expect(Set(bench.origin.requests.dropFirst(count).map(\.target)) == targets)
+        #expect(second.views == first.views.mapValues { $0.sorted() })
+    }
+
+    @Test func `the user can have all of them`() throws {
+        let bench = try CrawlBench()
+        list(bench)
+        let report = try bench.crawl { $0.sitePlan.scope.includesViews = true }
+        #expect(report.skipped.isEmpty)
+        let queries = Set(bench.origin.requests.map(\.target).filter { $0.contains("?") })
+        #expect(Self.columns.allSatisfy { queries.contains("/rows?sort=\($0)") })
+        let some = try CrawlBench()
+        list(some)
+        _ = try some.crawl { $0.sitePlan.scope.include = ["/rows?sort=*"] }
+        let wanted = Set(some.origin.requests.map(\.target))
+        #expect(Self.columns.allSatisfy { wanted.contains("/rows?sort=\($0)") })
+    }
+
+    @Test func `articles that are told apart by a query are all fetched`() throws {
+        let bench = try CrawlBench()
+        let links = (1...80).map { "<a href='/index.php?id=\($0)'>\($0)</a>" }.joined()
+        bench.origin.on("/", .page(links + "<a href=/index.php>index</a>"))
+        bench.origin.otherwise { request in
+            guard let query = WebURL("http://a.test" + request.target)?.query else {
+                return .page("The index of all articles")
+            }
+            guard let number = query.split(separator: "&").first.flatMap({ Int($0.dropFirst(3)) }) else {
+                return .failure(404)
+            }
+            let other = "<a href='/index.php?id=\(number)&print=1'>print</a>"
+            return .page(
+                "<nav>Home News Contact</nav><h1>Article \(number)</h1>\(Self.text(number)) \(other)")
+        }
+        let report = try bench.crawl()
+        let queries = Set(bench.origin.requests.map(\.target))
+        #expect((1...80).allSatisfy { queries.contains("/index.php?id=\($0)") })
+        let prints = queries.count { $0.contains("print") }
+        #expect((1...16).contains(prints), "print views repeat the articles")
+        #expect(report.skipped.count == 80 - prints)
+    }
+
+    @Test func `a parameter that changes nothing on several paths is left out on all others`() throws {
+        let bench = try CrawlBench()
+        bench.origin.on("/", .page((1...40).map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        bench.origin.otherwise { request in
+            guard let url = WebURL("http://a.test" + request.target), let number = Int(url.path.dropFirst(3))
+            else {
+                return .failure(404)
+            }
+            let shares = ["mail", "chat"].map { "<a href='/a/\(number)?share=\($0)'>\($0)</a>" }
+            return .page("<h1>Article \(number)</h1>\(Self.text(number)) \(shares.joined())")
+        }
+        _ = try bench.crawl()
+        let targets = bench.origin.requests.map(\.target)
+        #expect((1...40).allSatisfy { targets.contains("/a/\($0)") })
+        #expect(targets.count { $0.contains("?") } < 40, "fewer than half")
+    }
+
+    @Test func `files that are told apart by a query are all fetched`() throws {
+        let bench = try CrawlBench()
+        let links = (1...20).map { "<a href='/get?file=\($0)'>\($0)</a>" }.joined()
+        bench.origin.on("/", .page(links + "<a href=/get>all files</a>"))
+        bench.origin.otherwise { request in
+            request.target == "/get" ? .page("All files") : .file(request.target, type: "application/pdf")
+        }
+        let report = try bench.crawl()
+        #expect(report.skipped.isEmpty)
+        #expect((1...20).allSatisfy { bench.count("/get?file=\($0)") == 1 })
+    }
+
+    @Test func `the same pages in a format for programs are left out`() throws {
+        let bench = try CrawlBench()
+        bench.origin.on(
+            "/", .page((1...6).map { "<a href=/a/\($0)>\($0)</a>" }.joined() + "<a href=/data.json>d</a>"))
+        bench.origin.on("/data.json", .file("{}", type: "application/json"))
+        for number in 1...6 {
+            bench.origin.on(
+                "/a/\(number)",
+                .page("<h1>\(number)</h1>\(Self.text(number)) <a href=/a/\(number).json>data</a>"))
+            bench.origin.on("/a/\(number).json", .file("{}", type: "application/json"))
+        }
+        let report = try bench.crawl()
+        #expect((1...6).allSatisfy { bench.count("/a/\($0)") == 1 && bench.count("/a/\($0).json") == 0 })
+        #expect(report.sideNames == [".json": .history])
+        #expect(LeftOut(report)?.reason(for: try #require(WebURL(bench.origin.url("/a/3.json")))) != nil)
+        let all = try CrawlBench()
+        all.origin.on("/", .page((1...6).map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        for number in 1...6 {
+            all.origin.on(
+                "/a/\(number)",
+                .page("<h1>\(number)</h1>\(Self.text(number)) <a href=/a/\(number).json>data</a>"))
+            all.origin.on("/a/\(number).json", .file("{}", type: "application/json"))
+        }
+        _ = try all.crawl { $0.sitePlan.scope.includesHistory = true }
+        #expect((1...6).allSatisfy { all.count("/a/\($0).json") == 1 })
+    }
+}
