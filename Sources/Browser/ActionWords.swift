@@ -94,7 +94,8 @@ enum ActionWords {
 
     static let searchParts: [String] = split("搜索, 搜尋, 検索, 검색")
 
-    private static func split(_ text: String) -> [String] {
+    /// Splits a list at its commas.
+    static func split(_ text: String) -> [String] {
         text.split(separator: ",").map { word in
             let trimmed = word.drop { $0.isWhitespace }
             return String(trimmed.reversed().drop { $0.isWhitespace }.reversed())

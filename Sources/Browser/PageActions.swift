@@ -22,32 +22,10 @@ enum PageActions {
         return "const knownControls = \(text.text);"
     }
 
-    /// Helper functions.
-    ///
-    /// The page cannot leave its document from now on: such navigations are cancelled, and their URLs become
-    /// links. `press` sends a full sequence of pointer and mouse events to the innermost element, because
-    /// listeners may be on any element and for any event. `pressEscape` closes a menu or a dialog. `name` is the
-    /// name by which a person knows a control, and `marks` are the names that its author gave it.
-    /// `takeBlocked` adds the URLs of cancelled navigations to the links.
-    private static let shared = """
+    /// Helper functions. `press` sends a full sequence of pointer and mouse events to the innermost element, because
+    /// listeners may be on any element and for any event. `name` is the name by which a person knows a control.
+    static let pressing = """
 
-        if (!globalThis.larderHandled) {
-          globalThis.larderHandled = new WeakSet();
-          globalThis.larderTabLists = [];
-          globalThis.larderPresses = new WeakMap();
-          globalThis.larderBlockedURLs = [];
-          globalThis.navigation?.addEventListener('navigate', (e) => {
-            if (!e.cancelable || e.destination.sameDocument) return;
-            e.preventDefault();
-            if (e.formData) return;
-            globalThis.larderBlockedURLs.push(e.destination.url);
-          });
-        }
-        const takeBlocked = () => {
-          for (const url of globalThis.larderBlockedURLs.splice(0)) if (/^https?:/.test(url)) links.add(url);
-        };
-        const handled = globalThis.larderHandled, tabLists = globalThis.larderTabLists;
-        const presses = globalThis.larderPresses;
         // The last descendant at the point, for an element that something else covers.
         const descendantAt = (e, x, y) => {
           let found = e;
@@ -77,10 +55,6 @@ enum PageActions {
           if (!target.isConnected) return;
           target.dispatchEvent(new PointerEvent('click', { ...how, pointerId: 1, pointerType: 'mouse' }));
         };
-        const pressEscape = () => {
-          const key = { key: 'Escape', code: 'Escape', keyCode: 27, bubbles: true, cancelable: true, composed: true };
-          (own('activeElement') || own('body')).dispatchEvent(new KeyboardEvent('keydown', key));
-        };
         const isShown = (e) => e.getClientRects().length > 0
           && (e.checkVisibility?.({ visibilityProperty: true }) ?? true);
         const join = (texts) => texts.filter((text) => typeof text === 'string' && text)
@@ -89,33 +63,64 @@ enum PageActions {
           e.ariaLabel, e.title, e.localName === 'input' && e.type !== 'button' ? '' : e.value, e.textContent,
           e.getAttribute('placeholder'), e.querySelector('img[alt]')?.alt,
         ]).trim();
-        const marks = (e) => join([
-          e.id, e.getAttribute('name'), typeof e.className === 'string' ? e.className : '', ...Object.values({ ...e.dataset }),
-        ]).replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ');
-        // If the name of a control has no letters, as with a cross, the names that its author gave it are judged.
-        const says = (text) => /\\p{L}/u.test(text);
-        const isForbidden = (e) => !says(name(e) + marks(e))
-          || forbidden.test(says(name(e)) ? name(e) : marks(e))
-          || /\\b(delete|remove|destroy|log ?out|sign ?out)/i.test(marks(e));
-        // A control of a page's frame is the same on all pages of a site, another one on pages of the same group.
-        const frame = 'header, nav, footer, [role="banner"], [role="navigation"], [role="contentinfo"]';
-        const signature = (e) => {
-          const path = [];
-          for (let at = e; at && path.length < 4; at = at.parentElement) {
-            const classes = [...at.classList].slice(0, 4).sort().join('.');
-            path.push(`${at.localName}.${classes}`.replace(/\\d+/g, '0'));
-          }
-          const place = e.closest(frame) ? 'site' : 'group';
-          return `${place} ${name(e).slice(0, 60).replace(/\\d+/g, '0')} ${path.join('<')}`.slice(0, 400);
-        };
-        const known = new Set(knownControls);
-        const used = globalThis.larderUsed ??= new Set();
-        const isKnown = (e) => { const text = signature(e); return known.has(text) && !used.has(text); };
-        const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
-        const forbidden = \(ActionWords.expression(ActionWords.forbidden, parts: ActionWords.forbiddenParts));
-        const more = \(ActionWords.expression(ActionWords.more, parts: ActionWords.moreParts));
-        const search = \(ActionWords.expression(ActionWords.search, parts: ActionWords.searchParts));
         """
+
+    /// More helper functions.
+    ///
+    /// The page cannot leave its document from now on: such navigations are cancelled, and their URLs become
+    /// links. `pressEscape` closes a menu or a dialog, and `marks` are the names that the author of a control gave it.
+    /// `takeBlocked` adds the URLs of cancelled navigations to the links.
+    private static let shared =
+        pressing + """
+
+            if (!globalThis.larderHandled) {
+              globalThis.larderHandled = new WeakSet();
+              globalThis.larderTabLists = [];
+              globalThis.larderPresses = new WeakMap();
+              globalThis.larderBlockedURLs = [];
+              globalThis.navigation?.addEventListener('navigate', (e) => {
+                if (!e.cancelable || e.destination.sameDocument) return;
+                e.preventDefault();
+                if (e.formData) return;
+                globalThis.larderBlockedURLs.push(e.destination.url);
+              });
+            }
+            const takeBlocked = () => {
+              for (const url of globalThis.larderBlockedURLs.splice(0)) if (/^https?:/.test(url)) links.add(url);
+            };
+            const handled = globalThis.larderHandled, tabLists = globalThis.larderTabLists;
+            const presses = globalThis.larderPresses;
+            const pressEscape = () => {
+              const key = { key: 'Escape', code: 'Escape', keyCode: 27, bubbles: true, cancelable: true, composed: true };
+              (own('activeElement') || own('body')).dispatchEvent(new KeyboardEvent('keydown', key));
+            };
+            const marks = (e) => join([
+              e.id, e.getAttribute('name'), typeof e.className === 'string' ? e.className : '', ...Object.values({ ...e.dataset }),
+            ]).replace(/([a-z])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ');
+            // If the name of a control has no letters, as with a cross, the names that its author gave it are judged.
+            const says = (text) => /\\p{L}/u.test(text);
+            const isForbidden = (e) => !says(name(e) + marks(e))
+              || forbidden.test(says(name(e)) ? name(e) : marks(e))
+              || /\\b(delete|remove|destroy|log ?out|sign ?out)/i.test(marks(e));
+            // A control of a page's frame is the same on all pages of a site, another one on pages of the same group.
+            const frame = 'header, nav, footer, [role="banner"], [role="navigation"], [role="contentinfo"]';
+            const signature = (e) => {
+              const path = [];
+              for (let at = e; at && path.length < 4; at = at.parentElement) {
+                const classes = [...at.classList].slice(0, 4).sort().join('.');
+                path.push(`${at.localName}.${classes}`.replace(/\\d+/g, '0'));
+              }
+              const place = e.closest(frame) ? 'site' : 'group';
+              return `${place} ${name(e).slice(0, 60).replace(/\\d+/g, '0')} ${path.join('<')}`.slice(0, 400);
+            };
+            const known = new Set(knownControls);
+            const used = globalThis.larderUsed ??= new Set();
+            const isKnown = (e) => { const text = signature(e); return known.has(text) && !used.has(text); };
+            const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
+            const forbidden = \(ActionWords.expression(ActionWords.forbidden, parts: ActionWords.forbiddenParts));
+            const more = \(ActionWords.expression(ActionWords.more, parts: ActionWords.moreParts));
+            const search = \(ActionWords.expression(ActionWords.search, parts: ActionWords.searchParts));
+            """
 
     /// The maximum number of buttons that are pressed in one round.
     private static let buttonLimit = 12

@@ -33,6 +33,8 @@ package struct PageOutcome: Sendable {
     package var document: String?
     /// The page as it was shown, as HTML without scripts.
     package var frozen: String?
+    /// The name of the button by which a banner was answered that asks for consent; nil without one.
+    package var consent: String?
     /// The maximum length of ``frozen`` in UTF-16 code units.
     static let frozenLimit = 8 << 20
     /// The fragments of views of the document that were found after controls had been used, and not shown.
@@ -124,6 +126,8 @@ package struct SeenRequest: Sendable, Equatable {
     package var isRefusedByCORS = false
     /// Whether the request was sent after controls of the page had been used.
     package var isAfterAction = false
+    /// Whether the request was sent right after a banner was answered that asks for consent.
+    package var isOfConsent = false
 
     /// Whether the method changes nothing on the server (RFC 9110, section 9.2.1).
     package var isSafe: Bool { ["GET", "HEAD", "OPTIONS"].contains(method) }
@@ -148,6 +152,8 @@ package struct PageNotice: Sendable, Equatable {
         case webSocket = "web-socket"
         /// Views of the document that a fragment names and that were not shown.
         case view = "view-not-shown"
+        /// A banner that asks for consent was answered; the text is the name of the button.
+        case consent
     }
 
     package var kind: Kind

@@ -12,6 +12,8 @@ struct PageTour: Sendable {
         case script(Int)
         case scroll, scrollBack
         case look
+        /// Answers a banner that asks for consent; the second step is for the list of purposes that it opened.
+        case consent, consentToPurposes
         /// Gives the focus to the search field, types a word, and leaves the field.
         case focusSearch, typeSearch, leaveSearch
         /// Opens collapsed parts and presses buttons.
@@ -71,7 +73,8 @@ struct PageTour: Sendable {
     init(_ visit: PageVisit) {
         self.visit = visit
         screens = visit.scroll
-        steps = visit.scripts.indices.map { .script($0) }
+        steps = visit.consent == .leave ? [] : [.consent]
+        steps += visit.scripts.indices.map { .script($0) }
         if visit.scroll > 0 { steps.append(.scroll) }
         guard visit.laterRoutes.isEmpty else {
             // The URL of the visit has the first fragment.
@@ -117,6 +120,8 @@ struct PageTour: Sendable {
         case .scroll: PageScripts.scroll
         case .scrollBack: PageScripts.scrollBack
         case .look: PageScripts.look(for: visit, linksOnly: false)
+        case .consent: ConsentBanner.answer(visit.consent, isSecondRound: false)
+        case .consentToPurposes: ConsentBanner.answer(visit.consent, isSecondRound: true)
         case .lookAgain: PageScripts.look(for: visit, linksOnly: true)
         case .focusSearch: PageActions.focusSearch(for: visit)
         case .typeSearch: PageActions.typeSearch
@@ -154,6 +159,14 @@ struct PageTour: Sendable {
         switch step {
         case .script:
             return .onward(isAtOnce: false)
+        case .consent, .consentToPurposes:
+            guard value?["isFound"]?.bool ?? false else { return .onward(isAtOnce: true) }
+            if step == .consent, value?["isOpening"]?.bool ?? false {
+                steps[0] = .consentToPurposes
+                return .again
+            }
+            outcome.consent = value?["button"]?.string ?? ""
+            return .onwardWhenQuiet
         case .scroll:
             return takeScroll(value)
         case .look:

@@ -69,6 +69,8 @@ package struct PageVisit: Sendable {
     package var routes = 1000
     /// The fragments of the only views to show, the first of which the URL has.
     var laterRoutes: [String] = []
+    /// How a banner is answered that asks for consent to cookies.
+    package var consent = ConsentChoice.leave
     /// Which controls of the page are used.
     package var acting = Acting.never
     /// The controls that were used on other pages. They are not used again.

@@ -533,6 +533,7 @@ struct PageWalk: Sendable {
     private mutating func evaluate(_ step: PageTour.Step, inWorld: Bool, _ now: Duration) {
         settleControlRoutes()
         stepTime = now
+        record.areOfConsent = step == .consent || step == .consentToPurposes
         // The look waits for fonts to load.
         let further = step == .look && (visit.wantsPicture || visit.wantsPaper) ? Tab.Patience.picture : .zero
         var parameters: JSONMembers = [
@@ -647,6 +648,7 @@ struct PageWalk: Sendable {
         talk.forgetAll()
         settleControlRoutes()
         outcome.requests = record.requests
+        if outcome.consent != nil { notices.note(.consent, outcome.consent ?? "") }
         if hasCommitted { notices.note(.view, outcome.address, count: tour.unshownCount) }
         outcome.notices = notices.notices
         outcome.laterRoutes = tour.laterRoutes

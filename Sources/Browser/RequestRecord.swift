@@ -13,6 +13,8 @@ struct RequestRecord: Sendable {
 
     /// Whether controls of the page have been used.
     var areAfterActions = false
+    /// Whether a banner that asks for consent was just answered.
+    var areOfConsent = false
 
     var isQuiet: Bool { pending.isEmpty }
 
@@ -93,6 +95,7 @@ struct RequestRecord: Sendable {
         places[key] = requests.count
         requests.append(request)
         requests[requests.count - 1].isAfterAction = areAfterActions
+        requests[requests.count - 1].isOfConsent = areOfConsent
     }
 
     /// The maximum number of recorded requests. Further ones are not recorded.

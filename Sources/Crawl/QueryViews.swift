@@ -8,7 +8,7 @@ internal import Web
 /// content, and its pages are fetched in growing portions, as long as they bring something new. Groups with few
 /// parameters are sampled first, because a parameter that makes a view makes one in combinations too.
 struct QueryViews: Sendable {
-    /// What to do with a page.
+    /// The decision about a new page.
     enum Decision: Sendable, Equatable {
         case fetch, wait, leaveOut
     }
@@ -71,7 +71,7 @@ struct QueryViews: Sendable {
         var hasViews: Bool { groups.values.contains { $0.standing == .view } }
     }
 
-    /// What is known of a name of a parameter from all paths of an origin.
+    /// The evidence about the name of a parameter, from all paths of an origin.
     private struct Name: Sendable {
         var good = 0
         var bad = 0

@@ -16,6 +16,8 @@ public struct RenderSettings: Sendable, Equatable {
     public var viewports: [String] = []
     /// Which controls of pages are used, to load what they show.
     public var acting = RenderActing.all
+    /// How banners are answered that ask for consent to cookies.
+    public var consent = RenderConsent.reject
     /// Whether pages are also stored as they were shown, without their scripts.
     public var freezing = RenderFreezing.auto
     /// Uses controls on every rendered page, and not only on the first ones of each kind, and plays the
@@ -55,6 +57,7 @@ public struct RenderSettings: Sendable, Equatable {
         scroll = json["scroll"]?.int ?? scroll
         viewports = json["viewports"]?.array?.compactMap(\.string) ?? []
         acting = json["act"]?.string.flatMap(RenderActing.init) ?? acting
+        consent = json["consent"]?.string.flatMap(RenderConsent.init) ?? consent
         freezing = json["freeze"]?.string.flatMap(RenderFreezing.init) ?? freezing
         isDeep = json["deep"]?.bool ?? false
         seesDark = json["dark"]?.bool ?? false
@@ -75,6 +78,7 @@ extension RenderSettings: JSONObject {
         return [
             "mode": mode.rawValue, "scroll": IfAny(scroll == usual.scroll ? nil : scroll),
             "viewports": IfAny(viewports), "act": IfAny(acting == usual.acting ? nil : acting.rawValue),
+            "consent": IfAny(consent == usual.consent ? nil : consent.rawValue),
             "freeze": IfAny(freezing == usual.freezing ? nil : freezing.rawValue),
             "deep": IfAny(isDeep ? true : nil),
             "dark": IfAny(seesDark ? true : nil),
@@ -94,6 +98,16 @@ public enum RenderActing: String, Sendable, CaseIterable {
     /// The search field, collapsed parts, tabs, menus and buttons. Controls whose names say that they change
     /// something are not used, and requests that could change something are not sent then.
     case all
+}
+
+/// How banners on rendered pages are answered that ask for consent to cookies.
+public enum RenderConsent: String, Sendable, CaseIterable {
+    /// The choice with the least tracking. A banner without such a choice is closed, or stays.
+    case reject
+    /// All purposes.
+    case accept
+    /// Banners stay as they are.
+    case leave
 }
 
 /// Whether rendered pages are also stored as they were shown, as HTML without scripts: frozen copies.

@@ -23,6 +23,7 @@
 @_exported public import struct Crawl.PrefetchProgress
 @_exported public import struct Crawl.PrefetchedURL
 @_exported public import enum Crawl.RenderActing
+@_exported public import enum Crawl.RenderConsent
 @_exported public import enum Crawl.RenderEnding
 @_exported public import enum Crawl.RenderFreezing
 @_exported public import enum Crawl.RenderMode

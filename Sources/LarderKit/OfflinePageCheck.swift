@@ -415,6 +415,8 @@ struct OfflinePageCheck {
             else { return nil }
             // While the site was prefetched, controls sent no such requests either.
             if request.isAfterAction, request.method == "POST" { return nil }
+            // A banner reports the answer to its server, with the time.
+            if request.isOfConsent, request.method == "POST" { return nil }
             let original = service.original(of: url.href) { origins.contains($0.origin) } ?? url
             switch request.status {
             // A status below 500 came from the site. `/favicon.ico` is requested by browsers, not by pages.

@@ -72,6 +72,7 @@ struct PageShow {
         var visit = PageVisit(url: address(at: service))
         visit.viewports = [viewport]
         visit.prefersDark = prefersDark
+        visit.consent = .reject
         visit.limit = .seconds(60)
         // Web apps pause while they load, and there is only one screenshot.
         visit.quiet = .milliseconds(1500)

@@ -110,6 +110,7 @@ struct RenderManner: Sendable {
         visit.routes = mostViews ?? visit.routes
         if acts || settings.isDeep { visit.acting = Acting(settings.acting) }
         visit.isDeep = settings.isDeep
+        visit.consent = ConsentChoice(rawValue: settings.consent.rawValue) ?? .leave
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
         visit.stall = min(visit.limit, visit.stall * Machine.slowness)

@@ -216,7 +216,8 @@ extension Arguments {
     /// The settings for rendering pages; nil if no option for rendering is given.
     private func renderSettings() throws(UsageError) -> RenderSettings? {
         let said: [Option] = [
-            .render, .renderScroll, .renderTime, .act, .freeze, .renderDeep, .renderDark, .renderScript,
+            .render, .renderScroll, .renderTime, .act, .consent, .freeze, .renderDeep, .renderDark,
+            .renderScript,
             .renderPictures, .viewport, .steady,
         ]
         guard said.contains(where: has) else { return nil }
@@ -232,6 +233,7 @@ extension Arguments {
         settings.scroll = try numberIfGiven(.renderScroll, in: 0...10_000) ?? settings.scroll
         settings.limit = try time(.renderTime) ?? settings.limit
         settings.acting = try choice(.act) ?? settings.acting
+        settings.consent = try choice(.consent) ?? settings.consent
         settings.freezing = try choice(.freeze) ?? settings.freezing
         settings.isDeep = has(.renderDeep)
         settings.seesDark = has(.renderDark)

@@ -255,7 +255,8 @@ extension Option {
         .hostPatience,
     ]
     static let renderOptions: [Option] = [
-        .render, .browser, .renderTabs, .renderScroll, .renderTime, .act, .freeze, .renderDeep, .renderDark,
+        .render, .browser, .renderTabs, .renderScroll, .renderTime, .act, .consent, .freeze, .renderDeep,
+        .renderDark,
         .renderScript,
         .renderPictures, .steady, .viewport,
     ]
@@ -328,6 +329,12 @@ extension Option {
             "Use controls of the first rendered pages of each kind, to load what they show: search (the search field), all (also tabs, menus and buttons, but none that changes something) or never",
         brief: "Use controls of rendered pages: search, all or never",
         standard: "all", group: .rendering)
+    static let consent = Option(
+        name: "--consent", value: "CHOICE",
+        help:
+            "Answer cookie banners on rendered pages: reject (the choice with the least tracking), accept or leave",
+        brief: "Answer cookie banners: reject, accept or leave",
+        standard: "reject", group: .rendering)
     static let freeze = Option(
         name: "--freeze", value: "WHEN",
         help:

@@ -303,6 +303,41 @@ struct RehearsalTests {
         #expect(check.output.contains("/query"))
     }
 
+    @Test(
+        "A cookie banner is answered, online and offline alike, and its report to the server is not missing")
+    func consent() throws {
+        origin.otherwise { request in
+            request.method == "POST" ? .file("{}", type: "application/json") : .failure(404)
+        }
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><title>t</title><p id=words></p>
+                <div id=banner style="position: fixed; bottom: 0"><p>We use cookies to measure the use of this site.</p>
+                <button onclick="banner.remove()">Accept all</button><button id=no>Reject all</button></div>
+                <script>
+                no.onclick = () => {
+                  banner.remove();
+                  fetch(['', 'choice'].join('/'), { method: 'POST', body: String(Math.random()) });
+                };
+                fetch(['', 'words.json'].join('/')).then(r => r.json()).then(d => words.textContent = d.text);
+                </script>
+                """))
+        let prefetch = try larder(["prefetch", origin.url("/"), "--freeze", "always"])
+        #expect(
+            prefetch.output.contains("consent: 1, cookie banners that were answered (--consent)"),
+            "\(prefetch)")
+        #expect(origin.requests.count { $0.method == "POST" } == 1)
+        origin.stop()
+        let check = try larder(["check", origin.url("/"), "--require", "rehearsed"])
+        #expect(check.status == 0, "\(check)")
+        let server = try Server(home)
+        defer { server.stop() }
+        let copy = try server.page(of: origin)
+        #expect(copy.contains("Nine words") && !copy.contains("We use cookies"))
+    }
+
     @Test("Live data is named, and is not missing")
     func live() throws {
         origin.otherwise { _ in .file("data: 1\n\n", type: "text/event-stream") }

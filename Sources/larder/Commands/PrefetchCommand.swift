@@ -350,6 +350,7 @@ enum PrefetchSummary {
             let meaning =
                 switch notice {
                 case "web-socket": ", whose messages are not stored"
+                case "consent": ", cookie banners that were answered (--consent)"
                 case "not-sent": ", because a page may send 5,000 requests of at most 4 MiB"
                 case "not-sent-by-control": ", requests of buttons that might change something"
                 case "view-not-shown": ", because of --max-pages or --render-time"

@@ -1,0 +1,147 @@
+import TestOrigin
+import Testing
+
+@testable import Browser
+
+/// Banners that ask for consent to cookies, made like those of the common tools.
+@Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"))
+struct ConsentTests {
+    private static let script = """
+        <script>
+        const say = (word) => {
+          document.title = document.title + ' ' + word;
+          fetch('/chosen?' + word, { method: 'POST', body: String(Date.now()) });
+        };
+        const choose = (word) => { say(word); document.querySelector('#banner, dialog')?.remove(); };
+        </script><h1>The page</h1>
+        """
+
+    private static func fixed(_ content: String) -> String {
+        script + "<div id=banner style='position: fixed; bottom: 0; z-index: 9999'>\(content)</div>"
+    }
+
+    private static func button(_ text: String, _ word: String, _ tag: String = "button") -> String {
+        let end = tag.split(separator: " ")[0]
+        return "<\(tag) onclick=\"choose('\(word)')\">\(text)</\(end)>"
+    }
+
+    private func look(_ html: String, _ choice: ConsentChoice) throws -> PageOutcome {
+        let origin = try TestOrigin()
+        origin.on("/", .page("<!DOCTYPE html><meta charset=utf-8><title>t</title>" + html))
+        origin.otherwise { request in
+            request.target == "/favicon.ico" ? .failure(404) : .file("1", type: "text/plain")
+        }
+        return try SharedBrowser.look(at: origin.url("/")) {
+            $0.consent = choice
+            $0.quiet = .milliseconds(50)
+            $0.wantsText = true
+        }
+    }
+
+    @Test(arguments: [
+        ("Reject all", "Accept all"), ("Only necessary cookies", "Accept"), ("Deny", "Allow all"),
+        ("Do not accept", "Accept"), ("Continue without accepting", "Accept and continue"),
+        ("Alle ablehnen", "Alle akzeptieren"), ("Nur notwendige Cookies", "Zustimmen"),
+        ("Tout refuser", "Tout accepter"), ("Continuer sans accepter", "Accepter"),
+        ("Rechazar todo", "Aceptar todo"), ("Rifiuta tutti", "Accetta tutti"), ("Rejeitar", "Aceitar"),
+        ("Weigeren", "Akkoord"), ("Avvisa alla", "Godkänn alla"), ("Kun nødvendige", "Tillad alle"),
+        ("Bare nødvendige", "Godta alle"), ("Vain välttämättömät", "Hyväksy kaikki"),
+        ("Odrzuć wszystkie", "Akceptuję"), ("Odmítnout vše", "Přijmout vše"), ("Odmietnuť", "Prijať všetko"),
+        ("Elutasítom", "Elfogadom"), ("Respinge tot", "Accept toate"), ("Отхвърли всички", "Приемам"),
+        ("Odbij sve", "Prihvati sve"), ("Tümünü reddet", "Tümünü kabul et"), ("Отклонить все", "Принять все"),
+        ("Відхилити", "Прийняти"), ("Απόρριψη όλων", "Αποδοχή όλων"), ("全部拒绝", "全部接受"), ("すべて拒否", "すべて同意する"),
+        ("모두 거부", "모두 동의"), ("رفض الكل", "قبول الكل"), ("דחיית הכל", "אישור הכל"), ("Từ chối", "Chấp nhận"),
+        ("Tolak semua", "Terima semua"),
+    ])
+    func `the choice in the language of the banner`(rejection: String, acceptance: String) throws {
+        let html = Self.fixed(
+            "<p>We and our partners use cookies to measure this site.</p>"
+                + Self.button(acceptance, "accepted")
+                + Self.button(rejection, "rejected"))
+        let rejected = try look(html, .reject)
+        #expect(rejected.title == "t rejected")
+        #expect(rejected.consent == rejection)
+        #expect(rejected.text == "The page")
+        #expect(rejected.requests.filter(\.isOfConsent).map(\.method) == ["POST"])
+        #expect(try look(html, .accept).title == "t accepted")
+    }
+
+    @Test func `a banner in a dialog, in a shadow tree and with links as buttons`() throws {
+        let words = "<p>This site sets cookies for statistics.</p>"
+        let choices =
+            Self.button("Accept", "accepted", "a href=#") + Self.button("Reject", "rejected", "a href=#")
+        let dialog =
+            Self.script
+            + "<dialog>\(words)\(choices)</dialog><script>document.querySelector('dialog').showModal()</script>"
+        #expect(try look(dialog, .reject).title == "t rejected")
+        let shadow =
+            Self.script + """
+                <div id=banner></div><script>
+                banner.attachShadow({ mode: 'open' }).innerHTML = `<div style="position: fixed; top: 0">\(words)\(choices)</div>`;
+                </script>
+                """
+        let outcome = try look(shadow, .reject)
+        #expect(outcome.title == "t rejected")
+        #expect(outcome.text == "The page")
+    }
+
+    @Test func `a banner that hides the refusal behind its settings`() throws {
+        let boxes = """
+            <label><input type=checkbox checked disabled>Necessary</label>
+            <label><input type=checkbox checked id=ads>Advertising</label>
+            """
+        let html = Self.fixed(
+            """
+            <p>We use cookies. Choose which ones.</p>\(Self.button("Accept all", "accepted"))
+            <button onclick="list.hidden = false">Manage options</button>
+            <div id=list hidden>\(boxes)<button onclick="choose('saved ' + ads.checked)">Save my choices</button></div>
+            """)
+        #expect(try look(html, .reject).title == "t saved false")
+    }
+
+    @Test func `a banner without a choice is closed or stays`() throws {
+        let words = "<p>By using this site you agree to our cookies.</p>"
+        let stays = try look(Self.fixed(words + Self.button("OK", "accepted")), .reject)
+        #expect(stays.title == "t" && stays.consent == nil)
+        let closed = try look(
+            Self.fixed(
+                words + Self.button("OK", "accepted")
+                    + "<button aria-label=Close onclick=\"choose('closed')\">×</button>"),
+            .reject)
+        #expect(closed.title == "t closed")
+    }
+
+    @Test func `what the choice releases is loaded, and the page may load itself again`() throws {
+        let html = Self.fixed(
+            "<p>We use cookies.</p><button onclick=\"document.cookie = 'ok=1'; location.reload()\">Accept</button>"
+                + "<script>if (document.cookie.includes('ok=1')) { banner.remove(); fetch('/released') }</script>"
+        )
+        let outcome = try look(html, .accept)
+        #expect(outcome.text == "The page")
+        #expect(outcome.requests.contains { $0.url.hasSuffix("/released") })
+    }
+
+    @Test(arguments: [
+        // No banner: a part of the text, a menu, a form that is sent, a page to which a link leads.
+        "<h1>How to reject cookies</h1><p>Cookies are small files that a site stores.</p>"
+            + button("Reject", "pressed"),
+        "<header style='position: sticky; top: 0'>Cookie recipes for the whole year "
+            + button("Reject", "pressed") + "</header>",
+        fixed("<p>Take part in our survey about cooking.</p>" + button("Decline", "pressed")),
+        fixed("<p>We use cookies on this site.</p><form action=/sent><button>Reject</button></form>"),
+        fixed("<p>We use cookies on this site.</p><a href=/policy>Reject</a>"),
+    ])
+    func `nothing else is pressed`(html: String) throws {
+        let outcome = try look(Self.script + html, .reject)
+        #expect(outcome.title == "t" && outcome.consent == nil)
+        #expect(
+            outcome.requests.allSatisfy {
+                $0.method == "GET" && !$0.url.hasSuffix("/sent") && !$0.url.hasSuffix("/policy")
+            })
+    }
+
+    @Test func `a banner stays if that is wanted`() throws {
+        let html = Self.fixed("<p>We use cookies on this site.</p>" + Self.button("Reject", "rejected"))
+        #expect(try look(html, .leave).title == "t")
+    }
+}
