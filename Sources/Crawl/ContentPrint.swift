@@ -59,21 +59,24 @@ struct ContentPrint: Sendable, Hashable {
     }
 }
 
-/// The pieces of a page's text: words without digits, each together with the word before it in the same element.
-/// A page that shows the rows of another one in another order has nearly the same pieces.
-struct TextPieces {
-    /// The hashes of all different pieces.
-    let hashes: [UInt32]
+/// The pieces of a page's text: numbers, and words together with the word before them in the same element. In
+/// languages that are written without spaces, each character counts as a word. A page that shows the rows of another
+/// one in another order has nearly the same pieces.
+struct TextPieces: Sendable {
+    /// The hashes of all different words with the word before each, and of all different numbers.
+    let words: [UInt32]
+    let numbers: [UInt32]
 
     private static let limit = 8192
 
     init(_ body: Span<UInt8>) {
         var reader = WordReader()
-        reader.pieces = []
+        reader.pieces = ([], [])
         body.withUnsafeBufferPointer {
             reader.read(UnsafeBufferPointer(rebasing: $0.prefix(ContentPrint.longestText)))
         }
-        hashes = Array((reader.pieces ?? []).prefix(Self.limit))
+        words = Array((reader.pieces?.words ?? []).prefix(Self.limit))
+        numbers = Array((reader.pieces?.numbers ?? []).prefix(Self.limit))
     }
 }
 
@@ -82,8 +85,8 @@ private struct WordReader {
     var counter = SimHash.Counter()
     var digest: UInt64 = 0
     var skeleton: UInt64 = 0
-    /// The pieces of the text; nil if they are not wanted.
-    var pieces: Set<UInt32>?
+    /// The pieces of the text (`TextPieces`); nil if they are not wanted.
+    var pieces: (words: Set<UInt32>, numbers: Set<UInt32>)?
     private var previous: UInt64 = 0
     private var previousInElement: UInt64 = 0
     private var isInLink = false
@@ -100,20 +103,35 @@ private struct WordReader {
             } else if Self.isLetter(byte) {
                 var hash: UInt64 = 0xCBF2_9CE4_8422_2325
                 var hasDigit = false
+                let start = at
+                // With pieces, a character of three bytes or more is a word, as in Chinese.
+                let isCharacter = pieces != nil && byte >= 0xE0
                 while at < bytes.count, Self.isLetter(bytes[at]) {
+                    if isCharacter
+                        ? at > start && bytes[at] & 0xC0 != 0x80 : pieces != nil && bytes[at] >= 0xE0
+                    {
+                        break
+                    }
                     hash = (hash ^ UInt64(bytes[at].lowercasedASCII)) &* 0x0000_0100_0000_01B3
                     hasDigit = hasDigit || bytes[at].isASCIIDigit
                     at += 1
                 }
                 add(hash)
-                if pieces != nil, !hasDigit {
-                    pieces?.insert(UInt32(truncatingIfNeeded: Mixing.mix(previousInElement &* 31 &+ hash)))
-                    previousInElement = hash
-                }
+                if pieces != nil { addPiece(hash, hasDigit: hasDigit) }
                 if !hasDigit, !isInLink { skeleton = Mixing.mix(skeleton ^ hash) }
             } else {
                 at += 1
             }
+        }
+    }
+
+    private mutating func addPiece(_ word: UInt64, hasDigit: Bool) {
+        if hasDigit {
+            // A link's text may be a number of a page or of results.
+            if !isInLink { pieces?.numbers.insert(UInt32(truncatingIfNeeded: Mixing.mix(word))) }
+        } else {
+            pieces?.words.insert(UInt32(truncatingIfNeeded: Mixing.mix(previousInElement &* 31 &+ word)))
+            previousInElement = word
         }
     }
 

@@ -135,8 +135,8 @@ struct ScanResult: Sendable {
     var format: BodyFormat?
     /// The fingerprint of the page's text.
     var print: ContentPrint?
-    /// Hashes of the pieces of the page's text (`TextPieces`); nil if they were not computed.
-    var pieces: [UInt32]?
+    /// The pieces of the page's text; nil if they were not computed.
+    var pieces: TextPieces?
     /// The page's directives to crawlers.
     var directives: PageDirectives = []
     /// Whether the body was not scanned because it is too large.

@@ -264,8 +264,8 @@ final class ScanWorker {
                 job.wantsWords || result.saysNotFound
                 ? ContentPrint(text: bytes.span)
                 : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
-            if job.wantsPieces, format == .html || format == .xhtml, hasQueries(job.url, result) {
-                result.pieces = TextPieces(bytes.span).hashes
+            if job.wantsPieces, format.mattersToScripts, hasQueries(job.url, result) {
+                result.pieces = TextPieces(bytes.span)
             }
         }
         return body

@@ -147,7 +147,7 @@ package enum SidePage: String, Sendable, CaseIterable {
     }
 
     private static let formats: Set<String> = [
-        ".json", ".jsonld", ".csv", ".tsv", ".xml", ".rss", ".atom", ".yaml", ".yml", ".rdf", ".ttl", ".nt",
+        ".json", ".jsonld", ".csv", ".tsv", ".yaml", ".yml", ".rdf", ".ttl", ".nt",
         ".n3",
     ]
 

@@ -48,17 +48,6 @@ extension BodyFormat {
     /// XHTML, SVG, or other XML that may contain elements of those.
     package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
 
-    /// Whether a body of this format is data for programs, or text without links.
-    package var isData: Bool {
-        switch self {
-        case .json, .jsonLD, .xml, .feed, .plainText: true
-        case .opaque, .html, .xhtml, .css, .javaScript, .svg, .webManifest, .importMap, .speculationRules,
-            .hls, .dash,
-            .webVTT, .sitemap, .pagefindIndex:
-            false
-        }
-    }
-
     /// Whether a different body of this format may change what the scripts of a page do.
     package var mattersToScripts: Bool {
         switch self {

@@ -119,7 +119,9 @@ extension FrontierCore {
         }
         .map { [urls] in urls.url($0) ?? .blank }
         let bringsMore = new.contains { [records] in records[Int($0)].role == .asset }
-        traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
+        if !views.isSample(number) {
+            traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
+        }
     }
 
     /// Notes what a page with a query, or a page with links to itself with queries, has of its own.
@@ -131,12 +133,10 @@ extension FrontierCore {
         let leadsOn = new.contains { [records, views, urls] new in
             let record = records[Int(new)]
             if record.role == .asset { return !record.flags.contains(.isGuess) }
-            // A held page is itself a view, or another format.
-            return record.state != .skipped && !record.flags.contains(.isHeld)
-                && urls.url(new).map { views.isNewPath($0, since: first) } ?? false
+            guard record.state != .skipped, let url = urls.url(new) else { return false }
+            return views.isContent(new, url, isWaiting: record.flags.contains(.isHeld), since: first)
         }
-        let isData = !result.isRecalled && (result.format?.isData ?? false)
-        views.fetched(number, url(number), pieces: result.pieces, isData: isData, leadsOn: leadsOn)
+        views.fetched(number, url(number), pieces: result.pieces, leadsOn: leadsOn)
     }
 
     /// Handles a successful response.

@@ -390,9 +390,7 @@ struct FrontierCore: Sendable {
         guard urls.hasQuery(number) else { return false }
         let url = url(number)
         guard scope.leavesOutViews(at: url) else { return false }
-        let base = urls.withoutQuery(number)
-        let isBaseKnown = base.map { records[Int($0)].role == .page && records[Int($0)].state != .skipped }
-        switch views.admit(number, url, isBaseKnown: isBaseKnown ?? false) {
+        switch views.admit(number, url, hasParent: hasParent(number, url)) {
         case .fetch: return false
         case .wait:
             records[Int(number)].state = .waiting
@@ -402,10 +400,24 @@ struct FrontierCore: Sendable {
         return true
     }
 
+    /// Whether the site has a page of which this one may be a view. What a sitemap lists is no view.
+    private func hasParent(_ number: UInt32, _ url: WebURL) -> Bool {
+        let referrer = records[Int(number)].referrer
+        if referrer != Record.nobody, records[Int(referrer)].role == .guide { return false }
+        func isPage(_ parent: UInt32?) -> Bool {
+            guard let parent, parent != number, records[Int(parent)].role == .page else { return false }
+            return records[Int(parent)].state != .skipped && records[Int(parent)].state != .failed
+        }
+        if isPage(urls.withoutQuery(number)) { return true }
+        return QueryViews.parents(of: url.query ?? "").contains { reference in
+            WebURL(reference, base: url).map { isPage(urls.find($0.key)) } ?? false
+        }
+    }
+
     /// Queues the views that are worth a request, and skips those that are not.
     mutating func releaseViews() {
         guard views.isWaiting else { return }
-        let released = views.release(pageCount: usage.pages)
+        let released = views.release(pageCount: usage.pages, urls.href)
         for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
         for number in released.fetched { release(variant: number) }
     }

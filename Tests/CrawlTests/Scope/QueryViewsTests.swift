@@ -1,3 +1,4 @@
+import Synchronization
 import TestOrigin
 import Testing
 import Web
@@ -13,6 +14,18 @@ import Web
     ])
     func `the names of parameters, without those of list pages`(query: String, names: [String]) {
         #expect(QueryViews.names(query) == names)
+    }
+
+    @Test(arguments: [
+        ("sort=a&dir=b", ["?dir=b", "?sort=a"]), ("t=1&start=20", ["?start=20"]), ("id=1", []),
+        ("123-title&p=4&full=1", ["?123-title", "?123-title&p=4", "?p=4&full=1", "?full=1"]),
+        (
+            "/topic/1/&do=find&comment=2",
+            ["?/topic/1/", "?/topic/1/&comment=2", "?/topic/1/&do=find", "?do=find&comment=2"]
+        ),
+    ])
+    func `the pages of which a page may be a view`(query: String, parents: [String]) {
+        #expect(QueryViews.parents(of: query) == parents.sorted())
     }
 
     // MARK: - In crawls
@@ -93,7 +106,7 @@ import Web
         let count = bench.origin.requests.count
         let second = try bench.crawl { $0.sitePlan.leftOut = LeftOut(first) }
         #expect(Set(bench.origin.requests.dropFirst(count).map(\.target)) == targets)
-        #expect(second.views == first.views.mapValues { $0.sorted() })
+        #expect(second.views.mapValues { $0.sorted() } == first.views.mapValues { $0.sorted() })
     }
 
     @Test func `the user can have all of them`() throws {
@@ -131,6 +144,81 @@ import Web
         let prints = queries.count { $0.contains("print") }
         #expect((1...16).contains(prints), "print views repeat the articles")
         #expect(report.skipped.count == 80 - prints)
+    }
+
+    @Test(arguments: [
+        "Short words only of one article or product page number", "一篇只有几个汉字的很短的中文文章和另外一些字",
+    ])
+    func `short pages that only a query tells apart are content`(words: String) throws {
+        let bench = try CrawlBench()
+        let links = (1...60).map { "<a href='/define?word=\($0)'>\($0)</a>" }.joined()
+        bench.origin.on("/", .page(links + "<a href=/define>all words</a>"))
+        bench.origin.otherwise { request in
+            guard let number = Int(request.target.drop { $0 != "=" }.dropFirst()) else {
+                return .page("All words")
+            }
+            // The same words in another order.
+            let parts =
+                words.contains(" ") ? words.split(separator: " ").map(String.init) : words.map { String($0) }
+            let order = parts.indices.sorted { ($0 * number % 61, $0) < ($1 * number % 61, $1) }
+            return .page(
+                "<nav>Home All words Contact</nav><p>"
+                    + order.map { parts[$0] }.joined(separator: words.contains(" ") ? " " : ""))
+        }
+        _ = try bench.crawl()
+        #expect((1...60).allSatisfy { bench.count("/define?word=\($0)") == 1 })
+    }
+
+    @Test func `numbers are content, too`() throws {
+        let bench = try CrawlBench()
+        let links = (1980...2020).map { "<a href='/table?year=\($0)'>\($0)</a>" }.joined()
+        bench.origin.on("/", .page(links + "<a href=/table>all years</a>"))
+        bench.origin.otherwise { request in
+            guard let year = Int(request.target.drop { $0 != "=" }.dropFirst()) else {
+                return .page("All years")
+            }
+            return .page(
+                "<table>" + (0..<30).map { "<tr><td>Region<td>\(year * 7919 + $0 * 104_729)" }.joined())
+        }
+        _ = try bench.crawl()
+        #expect((1980...2020).allSatisfy { bench.count("/table?year=\($0)") == 1 })
+    }
+
+    @Test func `the parameters of content may make views by themselves`() throws {
+        let bench = try CrawlBench()
+        let links = (1...40).map { "<a href='/index.php?action=view&id=\($0)'>\($0)</a>" }.joined()
+        bench.origin.on("/", .page(links + "<a href=/index.php>home</a>"))
+        bench.origin.otherwise { request in
+            guard let number = Int(request.target.drop { $0 != "=" }.drop { !$0.isNumber }) else {
+                return .page("The front page")
+            }
+            return .page("\(Self.text(number)) <a href='/index.php?id=\(number)'>permalink</a>")
+        }
+        let first = try bench.crawl()
+        #expect((1...40).allSatisfy { bench.count("/index.php?action=view&id=\($0)") == 1 })
+        #expect(bench.origin.requests.count < 60, "the permalinks repeat the articles")
+        _ = try bench.crawl { $0.sitePlan.leftOut = LeftOut(first) }
+        #expect((1...40).allSatisfy { bench.count("/index.php?action=view&id=\($0)") == 2 })
+    }
+
+    @Test func `a view that has become content is content in the next run`() throws {
+        let bench = try CrawlBench()
+        bench.origin.on("/", .page((1...30).map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        let isTranslated = Mutex(false)
+        bench.origin.otherwise { request in
+            guard let url = WebURL("http://a.test" + request.target), let number = Int(url.path.dropFirst(3))
+            else {
+                return .failure(404)
+            }
+            let isOther = isTranslated.withLock { $0 } && url.query != nil
+            return .page(
+                "\(Self.text(isOther ? number + 500 : number)) <a href='/a/\(number)?lang=de'>Deutsch</a>")
+        }
+        let first = try bench.crawl()
+        #expect(first.skipped.contains { $0.cause == .view })
+        isTranslated.withLock { $0 = true }
+        _ = try bench.crawl { $0.sitePlan.leftOut = LeftOut(first) }
+        #expect((1...30).allSatisfy { bench.count("/a/\($0)?lang=de") >= 1 })
     }
 
     @Test func `a parameter that changes nothing on several paths is left out on all others`() throws {

@@ -113,7 +113,7 @@ import Web
         if url.query != nil
             || result.links.contains(where: { $0.url?.path == url.path && $0.url?.query != nil })
         {
-            result.pieces = TextPieces(bytes.span).hashes
+            result.pieces = TextPieces(bytes.span)
         }
         result.print =
             wantsWords
