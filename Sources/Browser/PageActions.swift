@@ -71,7 +71,7 @@ enum PageActions {
     /// links. `pressEscape` closes a menu or a dialog, and `marks` are the names that the author of a control gave it.
     /// `takeBlocked` adds the URLs of cancelled navigations to the links.
     private static let shared =
-        pressing + """
+        pressing + ConsentBanner.banners + """
 
             if (!globalThis.larderHandled) {
               globalThis.larderHandled = new WeakSet();
@@ -116,6 +116,8 @@ enum PageActions {
             const known = new Set(knownControls);
             const used = globalThis.larderUsed ??= new Set();
             const isKnown = (e) => { const text = signature(e); return known.has(text) && !used.has(text); };
+            // The banner was answered, or stays.
+            const isOfConsent = (e) => topic.test(name(e)) || Boolean(bannerOf(e));
             const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
             const forbidden = \(ActionWords.expression(ActionWords.forbidden, parts: ActionWords.forbiddenParts));
             const more = \(ActionWords.expression(ActionWords.more, parts: ActionWords.moreParts));
@@ -203,7 +205,7 @@ enum PageActions {
                 const leads = link && !(link.getAttribute('href') || '').startsWith('#');
                 const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
                 if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !isShown(e)) continue;
-                if (e.closest(changing) || isKnown(e)) continue;
+                if (e.closest(changing) || isKnown(e) || isOfConsent(e)) continue;
                 if (e.getAttribute('role') === 'tab') {
                   const uses = tabUses.get(signature(e)) || 0;
                   if (isForbidden(e) || uses >= \(equalTabLimit)) { handled.add(e); continue; }
@@ -260,7 +262,7 @@ enum PageActions {
                   for (const e of elements(document)) {
                     if (!e.matches('button, [role="button"], a[href^="#"], a:not([href]), label, summary')) continue;
                     if (e.matches('[type="submit"]') && e.closest('form')) continue;
-                    if (isShown(e) && isSearch(e) && !isForbidden(e)) return e;
+                    if (isShown(e) && isSearch(e) && !isForbidden(e) && !isOfConsent(e)) return e;
                   }
                   return null;
                 };

@@ -32,6 +32,8 @@ struct PageTour: Sendable {
     enum Next: Equatable, Sendable {
         /// Takes the step that is now first, after a pause.
         case again
+        /// Takes the step that is now first, when the page has been quiet for its whole quiet time.
+        case againWhenQuiet
         /// Goes to the next step, immediately or after a pause.
         case onward(isAtOnce: Bool)
         /// Goes to the next step when the page has been quiet for its whole quiet time.
@@ -62,9 +64,13 @@ struct PageTour: Sendable {
     private var newControlRoutes: [String] = []
     /// The number of views that controls showed completely.
     private var completeRouteCount = 0
+    /// The button of a banner that was pressed last, until the banner is gone.
+    private var pressedButton: String?
+    private var consentTries = 0
     private var hasActed = false
     private var seen: Set<String> = []
 
+    private static let consentTryLimit = 4
     private static let unfoldLimit = 3
     private static let tabLimit = 40
     private static let screensOfTab = 5
@@ -85,6 +91,8 @@ struct PageTour: Sendable {
             for fragment in visit.laterRoutes.dropFirst() { steps += [.route(fragment), .lookAgain] }
             return
         }
+        // Some banners appear late.
+        if visit.consent != .leave { steps.append(.consent) }
         steps.append(.look)
         // The search comes last, because its results may replace the content.
         if visit.acting == .all { steps.append(.unfold) }
@@ -160,13 +168,7 @@ struct PageTour: Sendable {
         case .script:
             return .onward(isAtOnce: false)
         case .consent, .consentToPurposes:
-            guard value?["isFound"]?.bool ?? false else { return .onward(isAtOnce: true) }
-            if step == .consent, value?["isOpening"]?.bool ?? false {
-                steps[0] = .consentToPurposes
-                return .again
-            }
-            outcome.consent = value?["button"]?.string ?? ""
-            return .onwardWhenQuiet
+            return takeConsent(value, step, &outcome)
         case .scroll:
             return takeScroll(value)
         case .look:
@@ -213,6 +215,23 @@ struct PageTour: Sendable {
         case .dark, .viewport, .firstView:
             return .onward(isAtOnce: false)
         }
+    }
+
+    /// Handles an answer to a banner. The banner counts as answered when it is gone; until then, it is answered again,
+    /// because its scripts may not have been ready.
+    private mutating func takeConsent(_ value: JSONValue?, _ step: Step, _ outcome: inout PageOutcome) -> Next
+    {
+        guard value?["isFound"]?.bool ?? false else {
+            outcome.consent = pressedButton ?? outcome.consent
+            pressedButton = nil
+            return .onward(isAtOnce: true)
+        }
+        consentTries += 1
+        guard consentTries <= Self.consentTryLimit else { return .onward(isAtOnce: true) }
+        let isOpening = step == .consent && value?["isOpening"]?.bool ?? false
+        steps[0] = isOpening ? .consentToPurposes : .consent
+        if !isOpening { pressedButton = value?["button"]?.string ?? "" }
+        return .againWhenQuiet
     }
 
     private mutating func takeScroll(_ value: JSONValue?) -> Next {

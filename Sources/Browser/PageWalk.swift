@@ -566,6 +566,7 @@ struct PageWalk: Sendable {
         limit = limit.map { $0 + Tab.Patience.view * (tour.viewCount - viewCount) }
         switch next {
         case .again: wait(pause(after: step), now)
+        case .againWhenQuiet: wait(visit.quiet, now)
         case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : moment)
         case .onwardWhenQuiet: finishStep(now, quiet: visit.quiet)
         case .picture: takePicture(of: value["value"], now)

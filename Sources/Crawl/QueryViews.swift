@@ -195,7 +195,8 @@ struct QueryViews: Sendable {
     mutating func release(pageCount: Int, _ href: (UInt32) -> String) -> Release {
         round += 1
         var release = Release()
-        let places = line
+        // In no order, so that the samples do not come only from the first paths.
+        let places = line.sorted { Mixing.mix(UInt64($0)) < Mixing.mix(UInt64($1)) }
         line = []
         // The samples of this round, which may turn out to be views.
         var sampled: [String: Int] = [:]

@@ -101,11 +101,13 @@ struct ConsentTests {
 
     @Test func `a banner without a choice is closed or stays`() throws {
         let words = "<p>By using this site you agree to our cookies.</p>"
-        let stays = try look(Self.fixed(words + Self.button("OK", "accepted")), .reject)
+        let stays = try look(Self.fixed(words + Self.button("I agree", "accepted")), .reject)
         #expect(stays.title == "t" && stays.consent == nil)
+        let informs = try look(Self.fixed(words + Self.button("Got it!", "read")), .reject)
+        #expect(informs.title == "t read")
         let closed = try look(
             Self.fixed(
-                words + Self.button("OK", "accepted")
+                words + Self.button("I agree", "accepted")
                     + "<button aria-label=Close onclick=\"choose('closed')\">×</button>"),
             .reject)
         #expect(closed.title == "t closed")
@@ -130,6 +132,13 @@ struct ConsentTests {
         fixed("<p>Take part in our survey about cooking.</p>" + button("Decline", "pressed")),
         fixed("<p>We use cookies on this site.</p><form action=/sent><button>Reject</button></form>"),
         fixed("<p>We use cookies on this site.</p><a href=/policy>Reject</a>"),
+        fixed(
+            "<p>A session cookie is needed to log in.</p><input name=user>" + button("No thanks", "pressed")),
+        fixed("<ol><li><a href='#d'>Declination of nouns</a><li><a href='#c'>Consent and refusal</a></ol>"),
+        fixed(
+            "<article><h1>Cookies</h1><p>They are small files, which we like.</p>"
+                + button("I disagree", "pressed")
+                + "</article>"),
     ])
     func `nothing else is pressed`(html: String) throws {
         let outcome = try look(Self.script + html, .reject)
@@ -138,6 +147,65 @@ struct ConsentTests {
             outcome.requests.allSatisfy {
                 $0.method == "GET" && !$0.url.hasSuffix("/sent") && !$0.url.hasSuffix("/policy")
             })
+    }
+
+    @Test(arguments: [
+        "Do not allow", "Не разрешаю", "Nie akceptuję", "不允许", "Nicht zustimmen", "Ich lehne ab",
+    ])
+    func `a negated word refuses`(rejection: String) throws {
+        let html = Self.fixed("<p>We use cookies on this site.</p>" + Self.button(rejection, "rejected"))
+        #expect(try look(html, .accept).title == "t")
+        #expect(try look(html, .reject).title == "t rejected")
+    }
+
+    @Test func `a selection without purposes is saved, and to accept, one with all`() throws {
+        func html(_ button: String) -> String {
+            Self.fixed(
+                """
+                <p>Wir verwenden Cookies.</p><label><input type=checkbox id=ads checked>Werbung</label>
+                <label><input type=checkbox id=more>Statistik</label>
+                <button onclick="choose(`saved ${ads.checked} ${more.checked}`)">\(button)</button>
+                """)
+        }
+        #expect(try look(html("Auswahl akzeptieren"), .reject).title == "t saved false false")
+        #expect(try look(html("Sauvegarder"), .accept).title == "t saved true true")
+    }
+
+    @Test func `a banner that is slow to listen is answered once more`() throws {
+        let slow = Self.fixed(
+            """
+            <p>We use cookies on this site.</p><button id=no>Reject all</button>
+            <script>no.onclick = () => { no.onclick = () => choose('rejected') }</script>
+            """)
+        #expect(try look(slow, .reject).title == "t rejected")
+        let deaf = Self.fixed("<p>We use cookies on this site.</p><button>Reject all</button>")
+        #expect(try look(deaf, .reject).consent == nil)
+    }
+
+    @Test func `a banner is known by its name, too`() throws {
+        func html(_ name: String) -> String {
+            Self.fixed(
+                "<div class=\(name)><p>Nous avons besoin de votre accord.</p>"
+                    + Self.button("Refuser", "rejected")
+                    + "</div>"
+            ).replacing("<div id=banner", with: "<div class=\(name) id=banner")
+        }
+        #expect(try look(html("cookie-box"), .reject).title == "t rejected")
+        #expect(try look(html("box"), .reject).title == "t")
+    }
+
+    @Test func `controls of banners are not used otherwise`() throws {
+        let html =
+            Self.fixed(
+                "<p>Usamos cookies.</p>" + Self.button("De acuerdo", "accepted")
+                    + "<button aria-expanded=false onclick=\"choose('more')\">Más</button>")
+            + "<button onclick=\"fetch('/plain')\">Show the map</button>"
+        let origin = try TestOrigin()
+        origin.on("/", .page("<!DOCTYPE html><meta charset=utf-8><title>t</title>" + html))
+        origin.otherwise { _ in .file("1", type: "text/plain") }
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.acting = .all }
+        #expect(outcome.title == "t")
+        #expect(outcome.requests.contains { $0.url.hasSuffix("/plain") })
     }
 
     @Test func `a banner stays if that is wanted`() throws {
