@@ -109,13 +109,20 @@ enum ConsentBanner {
           if (e.form && e.type === 'submit' && e.form.getAttribute('action')) return false;
           return name(e).length < 120;
         };
+        // Many banners are moved out of the window, or fade, when they are answered.
+        const isInWindow = (e) => {
+          const box = e.getBoundingClientRect();
+          return box.bottom > 1 && box.right > 1 && box.top < innerHeight - 1 && box.left < innerWidth - 1
+            && (e.checkVisibility?.({ opacityProperty: true, visibilityProperty: true }) ?? true);
+        };
         const fields = 'input:not([type]), input[type="text"], input[type="email"], input[type="password"], textarea';
         const buttons = [];
         for (const e of elements(document)) {
           if (buttons.length >= 200) break;
           if (!isButton(e)) continue;
           const banner = bannerOf(e);
-          if (banner && ![...banner.querySelectorAll(fields)].some(isShown)) buttons.push(e);
+          if (!banner || !isInWindow(banner)) continue;
+          if (![...banner.querySelectorAll(fields)].some(isShown)) buttons.push(e);
         }
         const find = (isWanted) => buttons.find((e) => isWanted(name(e)));
         const end = async (e, isOpening) => {
@@ -143,7 +150,13 @@ enum ConsentBanner {
         switch choice {
         case .leave: "return { isFound: false };"
         case .accept:
-            "return end(find(isAcceptance) || find(isAcknowledgement)).then(async (done) => done.isFound ? done : await save(true) || done);"
+            """
+
+            const accepted = find(isAcceptance) || find(isAcknowledgement)
+              || find((text) => /(?<!\\p{L})(ok|okay|oké|ок)(?!\\p{L})/iu.test(text) && !isRejection(text));
+            if (accepted) return end(accepted);
+            return await save(true) || end(find((text) => closing.test(text) && !isRejection(text)));
+            """
         case .reject:
             """
 
@@ -239,7 +252,7 @@ enum ConsentWords {
 
     static let savings = split(
         """
-        save-, confirm-, apply, submit, selected, selection, current, speicher-, bestätig-, auswahl, ausgewählte, übernehmen, \
+        save-, confirm-, apply, submit, selected, selection, current, seleccionad-, sélectionné-, selecionad-, selezionat-, geselecteerd-, speicher-, bestätig-, auswahl, ausgewählte, übernehmen, \
         enregistr-, sauvegard-, sélection, choix, selección, selezion-, seleção, selectie, urval, valda, valgte, \
         valitut, wybrane, vybran-, kijelölt-, выбран-, вибран-, confirm-, valid-, guardar, \
         salva, salvar, conferm-, opslaan, bevestig-, spara, bekräft-, gem, lagre, bekreft, tallenna, vahvista, zapisz, \
