@@ -6,7 +6,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     public let site: String
     /// The time since the run began.
     public let elapsed: Duration
-    public let phase: Phase
+    public package(set) var phase: Phase
     /// The number of finished and queued pages.
     public let pages: Count
     /// The number of finished and queued assets.
@@ -35,7 +35,9 @@ public struct PrefetchProgress: Sendable, Equatable {
     public let waiting: Waiting
     /// The estimated remaining time; nil while it is unknown, for example while more URLs are found than
     /// fetched.
-    public let remaining: Duration?
+    public package(set) var remaining: Duration?
+    /// The number of pages that were added to the search index.
+    public package(set) var indexed = 0
 
     /// A phase of a prefetch.
     public enum Phase: String, Sendable, CaseIterable {
@@ -43,6 +45,8 @@ public struct PrefetchProgress: Sendable, Equatable {
         case fetching
         /// All requests have ended, and the last responses are being stored.
         case storing
+        /// The stored pages are being added to the search index.
+        case indexing
     }
 
     /// The number of finished and queued URLs.
@@ -116,7 +120,7 @@ extension PrefetchProgress: JSONObject {
             "requests": requests, "bytes": byteCount, "bytesPerSecond": bytesPerSecond,
             "confirmed": confirmed,
             "savedBytes": savedByteCount, "hosts": hosts, "hostCount": hostCount, "waiting": waiting,
-            "secondsLeft": remaining.map(Self.seconds),
+            "secondsLeft": remaining.map(Self.seconds), "indexed": indexed,
         ]
     }
 }

@@ -2,6 +2,7 @@ internal import Check
 internal import Crawl
 internal import Reports
 internal import Store
+internal import Synchronization
 internal import System
 internal import Web
 
@@ -143,13 +144,15 @@ extension Larder {
             let browser = SharedBrowser(
                 program: options.browser, authorityFolder: self.folder.path)
             defer { browser.close() }
-            let options = options.rendering(by: self.folder.path, in: browser)
+            var options = options.rendering(by: self.folder.path, in: browser)
+            let progress = options.progress.map(LastProgress.init)
+            if let progress { options.progress = progress.tell }
             var report = try body(SiteRun(folder, interruption), options)
             rehearse(&report, options, in: browser, interruption) { (options) throws(LarderError) in
                 try body(SiteRun(folder, interruption), options)
             }
             browser.close()
-            if isWanted { report.index(folder, interruption) }
+            if isWanted { report.index(folder, interruption, progress: progress?.tell) }
             return report
         }
     }
@@ -162,5 +165,26 @@ extension Larder {
             for name in names { wanted.append(try SiteName.site(name, in: sites)) }
             return wanted
         }
+    }
+}
+
+/// Continues the progress of a crawl with that of indexing its pages.
+private final class LastProgress: Sendable {
+    private let receiver: @Sendable (PrefetchProgress) -> Void
+    private let last = Mutex<PrefetchProgress?>(nil)
+
+    init(_ receiver: @escaping @Sendable (PrefetchProgress) -> Void) {
+        self.receiver = receiver
+    }
+
+    @Sendable func tell(_ progress: PrefetchProgress) {
+        last.withLock { $0 = progress }
+        receiver(progress)
+    }
+
+    @Sendable func tell(_ indexing: WorkProgress) {
+        guard var progress = last.withLock({ $0 }) else { return }
+        (progress.phase, progress.indexed, progress.remaining) = (.indexing, indexing.done, nil)
+        receiver(progress)
     }
 }

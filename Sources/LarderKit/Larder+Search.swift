@@ -41,8 +41,7 @@ extension Larder {
         }
     }
 
-    /// Adds stored pages to the search index that are not in it yet. A prefetch does that when it ends, for a limited
-    /// time.
+    /// Adds stored pages to the search index that are not in it yet. A prefetch does that before it ends.
     ///
     /// When the task is cancelled, the indexing stops soon and returns its report; the next one continues it.
     ///
@@ -70,15 +69,16 @@ extension Larder {
 }
 
 extension PrefetchReport {
-    /// The share of a crawl's time that indexing its pages may take.
-    private static let share = 0.15
-
-    /// Indexes the pages of the run, within a share of its time.
-    mutating func index(_ folder: StoreFolder, _ interruption: Interruption) {
+    /// Indexes the pages of the run. If it is interrupted, the next search or prefetch continues.
+    mutating func index(
+        _ folder: StoreFolder, _ interruption: Interruption,
+        progress: (@Sendable (WorkProgress) -> Void)? = nil
+    ) {
         guard self.isPublished, !self.isInterrupted else { return }
         var run = IndexRun(folder, interruption)
         run.site = self.site
-        run.budget = self.elapsed * Self.share
+        run.forgetsGone = false
+        run.progress = progress
         do throws(StoreError) {
             indexing = try run.run()
         } catch {

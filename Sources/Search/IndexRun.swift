@@ -51,6 +51,8 @@ package struct IndexRun {
     package var site: String?
     /// The time after which the run ends and leaves the rest to the next run; nil for no limit.
     package var budget: Duration?
+    /// Whether texts that no stored body has any more are removed, which takes time in proportion to the index.
+    package var forgetsGone = true
     package var progress: (@Sendable (WorkProgress) -> Void)?
     private let folder: StoreFolder
     private let interruption: Interruption
@@ -88,7 +90,7 @@ package struct IndexRun {
             try SiteName.site(name, in: reader.sites()).id
         }
         var report = IndexReport()
-        if budget == nil { report.forgotten = try index.forgetGone(reader) }
+        if budget == nil, forgetsGone { report.forgotten = try index.forgetGone(reader) }
         report.known = try index.bodyCount()
         let pass = IndexPass(reader, index, try TextReading(folder), report, isHasty: budget != nil, progress)
         defer { pass.end() }
@@ -132,12 +134,15 @@ private final class IndexPass {
     /// The number of pages that link to each URL; counted when there is something new.
     private var links: [Int64: Int]?
 
-    /// The maximum number of bodies in the queue of the reading thread. They are read even after the time
-    /// limit.
-    private static let mostWaiting = 4
+    /// The maximum number of bodies in the queue of the reading thread, without and with a time limit. They are read
+    /// even after the time limit. The queue is long enough for the thread to read while texts are written.
+    private static let mostWaiting = 96
+    private static let mostWaitingInHaste = 4
+    /// The size of bodies that are being read, or not written yet, above which no more are read.
+    private static let mostPending = 64 << 20
     /// The number of texts after which a transaction is committed. Texts that were read are written even
     /// after the time limit.
-    private static let textsAtOnce = 256
+    private static let textsAtOnce = 64
     /// The size of the texts in bytes after which a transaction is committed, without and with a time limit.
     private static let bytesAtOnce = 16 << 20
     private static let bytesInHaste = 128 << 10
@@ -177,7 +182,11 @@ private final class IndexPass {
             hands.read(candidate)
             pendingBytes += candidate.body.byteCount
             askedCount += 1
-            if askedCount >= Self.mostWaiting { try take() }
+            if askedCount >= (isHasty ? Self.mostWaitingInHaste : Self.mostWaiting)
+                || pendingBytes >= Self.mostPending
+            {
+                try take()
+            }
         }
         while askedCount > 0 { try take() }
         try write()
@@ -240,24 +249,32 @@ private final class IndexPass {
     }
 }
 
-/// A thread that reads the texts of bodies, in the order of the calls of `read`.
+/// Two threads that read the texts of bodies, by turns, which `next` returns in the order of the calls of `read`.
+/// Reading takes longer than indexing.
 ///
-/// After an error the thread ends: `next` throws that error once, and must not be called again.
-private final class TextReading: Sendable {
-    private let asked = Inbox<TextCandidate>()
-    private let read = Inbox<Result<(TextCandidate, DocumentText), StoreError>>()
+/// After an error a thread ends: `next` throws that error once, and must not be called again.
+private final class TextReading {
+    private let asked: [Inbox<TextCandidate>]
+    private let read: [Inbox<Result<(TextCandidate, DocumentText), StoreError>>]
+    /// The numbers of bodies that were asked for, and that were returned.
+    private var (askedCount, readCount) = (0, 0)
+
+    private static let threadCount = 2
 
     init(_ folder: StoreFolder) throws(StoreError) {
-        let (asked, read) = (asked, read)
+        asked = (0..<Self.threadCount).map { _ in Inbox() }
+        read = (0..<Self.threadCount).map { _ in Inbox() }
         do throws(SystemError) {
-            try NamedThread.start("larder-text") {
-                do throws(StoreError) {
-                    let reader = try StoreReader(folder)
-                    while let candidate = asked.next() {
-                        read.put(.success((candidate, try Self.text(of: candidate, reader))))
+            for (asked, read) in zip(asked, read) {
+                try NamedThread.start("larder-text") {
+                    do throws(StoreError) {
+                        let reader = try StoreReader(folder)
+                        while let candidate = asked.next() {
+                            read.put(.success((candidate, try Self.text(of: candidate, reader))))
+                        }
+                    } catch {
+                        read.put(.failure(error))
                     }
-                } catch {
-                    read.put(.failure(error))
                 }
             }
         } catch {
@@ -267,14 +284,20 @@ private final class TextReading: Sendable {
         }
     }
 
-    func read(_ candidate: TextCandidate) { asked.put(candidate) }
+    func read(_ candidate: TextCandidate) {
+        asked[askedCount % Self.threadCount].put(candidate)
+        askedCount += 1
+    }
 
     func next() throws(StoreError) -> (TextCandidate, DocumentText) {
-        guard let result = read.next() else { preconditionFailure("the queue was closed") }
+        guard let result = read[readCount % Self.threadCount].next() else {
+            preconditionFailure("the queue was closed")
+        }
+        readCount += 1
         return try result.get()
     }
 
-    func end() { asked.close() }
+    func end() { for queue in asked { queue.close() } }
 
     /// Returns the text of a body; an empty text if the body is too large, damaged or removed. Other checks
     /// report that.

@@ -161,8 +161,8 @@ struct CommandEntry: Sendable {
                 to each other.
                 """,
                 """
-                Prefetch, update and import add their pages to the index when they end. Pages that they had no time for are
-                added by the next search. Pages loaded by a server or proxy are added by larder index. Exit status 1 means that
+                Prefetch, update and import add their pages to the index before they end. If they are stopped before that, the
+                next search does it. Pages loaded by a server or proxy are added by larder index. Exit status 1 means that
                 nothing was found.
                 """,
                 """

@@ -129,6 +129,8 @@ enum ProgressBlock: Equatable {
         let waiting = progress.waiting
         let texts = [
             progress.phase == .storing ? "the store" : nil,
+            progress.phase == .indexing
+                ? "the search index (\(Wording.count(progress.indexed, "page")) so far)" : nil,
             progress.running > 0 ? Wording.count(progress.running, "response") : nil,
             waiting.robots > 0 ? "robots.txt (\(Wording.count(waiting.robots, "page")))" : nil,
             waiting.retries > 0 ? Wording.count(waiting.retries, "retry", plural: "retries") : nil,
@@ -138,7 +140,7 @@ enum ProgressBlock: Equatable {
     }
 
     private static func left(_ progress: PrefetchProgress) -> String {
-        if progress.phase == .storing { return "almost done" }
+        if progress.phase != .fetching { return "almost done" }
         guard let remaining = progress.remaining else { return "unknown (more may be found)" }
         return "about \(Wording.roughTime(remaining))"
     }

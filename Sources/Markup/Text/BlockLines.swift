@@ -49,8 +49,7 @@ struct BlockLines {
 
     /// The whole text as one line.
     var line: String {
-        var line = String(decoding: bytes, as: UTF8.self)
-        while let last = line.utf8.last, last <= 0x20 { line.unicodeScalars.removeLast() }
-        return line.replacing("\n", with: " ")
+        let end = bytes.lastIndex { $0 > 0x20 }.map { $0 + 1 } ?? 0
+        return String(decoding: bytes[..<end].lazy.map { $0 == 0x0A ? 0x20 : $0 }, as: UTF8.self)
     }
 }

@@ -382,9 +382,9 @@ struct HTMLTextAttributes {
             let own = Bytes(start: name, count: length)
             switch length {
             case 4 where own.equals("role"):
-                isAside = isAside || Self.tokens(value).contains { Self.isIn($0, Self.roles) }
+                Self.eachToken(value) { isAside = isAside || Self.isIn($0, Self.roles) }
             case 5 where own.equals("class"):
-                for token in Self.tokens(value) {
+                Self.eachToken(value) { token in
                     isAside = isAside || Self.isIn(token, Self.asides)
                     isHidden = isHidden || Self.isIn(token, Self.unsaid)
                 }
@@ -396,7 +396,7 @@ struct HTMLTextAttributes {
                 }
             case 6 where own.equals("hidden"): isHidden = true
             case 11 where own.equals("aria-hidden"):
-                isHidden = isHidden || Self.tokens(value).contains { $0.equals("true") }
+                Self.eachToken(value) { isHidden = isHidden || $0.equals("true") }
             default: break
             }
         }
@@ -418,10 +418,14 @@ struct HTMLTextAttributes {
         names.contains { token.equals($0) }
     }
 
-    private static func tokens(_ value: UnsafePointer<UInt8>?) -> [Bytes] {
-        guard let value else { return [] }
-        let length = strlen(UnsafeRawPointer(value).assumingMemoryBound(to: CChar.self))
-        let all = Bytes(start: value, count: min(length, 512))
-        return all.split(whereSeparator: { $0.isSpace }).map { Bytes(rebasing: $0) }
+    /// Passes each word of a value to `body`.
+    private static func eachToken(_ value: UnsafePointer<UInt8>?, _ body: (Bytes) -> Void) {
+        guard let value else { return }
+        let length = min(strlen(UnsafeRawPointer(value).assumingMemoryBound(to: CChar.self)), 512)
+        var start = 0
+        for end in 0...length where end == length || value[end].isSpace {
+            if end > start { body(Bytes(start: value + start, count: end - start)) }
+            start = end + 1
+        }
     }
 }

@@ -306,11 +306,15 @@ extension SearchIndex {
 
     /// Returns sections as lines with their offset, anchor and title, separated by tabs.
     private static func lines(of sections: [DocumentText.Section]) -> String {
-        sections.map { section in
-            let anchor = section.anchor.replacing("\t", with: " ").replacing("\n", with: " ")
-            let title = section.title.replacing("\n", with: " ")
-            return "\(section.start)\t\(anchor)\t\(title)"
-        }.joined(separator: "\n")
+        var lines: [UInt8] = []
+        for section in sections {
+            if !lines.isEmpty { lines.append(UInt8(ascii: "\n")) }
+            lines += "\(section.start)\t".utf8
+            lines += section.anchor.utf8.lazy.map { $0 == 0x09 || $0 == 0x0A ? 0x20 : $0 }
+            lines.append(UInt8(ascii: "\t"))
+            lines += section.title.utf8.lazy.map { $0 == 0x0A ? 0x20 : $0 }
+        }
+        return String(decoding: lines, as: UTF8.self)
     }
 
     static func sections(of lines: String) -> [DocumentText.Section] {

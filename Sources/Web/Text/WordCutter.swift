@@ -17,6 +17,26 @@ package final class WordCutter {
         case question
     }
 
+    private var state = State()
+
+    package init() {}
+
+    /// Passes each word with its range in the text to `take`. The text should be UTF-8; malformed bytes
+    /// separate words.
+    ///
+    /// - Parameter take: Its last argument tells whether the word is at the same position as the one before
+    ///   it. It returns false to stop. It must not use the cutter.
+    package func cut(
+        _ text: Span<UInt8>, for purpose: Purpose, _ take: (Span<UInt8>, Range<Int>, Bool) -> Bool
+    ) {
+        text.withUnsafeBufferPointer { state.cut($0, purpose, take) }
+    }
+}
+
+/// The work of a `WordCutter`, as a value, so that its properties are accessed without run-time checks.
+private struct State {
+    typealias Purpose = WordCutter.Purpose
+
     /// The maximum length of a word in bytes. The rest of a longer word is ignored.
     private static let longestWord = 64
     private static let mostParts = 8
@@ -26,22 +46,9 @@ package final class WordCutter {
     private var previous: [UInt8] = []
     private var parts: [Int] = []
 
-    package init() {}
+    fileprivate typealias Taker = (Span<UInt8>, Range<Int>, Bool) -> Bool
 
-    /// Passes each word with its range in the text to `take`. The text should be UTF-8; malformed bytes
-    /// separate words.
-    ///
-    /// - Parameter take: Its last argument tells whether the word is at the same position as the one before
-    ///   it. It returns false to stop.
-    package func cut(
-        _ text: Span<UInt8>, for purpose: Purpose, _ take: (Span<UInt8>, Range<Int>, Bool) -> Bool
-    ) {
-        text.withUnsafeBufferPointer { cut($0, purpose, take) }
-    }
-
-    private typealias Taker = (Span<UInt8>, Range<Int>, Bool) -> Bool
-
-    private func cut(_ text: UnsafeBufferPointer<UInt8>, _ purpose: Purpose, _ take: Taker) {
+    fileprivate mutating func cut(_ text: UnsafeBufferPointer<UInt8>, _ purpose: Purpose, _ take: Taker) {
         var index = 0
         while index < text.count {
             let byte = text[index]
@@ -65,7 +72,7 @@ package final class WordCutter {
 
     // MARK: - Words between spaces
 
-    private func takeWord(
+    private mutating func takeWord(
         _ text: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ purpose: Purpose, _ take: Taker
     ) -> Bool {
         let start = index
@@ -107,7 +114,7 @@ package final class WordCutter {
         return parts.isEmpty || parts.count >= Self.mostParts || takeParts(start..<index, take)
     }
 
-    private func takeParts(_ place: Range<Int>, _ take: Taker) -> Bool {
+    private mutating func takeParts(_ place: Range<Int>, _ take: Taker) -> Bool {
         var start = 0
         for end in parts + [word.count] where end > start {
             defer { start = end }
@@ -119,7 +126,7 @@ package final class WordCutter {
 
     /// Appends the sign to the letter of C++ or C#, and returns the letter alone; nil if there is no such
     /// sign.
-    private func takeSign(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> [UInt8]? {
+    private mutating func takeSign(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> [UInt8]? {
         let rest = text.count - index
         let isDouble = rest >= 2 && text[index] == UInt8(ascii: "+") && text[index + 1] == UInt8(ascii: "+")
         let isSharp = rest >= 1 && text[index] == UInt8(ascii: "#")
@@ -139,7 +146,7 @@ package final class WordCutter {
     /// The maximum length in bytes of a character with its marks.
     private static let longestCharacter = 32
 
-    private func takeRun(
+    private mutating func takeRun(
         _ text: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ purpose: Purpose, _ take: Taker
     ) -> Bool {
         previous.removeAll(keepingCapacity: true)
@@ -163,7 +170,7 @@ package final class WordCutter {
 
     /// Reads the next character of a run, with its marks, into `word`. Returns its offset; nil at the end of
     /// the run.
-    private func takeCharacter(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> Int? {
+    private mutating func takeCharacter(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> Int? {
         let start = index
         word.removeAll(keepingCapacity: true)
         while index < text.count, text[index] >= 0x80 {

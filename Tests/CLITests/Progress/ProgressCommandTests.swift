@@ -35,10 +35,11 @@ import Web
                 "event", "site", "seconds", "phase", "pages", "assets", "failed", "running", "known",
                 "requests",
                 "bytes", "bytesPerSecond", "confirmed", "savedBytes", "hosts", "hostCount", "waiting",
-                "secondsLeft",
+                "secondsLeft", "indexed",
             ])
         #expect(last["event"]?.string == "progress")
-        #expect(last["phase"]?.string == "storing")
+        #expect(last["phase"]?.string == "indexing")
+        #expect(last["indexed"]?.int == 2)
         #expect(last["pages"]?["done"]?.int == 2)
         #expect(last["assets"]?["done"]?.int == 1)
         #expect(last["failed"]?.int == 1)
