@@ -255,10 +255,10 @@ struct CommandEntry: Sendable {
                 "larder remove https://example.com/old/video.mp4",
                 "larder remove 'https://example.com/old/**'",
             ],
-            options: [.store, .quiet], aliases: ["rm"], synonyms: ["delete"],
+            options: [.store, .yes, .quiet], aliases: ["rm"], synonyms: ["delete"],
             notes: [
                 """
-                SITE@N removes one snapshot; later snapshots keep what they took over from it. The live snapshot cannot be
+                On a terminal, the command asks first. SITE@N removes one snapshot; later snapshots keep what they took over from it. The live snapshot cannot be
                 removed this way. A URL or pattern is removed from all snapshots. larder gc frees the disk space.
                 """
             ], run: RemoveCommand.run),

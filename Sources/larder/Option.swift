@@ -377,6 +377,8 @@ extension Option {
         name: "--assets", value: "WHICH", help: "Also fetch the assets that bundles need: all or none",
         standard: "all",
         aliases: ["--requisites"])
+    static let yes = Option(
+        name: "--yes", value: nil, help: "Do not ask before the removal", standard: nil)
     static let strict = Option(
         name: "--strict", value: nil,
         help:

@@ -56,6 +56,27 @@ import Web
         #expect(try larder("snapshots").output.split(separator: "\n").count == 3)
     }
 
+    @Test func `on a terminal, a removal is confirmed first`() throws {
+        #expect(try larder("prefetch", site).status == 0)
+        func remove(_ options: String, answer: String) throws -> Command.Ending {
+            let command = "\(ChildProcess.built("larder")) remove \(options) \(site)"
+            return try ChildProcess(
+                "/bin/sh", ["-c", "echo \(answer) | script -qec '\(command)' /dev/null"],
+                environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"]
+            ).wait()
+        }
+        let refused = try remove("", answer: "n")
+        #expect(refused.status == 1)
+        #expect(refused.output.contains("\(site): 1 snapshot, 2 pages"), "\(refused)")
+        #expect(refused.output.contains("Remove it? [y/N]"))
+        #expect(try larder("status").output.contains(site))
+        let confirmed = try remove("", answer: "y")
+        #expect(confirmed.status == 0 && confirmed.output.contains("Removed \(site)"), "\(confirmed)")
+        #expect(try larder("prefetch", site).status == 0)
+        let unasked = try remove("--yes", answer: "n")
+        #expect(unasked.status == 0 && !unasked.output.contains("[y/N]"), "\(unasked)")
+    }
+
     /// The number of the live snapshot, as `larder status` shows it.
     private func live() throws -> String? {
         let rows = try larder("status").output.split(separator: "\n").map { $0.split(separator: " ") }

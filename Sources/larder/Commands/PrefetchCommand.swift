@@ -47,7 +47,11 @@ enum PrefetchCommand {
     }
 
     /// Prints what went wrong, and returns the exit status.
-    static func status(of report: PrefetchReport, isStrict: Bool, _ terminal: Terminal) -> ExitStatus {
+    ///
+    /// - Parameter isUpdate: whether the site was stored before.
+    static func status(
+        of report: PrefetchReport, isStrict: Bool, isUpdate: Bool = false, _ terminal: Terminal
+    ) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if report.hasShrunk {
             terminal.fail(
@@ -90,7 +94,8 @@ enum PrefetchCommand {
             let advice =
                 report.challengedHosts.isEmpty
                 ? "check the URL and the network, then try again" : PrefetchSummary.challengeAdvice
-            terminal.fail("nothing was prefetched: \(reason); \(advice)\(kept)")
+            let what = isUpdate ? "\(report.site) was not updated" : "nothing was prefetched"
+            terminal.fail("\(what): \(reason); \(advice)\(kept)")
             return .unable
         }
         if report.rendering.mode == .always, let failure = report.rendering.failure {
@@ -173,12 +178,29 @@ enum UpdateCommand {
                     reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }
             let status = reports.reduce(failed) {
-                PrefetchCommand.worse(
-                    $0, PrefetchCommand.status(of: $1, isStrict: arguments.has(.strict), terminal))
+                let own = PrefetchCommand.status(
+                    of: $1, isStrict: arguments.has(.strict), isUpdate: true, terminal)
+                // The previous copy can still be read, so that an unreachable site is no failure of the command.
+                return PrefetchCommand.worse($0, own == .unable ? .incomplete : own)
+            }
+            let unchanged = updates.filter { !((try? $0.result.get())?.isPublished ?? false) }.map(\.site)
+            if updates.count > 1, !unchanged.isEmpty, status != .interrupted {
+                terminal.fail(text(of: unchanged, among: updates.count))
             }
             return PrefetchCommand.worse(status, try await PrefetchCommand.collect(arguments, terminal))
         }
     }
+
+    /// The sentence about the sites that could not be updated.
+    private static func text(of failed: [String], among count: Int) -> String {
+        let updated = "\(count - failed.count) of \(Wording.count(count, "site")) updated"
+        let names = failed.prefix(mostNamed).joined(separator: ", ")
+        let more = failed.count > mostNamed ? " and \(failed.count - mostNamed) more" : ""
+        let copies = failed.count == 1 ? "its previous copy stays" : "their previous copies stay"
+        return "\(updated); not updated: \(names)\(more); \(copies)"
+    }
+
+    private static let mostNamed = 3
 }
 
 /// The summary of a prefetch for people.

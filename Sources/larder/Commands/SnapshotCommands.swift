@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LarderKit
 internal import Reports
 
@@ -183,10 +184,36 @@ enum RemoveCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let larder = try arguments.larder
+            if !arguments.has(.yes), isatty(STDIN_FILENO) == 1 {
+                guard try await isConfirmed(arguments.operands, in: larder) else {
+                    terminal.fail(
+                        "nothing was removed; to remove it without a question, add \(Option.yes.name)")
+                    return .incomplete
+                }
+            }
             for operand in arguments.operands { terminal.say(try await removed(operand, from: larder)) }
             terminal.say("To free the disk space: \(arguments.command("gc"))")
             return .done
         }
+    }
+
+    /// Asks on the terminal whether to remove all this. Sites are listed with their sizes.
+    private static func isConfirmed(_ operands: [String], in larder: Larder) async throws(LarderError) -> Bool
+    {
+        let sites = try await larder.status().sites
+        let lines = operands.map { operand in
+            guard let site = sites.first(where: { [operand, operand + "/"].contains($0.name) }) else {
+                return "  \(operand)"
+            }
+            let figures =
+                site.figures.map { ", \(Wording.count($0.pages, "page")), \(Wording.bytes($0.byteCount))" }
+                ?? ""
+            return "  \(site.name): \(Wording.count(site.snapshots.count, "snapshot"))\(figures)"
+        }
+        _ = Output.errors.write(
+            "This will be removed:\n\(lines.joined(separator: "\n").printable)\nRemove it? [y/N] ")
+        let answer = readLine()?.lowercased() ?? ""
+        return answer == "y" || answer == "yes"
     }
 
     private static func removed(_ operand: String, from larder: Larder) async throws(LarderError) -> String {
