@@ -1,5 +1,4 @@
 import Browser
-import Check
 import Glibc
 import System
 import TestOrigin
