@@ -10,8 +10,8 @@ package enum ConsentChoice: String, Sendable, CaseIterable {
     case leave
 }
 
-/// The script that answers a banner. It knows banners by what they say and where they are, and not by the tools
-/// that made them: an element that covers a part of the window, is about cookies or consent, and has buttons.
+/// The script that answers a banner. It recognises banners by their text and their place, and not by the tools that
+/// made them: an element that covers a part of the window, is about cookies or consent, and has buttons.
 enum ConsentBanner {
     /// Answers the banner of the page, if it has one. Returns the name of the button that was pressed last, and
     /// whether another round is needed because the button opened a list of purposes.
@@ -187,84 +187,94 @@ enum ConsentBanner {
 /// Words of banners that ask for consent, in more than 20 languages, in lower case. A word that ends in a hyphen is
 /// the beginning of longer ones.
 enum ConsentWords {
+    /// Words of what banners are about.
     static let topics = split(
         """
-        cookie-, consent-, gdpr, ccpa, einwilligung-, zustimmung-, consentement, traceurs, consentimient-, consentimento, \
-        consenso, toestemming, samtyck-, samtykk-, evästee-, ciastecz-, sušenk-, souhlas-, súhlas-, süti-, consimțământ-, \
-        бисквитк-, kolačić-, piškotk-, çerez-, куки, согласие, кукі, згод-, συγκατάθεσ-, ملفات تعريف, עוגיות
+        cookie-, consent-, gdpr, ccpa, einwilligung-, zustimmung-, consentement, traceurs, consentimient-, \
+        consentimento, consenso, toestemming, samtyck-, samtykk-, evästee-, ciastecz-, sušenk-, souhlas-, súhlas-, \
+        süti-, consimțământ-, бисквитк-, kolačić-, piškotk-, çerez-, куки, согласие, кукі, згод-, συγκατάθεσ-, \
+        ملفات تعريف, עוגיות
         """)
     static let topicParts = split("クッキー, 쿠키, คุกกี้")
 
+    /// Words of buttons that refuse.
     static let rejections = split(
         """
-        reject-, decline, declines, deny, object to all, no gracias, non merci, nein danke, nej tak, not now, refuse, disagree, disallow, opt out, opt-out, no thanks, only accept necessary, only necessary, necessary only, \
-        necessary cookies only, only essential, essential only, essential cookies only, only required, required only, \
-        strictly necessary only, only strictly, do not accept, don't accept, do not consent, do not agree, \
-        continue without, without accepting, without consent, \
-        ablehn-, lehne ab, lehne alle ab, verbiet-, nur notwendig-, nur erforderlich-, nur essen-, nur technisch-, nicht zustimmen, ohne einwilligung, \
-        ohne zustimmung, weiter ohne, verweiger-, \
-        refuser, rejet-, interdire, sans accepter, uniquement nécessaires, seulement nécessaires, je refuse, \
-        rechaz-, descart-, desactivar todo, denegar, sin aceptar, solo necesari-, solo las necesari-, solo esencial-, no acepto, \
-        rifiut-, senza accettare, solo necessari, solo i necessari, solo quelli necessari, solo tecnici, non accetto, \
-        rejeit-, recus-, sem aceitar, apenas necessári-, apenas os necessári-, só os necessári-, apenas essencia-, \
-        não aceito, weiger-, afwijz-, alleen noodzakelijk-, alleen functione-, niet akkoord, \
-        avvisa, avböj, neka, endast nödvändiga, bara nödvändiga, afvis, kun nødvendige, nej tak, avvis, avslå, \
-        bare nødvendige, nei takk, hylkää, kiellä, vain välttämättömät, vain tarpeelliset, \
-        odrzuć, odmów, nie wyrażam, nie akceptuj-, tylko niezbędne, tylko konieczne, nie zgadzam, odmítn-, pouze nezbytn-, jen nezbytn-, \
-        pouze nutné, nesouhlas-, odmietn-, iba nevyhnutn-, len nevyhnutn-, elutasít-, csak a szükséges, csak szükséges, \
-        respinge-, refuz, doar necesare, doar cele necesare, отхвърл-, само необходими, odbij, odbaci, samo nužn-, \
-        zavrni, samo nujn-, reddet, sadece gerekli, yalnızca gerekli, sadece zorunlu, \
-        отклон-, отказ-, откаж-, запрет-, не разреш-, только необходим-, не принимать, не согласен, відхил-, відмов-, лише необхідн-, тільки необхідн-, \
-        απόρριψη, απορρίπτω, μόνο τα απαραίτητα, μόνο απαραίτητα, رفض, الضرورية فقط, דחה, דחי-, סירוב, הכרחיים בלבד, \
-        từ chối, chỉ cần thiết, tolak, hanya yang diperlukan
+        reject-, decline, declines, deny, object to all, no gracias, non merci, nein danke, nej tak, not now, \
+        refuse, disagree, disallow, opt out, opt-out, no thanks, only accept necessary, only necessary, \
+        necessary only, necessary cookies only, only essential, essential only, essential cookies only, \
+        only required, required only, strictly necessary only, only strictly, do not accept, don't accept, \
+        do not consent, do not agree, continue without, without accepting, without consent, ablehn-, lehne ab, \
+        lehne alle ab, verbiet-, nur notwendig-, nur erforderlich-, nur essen-, nur technisch-, nicht zustimmen, \
+        ohne einwilligung, ohne zustimmung, weiter ohne, verweiger-, refuser, rejet-, interdire, sans accepter, \
+        uniquement nécessaires, seulement nécessaires, je refuse, rechaz-, descart-, desactivar todo, denegar, \
+        sin aceptar, solo necesari-, solo las necesari-, solo esencial-, no acepto, rifiut-, senza accettare, \
+        solo necessari, solo i necessari, solo quelli necessari, solo tecnici, non accetto, rejeit-, recus-, \
+        sem aceitar, apenas necessári-, apenas os necessári-, só os necessári-, apenas essencia-, não aceito, \
+        weiger-, afwijz-, alleen noodzakelijk-, alleen functione-, niet akkoord, avvisa, avböj, neka, \
+        endast nödvändiga, bara nödvändiga, afvis, kun nødvendige, nej tak, avvis, avslå, bare nødvendige, \
+        nei takk, hylkää, kiellä, vain välttämättömät, vain tarpeelliset, odrzuć, odmów, nie wyrażam, \
+        nie akceptuj-, tylko niezbędne, tylko konieczne, nie zgadzam, odmítn-, pouze nezbytn-, jen nezbytn-, \
+        pouze nutné, nesouhlas-, odmietn-, iba nevyhnutn-, len nevyhnutn-, elutasít-, csak a szükséges, \
+        csak szükséges, respinge-, refuz, doar necesare, doar cele necesare, отхвърл-, само необходими, odbij, \
+        odbaci, samo nužn-, zavrni, samo nujn-, reddet, sadece gerekli, yalnızca gerekli, sadece zorunlu, отклон-, \
+        отказ-, откаж-, запрет-, не разреш-, только необходим-, не принимать, не согласен, відхил-, відмов-, \
+        лише необхідн-, тільки необхідн-, απόρριψη, απορρίπτω, μόνο τα απαραίτητα, μόνο απαραίτητα, رفض, \
+        الضرورية فقط, דחה, דחי-, סירוב, הכרחיים בלבד, từ chối, chỉ cần thiết, tolak, hanya yang diperlukan
         """)
     static let rejectionParts = split(
         """
-        拒绝, 拒絕, 仅必要, 仅使用必要, 仅保留必要, 不允许, 僅必要, 仅接受必要, 僅接受必要, 不同意, 不接受, 拒否, 必須のみ, 必要なもののみ, 必要なcookieのみ, 同意しない, 거부, 필수만, \
-        동의하지 않, 동의 안 함, ปฏิเสธ
+        拒绝, 拒絕, 仅必要, 仅使用必要, 仅保留必要, 不允许, 僅必要, 仅接受必要, 僅接受必要, 不同意, 不接受, 拒否, 必須のみ, 必要なもののみ, 必要なcookieのみ, 同意しない, 거부, \
+        필수만, 동의하지 않, 동의 안 함, ปฏิเสธ
         """)
 
+    /// Words of buttons that consent.
     static let acceptances = split(
         """
-        accept-, agree, allow-, i consent, \
-        akzeptier-, zustimm-, einverstanden, zulassen, erlaube-, annehmen, \
-        accepter, j'accepte, autoriser, d'accord, acept-, permitir, de acuerdo, \
-        accett-, consenti, consento, aceit-, concordo, accepter-, akkoord, toestaan, \
-        acceptera, godkänn-, tillåt-, tillad-, godta, tillat-, hyväksy-, salli, \
-        akceptuj-, zaakceptuj-, zgadzam, zezwól, přijm-, přijmout, souhlasím, povolit, prijať, súhlasím, povoliť, \
-        elfogad-, engedély-, accept, permite-, приемам, приеми, съгласен, prihvati-, prihvaćam, sprejm-, sprejem-, \
-        strinjam, kabul, izin ver-, принять, принимаю, соглас-, разреш-, прийня-, погодж-, дозвол-, \
-        αποδοχή, αποδέχομαι, συμφωνώ, قبول, موافق, أوافق, אישור, מאשר, אשר, chấp nhận, đồng ý, terima, setuju
+        accept-, agree, allow-, i consent, akzeptier-, zustimm-, einverstanden, zulassen, erlaube-, annehmen, \
+        accepter, j'accepte, autoriser, d'accord, acept-, permitir, de acuerdo, accett-, consenti, consento, \
+        aceit-, concordo, accepter-, akkoord, toestaan, acceptera, godkänn-, tillåt-, tillad-, godta, tillat-, \
+        hyväksy-, salli, akceptuj-, zaakceptuj-, zgadzam, zezwól, přijm-, přijmout, souhlasím, povolit, prijať, \
+        súhlasím, povoliť, elfogad-, engedély-, accept, permite-, приемам, приеми, съгласен, prihvati-, prihvaćam, \
+        sprejm-, sprejem-, strinjam, kabul, izin ver-, принять, принимаю, соглас-, разреш-, прийня-, погодж-, \
+        дозвол-, αποδοχή, αποδέχομαι, συμφωνώ, قبول, موافق, أوافق, אישור, מאשר, אשר, chấp nhận, đồng ý, terima, \
+        setuju
         """)
     static let acceptanceParts = split("接受, 同意, 允许, 允許, 同意する, 受け入れ, 許可, 承諾, 동의, 허용, 수락, ยอมรับ")
 
+    /// Words of buttons that open a list of purposes.
     static let settings = split(
         """
-        setting-, preference-, manage, option-, custom-, configur-, choices, choose, purposes, einstellung-, anpassen, personalisier-, \
-        wählen, auswählen, verwalten, optionen, paramètr-, paramétr-, personnalis-, gérer, préférences, choisir, ajustes, elegir, personaliz-, \
-        preferenc-, gestion-, opciones, impostazioni, preferenz-, gestisci, scegli, definições, gerir, gerenciar, \
-        instellingen, voorkeuren, beheer-, inställning-, anpassa, hantera, indstilling-, tilpas-, innstilling-, asetuk-, \
-        mukauta, hallitse, ustawie-, dostosuj, zarządzaj, nastaven-, přizpůsob-, prispôsob-, beállít-, testreszab-, \
-        setări, gestion-, настройк-, персонализ-, postavke, prilagod-, nastavitve, ayar-, özelleştir-, yönet, \
-        налаштув-, керувати, ρυθμίσ-, προσαρμογή, επιλογές, إعدادات, تخصيص, הגדרות, tùy chỉnh, cài đặt, pengaturan
+        setting-, preference-, manage, option-, custom-, configur-, choices, choose, purposes, einstellung-, \
+        anpassen, personalisier-, wählen, auswählen, verwalten, optionen, paramètr-, paramétr-, personnalis-, \
+        gérer, préférences, choisir, ajustes, elegir, personaliz-, preferenc-, gestion-, opciones, impostazioni, \
+        preferenz-, gestisci, scegli, definições, gerir, gerenciar, instellingen, voorkeuren, beheer-, \
+        inställning-, anpassa, hantera, indstilling-, tilpas-, innstilling-, asetuk-, mukauta, hallitse, ustawie-, \
+        dostosuj, zarządzaj, nastaven-, přizpůsob-, prispôsob-, beállít-, testreszab-, setări, gestion-, настройк-, \
+        персонализ-, postavke, prilagod-, nastavitve, ayar-, özelleştir-, yönet, налаштув-, керувати, ρυθμίσ-, \
+        προσαρμογή, επιλογές, إعدادات, تخصيص, הגדרות, tùy chỉnh, cài đặt, pengaturan
         """)
     static let settingParts = split("设置, 設定, 偏好, 管理, 自定义, カスタマイズ, 설정, 맞춤")
 
+    /// Words of buttons that save a selection.
     static let savings = split(
         """
-        save-, confirm-, apply, submit, selected, selection, current, seleccionad-, sélectionné-, selecionad-, selezionat-, geselecteerd-, speicher-, bestätig-, auswahl, ausgewählte, übernehmen, \
-        enregistr-, sauvegard-, sélection, choix, selección, selezion-, seleção, selectie, urval, valda, valgte, \
-        valitut, wybrane, vybran-, kijelölt-, выбран-, вибран-, confirm-, valid-, guardar, \
-        salva, salvar, conferm-, opslaan, bevestig-, spara, bekräft-, gem, lagre, bekreft, tallenna, vahvista, zapisz, \
-        potwierd-, uložit, potvrdit, uložiť, potvrdiť, mentés-, megerősít-, salvează, confirmă, запази, spremi, potvrdi, \
-        shrani, kaydet, onayla, сохран-, подтверд-, зберег-, підтверд-, αποθήκευση, επιβεβαίωση, حفظ, تأكيد, שמור, lưu, simpan
+        save-, confirm-, apply, submit, selected, selection, current, seleccionad-, sélectionné-, selecionad-, \
+        selezionat-, geselecteerd-, speicher-, bestätig-, auswahl, ausgewählte, übernehmen, enregistr-, sauvegard-, \
+        sélection, choix, selección, selezion-, seleção, selectie, urval, valda, valgte, valitut, wybrane, vybran-, \
+        kijelölt-, выбран-, вибран-, confirm-, valid-, guardar, salva, salvar, conferm-, opslaan, bevestig-, spara, \
+        bekräft-, gem, lagre, bekreft, tallenna, vahvista, zapisz, potwierd-, uložit, potvrdit, uložiť, potvrdiť, \
+        mentés-, megerősít-, salvează, confirmă, запази, spremi, potvrdi, shrani, kaydet, onayla, сохран-, \
+        подтверд-, зберег-, підтверд-, αποθήκευση, επιβεβαίωση, حفظ, تأكيد, שמור, lưu, simpan
         """)
     static let savingParts = split("保存, 儲存, 确认, 確認, 选中, 所选, 選択した, 저장, 확인")
 
+    /// Words of buttons that close a banner.
     static let closings = split(
         """
-        close, dismiss, schließen, fermer, cerrar, chiudi, fechar, sluiten, stäng, luk, lukk, sulje, zamknij, zavřít, \
-        zavrieť, bezár-, închide, затвори, zatvori, zapri, kapat, закрыть, закрити, κλείσιμο, إغلاق, סגור, đóng, tutup
+        close, dismiss, schließen, fermer, cerrar, chiudi, fechar, sluiten, stäng, luk, lukk, sulje, zamknij, \
+        zavřít, zavrieť, bezár-, închide, затвори, zatvori, zapri, kapat, закрыть, закрити, κλείσιμο, إغلاق, סגור, \
+        đóng, tutup
         """)
     static let closingParts = split("关闭, 關閉, 閉じる, 닫기, ✕, ×, ✖")
 
@@ -272,24 +282,28 @@ enum ConsentWords {
     static let acknowledgements = split(
         """
         got it, ok, okay, understood, i understand, continue, yes, alright, fine, hide this message, verstanden, \
-        alles klar, weiter, compris, j'ai compris, c'est bon, entendido, vale, ho capito, capito, entendi, begrepen, \
-        jag förstår, jag fattar, uppfattat, forstået, jeg forstår, den er grei, selvä, ymmärrän, rozumiem, rozumím, \
-        rozumiem, értem, rendben, am înțeles, разбрах, razumijem, razumem, anladım, tamam, понятно, ок, хорошо, \
-        зрозуміло, κατάλαβα, εντάξει, حسنا, فهمت, הבנתי, tôi hiểu, mengerti, baik, 知道了, 好的, 我知道了, 了解, わかりました, 확인
+        alles klar, weiter, compris, j'ai compris, c'est bon, entendido, vale, ho capito, capito, entendi, \
+        begrepen, jag förstår, jag fattar, uppfattat, forstået, jeg forstår, den er grei, selvä, ymmärrän, \
+        rozumiem, rozumím, rozumiem, értem, rendben, am înțeles, разбрах, razumijem, razumem, anladım, tamam, \
+        понятно, ок, хорошо, зрозуміло, κατάλαβα, εντάξει, حسنا, فهمت, הבנתי, tôi hiểu, mengerti, baik, 知道了, 好的, \
+        我知道了, 了解, わかりました, 확인
         """)
 
-    /// Words by which a button refuses what it names.
+    /// Words that turn an acceptance into a rejection, such as "not".
     static let negations = split(
         """
-        not, don't, without, nicht, kein-, ohne, ne, pas, non, sans, no, sin, senza, não, sem, niet, geen, zonder, inte, utan, \
-        ikke, uten, uden, ei, en hyväksy, nie, bez, ne, nesouhlas-, nem, nu, fără, не, без, μη, δεν, χωρίς, لا, בלי, לא, không, tidak
+        not, don't, without, nicht, kein-, ohne, ne, pas, non, sans, no, sin, senza, não, sem, niet, geen, zonder, \
+        inte, utan, ikke, uten, uden, ei, en hyväksy, nie, bez, ne, nesouhlas-, nem, nu, fără, не, без, μη, δεν, \
+        χωρίς, لا, בלי, לא, không, tidak
         """)
     static let negationParts = split("不, しない, 않, 안 함")
 
+    /// Words by which a button means all purposes.
     static let everything = split(
         """
-        all, everything, alle, alles, tout, tous, toutes, todas, todos, todo, tutti, tutto, alla, kaikki, wszystk-, vše, \
-        všechny, všetk-, mind, összes, toate, tümü-, все, всё, всички, всі, усі, sve, όλα, όλων, الكل, הכל, tất cả, semua
+        all, everything, alle, alles, tout, tous, toutes, todas, todos, todo, tutti, tutto, alla, kaikki, wszystk-, \
+        vše, všechny, všetk-, mind, összes, toate, tümü-, все, всё, всички, всі, усі, sve, όλα, όλων, الكل, הכל, \
+        tất cả, semua
         """)
     static let everythingParts = split("全部, 所有, すべて, 全て, 모두")
 

@@ -92,6 +92,7 @@ private struct WordReader {
     private var isInLink = false
 
     mutating func read(_ bytes: UnsafeBufferPointer<UInt8>) {
+        let wantsPieces = pieces != nil
         var at = 0
         while at < bytes.count {
             let byte = bytes[at]
@@ -105,10 +106,10 @@ private struct WordReader {
                 var hasDigit = false
                 let start = at
                 // With pieces, a character of three bytes or more is a word, as in Chinese.
-                let isCharacter = pieces != nil && byte >= 0xE0
+                let isCharacter = wantsPieces && byte >= 0xE0
                 while at < bytes.count, Self.isLetter(bytes[at]) {
                     if isCharacter
-                        ? at > start && bytes[at] & 0xC0 != 0x80 : pieces != nil && bytes[at] >= 0xE0
+                        ? at > start && bytes[at] & 0xC0 != 0x80 : wantsPieces && bytes[at] >= 0xE0
                     {
                         break
                     }
@@ -117,7 +118,7 @@ private struct WordReader {
                     at += 1
                 }
                 add(hash)
-                if pieces != nil { addPiece(hash, hasDigit: hasDigit) }
+                if wantsPieces { addPiece(hash, hasDigit: hasDigit) }
                 if !hasDigit, !isInLink { skeleton = Mixing.mix(skeleton ^ hash) }
             } else {
                 at += 1

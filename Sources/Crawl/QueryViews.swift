@@ -29,45 +29,49 @@ struct QueryViews: Sendable {
         let names: [String]
         var standing = Standing.unknown
         var waiting: [UInt32] = []
-        /// The released pages.
-        var released: [UInt32] = []
-        /// The numbers of fetched pages with and without content of their own.
-        var good = 0
-        var bad = 0
+        var released: Set<UInt32> = []
+        /// The number of fetched pages with content of their own.
+        var contentCount = 0
+        /// The number of fetched pages that only repeat other pages.
+        var repeatCount = 0
         /// Whether an earlier run recognised the group as a view.
-        var isKnown = false
+        var isKnownView = false
 
         /// Whether so many pages have content that the others need not wait.
-        var isProved: Bool { good >= 16 && good >= bad }
+        var isClearlyContent: Bool { contentCount >= 16 && contentCount >= repeatCount }
 
         /// How many samples are wanted, when the first ones are about to be released.
         var sampleCount: Int { min(8, 3 + waiting.count / 10) }
 
+        /// How many pages of a group with content are released at a time.
+        var portion: Int { isClearlyContent ? .max : max(8, 4 * contentCount) }
+
         /// Judges the group when all released pages have been fetched.
         mutating func judge() {
             switch standing {
-            case .unknown where good > 0: standing = .content
-            case .unknown where !released.isEmpty: standing = bad > 0 || isKnown ? .view : .content
-            case .content where bad >= 24 && bad > 12 * good: standing = .view
+            case .unknown where contentCount > 0: standing = .content
+            case .unknown where !released.isEmpty:
+                standing = repeatCount > 0 || isKnownView ? .view : .content
+            case .content where repeatCount >= 24 && repeatCount > 12 * contentCount: standing = .view
             case .unknown, .content, .view: break
             }
         }
 
-        /// Releases waiting pages from the beginning, the middle and the end.
-        mutating func release(_ count: Int, to release: inout Release) {
+        /// Removes and returns waiting pages from the beginning, the middle and the end.
+        mutating func take(_ count: Int) -> [UInt32] {
             let count = min(count, waiting.count)
-            guard count > 0 else { return }
+            guard count > 0 else { return [] }
             let last = waiting.count - 1
-            let places = count > last ? Array(0...last) : (0..<count).map { $0 * last / max(1, count - 1) }
-            take(places, to: &release)
+            return take(
+                at: count > last ? Array(0...last) : (0..<count).map { $0 * last / max(1, count - 1) })
         }
 
-        /// Releases the waiting pages at these places, which are in order.
-        mutating func take(_ places: [Int], to release: inout Release) {
+        /// Removes and returns the waiting pages at these places, which are in order.
+        mutating func take(at places: [Int]) -> [UInt32] {
             let taken = places.map { waiting[$0] }
-            release.fetched += taken
-            released += taken
+            released.formUnion(taken)
             for place in places.reversed() { waiting.remove(at: place) }
+            return taken
         }
     }
 
@@ -80,32 +84,35 @@ struct QueryViews: Sendable {
         var groups: [String: Group] = [:]
         /// Hashes of the texts on the fetched pages.
         var pieces: Set<UInt32> = []
-        var isInLine = false
+        var isQueued = false
     }
 
     /// The evidence about a set of names of parameters, from all paths of an origin.
     private struct Evidence: Sendable {
-        var good = 0
-        var bad = 0
+        var contentCount = 0
+        var repeatCount = 0
+        /// The paths of the pages that only repeat others.
         var paths: Set<Int> = []
 
-        var isOfView: Bool { good == 0 && bad >= 6 && paths.count >= 4 }
+        var isOfView: Bool { contentCount == 0 && repeatCount >= 6 && paths.count >= 4 }
     }
 
     private var paths: [Path] = []
-    private var places: [String: Int] = [:]
+    /// The index in `paths` of each path, by its name.
+    private var indices: [String: Int] = [:]
     private var evidence: [String: Evidence] = [:]
-    /// The number of fetched pages without content of their own, by origin.
-    private var badCounts: [String: Int] = [:]
+    /// The number of fetched pages that only repeat others, by origin.
+    private var repeatCounts: [String: Int] = [:]
     /// The paths with waiting pages.
-    private var line: [Int] = []
+    private var queue: [Int] = []
     private var pieceCount = 0
     /// The number of releases.
     private var round = 0
     /// The released pages of groups that are not content.
     private var samples: Set<UInt32> = []
-    /// The views that an earlier run recognised, with the URLs of their fetched pages.
-    private let known: [String: Set<String>]
+    /// The views that an earlier run recognised (`views`), and all of their fetched pages.
+    private let knownViews: Set<String>
+    private let knownSamples: Set<String>
 
     /// The minimum numbers of new words and of new numbers in a page with content of its own.
     private static let wordsOfContent = 6
@@ -116,11 +123,12 @@ struct QueryViews: Sendable {
     private static let viewLimit = 5000
 
     init(known: [String: [String]] = [:]) {
-        self.known = known.mapValues(Set.init)
+        knownViews = Set(known.keys)
+        knownSamples = Set(known.values.joined())
     }
 
     /// Whether pages wait for a release.
-    var isWaiting: Bool { !line.isEmpty }
+    var isWaiting: Bool { !queue.isEmpty }
 
     /// Whether the page is a sample of a group that may be a view.
     func isSample(_ number: UInt32) -> Bool { samples.contains(number) }
@@ -129,25 +137,27 @@ struct QueryViews: Sendable {
     ///
     /// - Parameter hasParent: whether the site has a page of which this one may be a view (`parents(of:)`).
     mutating func admit(_ number: UInt32, _ url: WebURL, hasParent: Bool) -> Decision {
-        guard let query = url.query, let place = place(of: url, number, isNew: true), hasParent else {
+        guard let query = url.query, let index = index(of: url, number, isNew: true), hasParent else {
             return .fetch
         }
         let names = Self.names(query)
         guard !names.isEmpty else { return .fetch }
         let key = Self.key(names)
-        if paths[place].groups[key] == nil {
-            guard paths[place].groups.count < Self.groupLimit else { return .leaveOut }
-            paths[place].groups[key] = Group(names: names, isKnown: isKnown(paths[place], key))
+        var group = paths[index].groups.removeValue(forKey: key)
+        if group == nil {
+            guard paths[index].groups.count < Self.groupLimit else { return .leaveOut }
+            group = Group(names: names, isKnownView: isKnownView(key, of: paths[index]))
         }
-        switch paths[place].groups[key]?.standing {
-        case .content where paths[place].groups[key]?.isProved ?? false: return .fetch
+        defer { paths[index].groups[key] = group }
+        switch group?.standing {
         case .view: return .leaveOut
+        case .content where group?.isClearlyContent ?? false: return .fetch
         case .content, .unknown, nil: break
         }
-        paths[place].groups[key]?.waiting.append(number)
-        if !paths[place].isInLine {
-            paths[place].isInLine = true
-            line.append(place)
+        group?.waiting.append(number)
+        if !paths[index].isQueued {
+            paths[index].isQueued = true
+            queue.append(index)
         }
         return .wait
     }
@@ -158,33 +168,36 @@ struct QueryViews: Sendable {
     ///   - pieces: the hashes of its texts; nil if they are not known.
     ///   - leadsOn: whether it was the first to link to content or to need an asset.
     mutating func fetched(_ number: UInt32, _ url: WebURL, pieces: TextPieces?, leadsOn: Bool) {
-        guard let place = place(of: url, number, isNew: false) else { return }
-        let isFirst = paths[place].pieces.isEmpty
-        let newWords = add(pieces?.words ?? [], to: place)
-        let newNumbers = add(pieces?.numbers ?? [], to: place)
+        guard let index = index(of: url, number, isNew: false) else { return }
+        let isFirst = paths[index].pieces.isEmpty
+        let newWords = add(pieces?.words ?? [], to: index)
+        let newNumbers = add(pieces?.numbers ?? [], to: index)
         let key = Self.key(url.query.map(Self.names) ?? [])
-        guard let group = paths[place].groups[key], group.released.contains(number) else { return }
-        let whole = paths[place].origin + "?" + key
+        guard paths[index].groups[key]?.released.contains(number) ?? false else { return }
+        let ofOrigin = paths[index].origin + "?" + key
         let isNew = newWords >= Self.wordsOfContent || newNumbers >= Self.numbersOfContent
         if leadsOn || !isFirst && isNew {
-            paths[place].groups[key]?.good += 1
-            evidence[whole, default: Evidence()].good += 1
+            paths[index].groups[key]?.contentCount += 1
+            evidence[ofOrigin, default: Evidence()].contentCount += 1
         } else if pieces != nil, !isFirst, pieceCount < Self.pieceLimit {
-            paths[place].groups[key]?.bad += 1
-            badCounts[paths[place].origin, default: 0] += 1
-            evidence[whole, default: Evidence()].bad += 1
-            evidence[whole]?.paths.insert(place)
+            paths[index].groups[key]?.repeatCount += 1
+            repeatCounts[paths[index].origin, default: 0] += 1
+            evidence[ofOrigin, default: Evidence()].repeatCount += 1
+            evidence[ofOrigin]?.paths.insert(index)
         }
     }
 
-    private mutating func add(_ pieces: [UInt32], to place: Int) -> Int {
+    /// Adds pieces of text to those of a path, and returns how many of them are new.
+    private mutating func add(_ pieces: [UInt32], to index: Int) -> Int {
         var count = 0
         for piece in pieces where pieceCount + count < Self.pieceLimit {
-            if paths[place].pieces.insert(piece).inserted { count += 1 }
+            if paths[index].pieces.insert(piece).inserted { count += 1 }
         }
         pieceCount += count
         return count
     }
+
+    // MARK: - Releases
 
     /// Decides about the waiting pages, when nothing else is left to fetch. Of two calls in a row, at least one decides
     /// about a page.
@@ -196,33 +209,26 @@ struct QueryViews: Sendable {
         round += 1
         var release = Release()
         // In no order, so that the samples do not come only from the first paths.
-        let places = line.sorted { Mixing.mix(UInt64($0)) < Mixing.mix(UInt64($1)) }
-        line = []
-        // The samples of this round, which may turn out to be views.
+        let queued = queue.sorted { Mixing.mix(UInt64($0)) < Mixing.mix(UInt64($1)) }
+        queue = []
+        // The number of samples of this round, by origin.
         var sampled: [String: Int] = [:]
-        for place in places {
-            for key in paths[place].groups.keys { paths[place].groups[key]?.judge() }
-            let origin = paths[place].origin
-            let keys = paths[place].groups.filter { !$0.value.waiting.isEmpty }.sorted {
+        for index in queued {
+            for key in paths[index].groups.keys { paths[index].groups[key]?.judge() }
+            let keys = paths[index].groups.filter { !$0.value.waiting.isEmpty }.sorted {
                 ($0.value.names.count, $0.value.waiting[0]) < ($1.value.names.count, $1.value.waiting[0])
             }.map(\.key)
+            // Groups with more parameters wait until those with fewer have been judged.
             var nameCountOfSamples: Int?
             for key in keys {
-                guard var group = paths[place].groups[key] else { continue }
-                if group.standing == .unknown, group.isKnown {
-                    let chosen = group.waiting.indices.filter { isKnownSample(href(group.waiting[$0])) }
-                    samples.formUnion(chosen.map { group.waiting[$0] })
-                    group.take(chosen, to: &release)
-                    if chosen.isEmpty, round > 1 {
-                        // The samples on other paths have been fetched again, and may have content now.
-                        if evidence[origin + "?" + key]?.good ?? 0 > 0 {
-                            group.isKnown = false
-                        } else {
-                            group.standing = .view
-                        }
-                    }
-                } else if group.standing == .unknown, isViewByItsNames(place, group.names) {
+                guard var group = paths[index].groups[key] else { continue }
+                if group.standing == .unknown, !group.isKnownView,
+                    isViewByItsNames(group.names, in: paths[index])
+                {
                     group.standing = .view
+                }
+                if group.standing == .unknown, group.isKnownView {
+                    takeKnownSamples(of: &group, key, origin: paths[index].origin, href, &release)
                 }
                 switch group.standing {
                 case .view:
@@ -230,34 +236,58 @@ struct QueryViews: Sendable {
                     group.waiting = []
                 case .content:
                     samples.subtract(group.released)
-                    group.release(group.isProved ? .max : max(8, 4 * group.good), to: &release)
-                case .unknown where group.isKnown:
+                    release.fetched += group.take(group.portion)
+                case .unknown where group.isKnownView:
                     break
+                case .unknown where nameCountOfSamples ?? group.names.count == group.names.count:
+                    let taken = takeSamples(
+                        of: &group, origin: paths[index].origin, pageCount: pageCount, &sampled)
+                    release.fetched += taken
+                    if !taken.isEmpty { nameCountOfSamples = group.names.count }
                 case .unknown:
-                    guard nameCountOfSamples == nil || nameCountOfSamples == group.names.count else { break }
-                    let views = badCounts[origin, default: 0]
-                    let limit = Self.viewCount(among: pageCount)
-                    guard views >= limit || views + sampled[origin, default: 0] < limit else { break }
-                    nameCountOfSamples = group.names.count
-                    let before = group.released.count
-                    group.release(views >= limit ? 1 : group.sampleCount, to: &release)
-                    samples.formUnion(group.released[before...])
-                    sampled[origin, default: 0] += group.released.count - before
+                    break
                 }
-                paths[place].groups[key] = group
+                paths[index].groups[key] = group
             }
-            paths[place].isInLine = paths[place].groups.values.contains { !$0.waiting.isEmpty }
-            if paths[place].isInLine { line.append(place) }
+            paths[index].isQueued = paths[index].groups.values.contains { !$0.waiting.isEmpty }
+            if paths[index].isQueued { queue.append(index) }
         }
         return release
     }
 
-    /// The number of views that are fetched of a site with so many pages, before each further group gets one sample.
-    private static func viewCount(among pages: Int) -> Int { 24 + pages / 10 }
+    /// Takes the samples of an earlier run. A known view without any here is still one, unless its samples on other
+    /// paths, which the first round fetches, have content now.
+    private mutating func takeKnownSamples(
+        of group: inout Group, _ key: String, origin: String, _ href: (UInt32) -> String,
+        _ release: inout Release
+    ) {
+        let taken = group.take(
+            at: group.waiting.indices.filter { knownSamples.contains(href(group.waiting[$0])) })
+        samples.formUnion(taken)
+        release.fetched += taken
+        guard taken.isEmpty, round > 1 else { return }
+        if evidence[origin + "?" + key]?.contentCount ?? 0 > 0 {
+            group.isKnownView = false
+        } else {
+            group.standing = .view
+        }
+    }
+
+    /// Takes the first samples of a group: only one if the site has many views already.
+    private mutating func takeSamples(
+        of group: inout Group, origin: String, pageCount: Int, _ sampled: inout [String: Int]
+    ) -> [UInt32] {
+        let repeats = repeatCounts[origin, default: 0]
+        let limit = 24 + pageCount / 10
+        guard repeats >= limit || repeats + sampled[origin, default: 0] < limit else { return [] }
+        let taken = group.take(repeats >= limit ? 1 : group.sampleCount)
+        samples.formUnion(taken)
+        sampled[origin, default: 0] += taken.count
+        return taken
+    }
 
     /// Whether a group that was not sampled is a view: on other paths it is, or each of its parameters makes one.
-    private func isViewByItsNames(_ place: Int, _ names: [String]) -> Bool {
-        let path = paths[place]
+    private func isViewByItsNames(_ names: [String], in path: Path) -> Bool {
         func isView(_ key: String) -> Bool {
             path.groups[key]?.standing == .view || evidence[path.origin + "?" + key]?.isOfView ?? false
         }
@@ -265,10 +295,10 @@ struct QueryViews: Sendable {
     }
 
     /// Whether a new entry leads to content: no entry before `first` has its path, or its group is content.
-    func isContent(_ number: UInt32, _ url: WebURL, isWaiting: Bool, since first: UInt32) -> Bool {
-        guard let query = url.query, let place = places[Self.name(ofPath: url)] else { return !isWaiting }
-        if paths[place].groups[Self.key(Self.names(query))]?.standing == .content { return true }
-        return !isWaiting && paths[place].first >= first
+    func isContent(_ url: WebURL, isWaiting: Bool, since first: UInt32) -> Bool {
+        guard let query = url.query, let index = indices[Self.name(ofPath: url)] else { return !isWaiting }
+        if paths[index].groups[Self.key(Self.names(query))]?.standing == .content { return true }
+        return !isWaiting && paths[index].first >= first
     }
 
     // MARK: - Known views
@@ -282,7 +312,7 @@ struct QueryViews: Sendable {
         for path in paths {
             for (key, group) in path.groups
             where group.standing == .view || views[path.origin + "?" + key] != nil {
-                let fetched = group.released.map(href)
+                let fetched = group.released.sorted().map(href)
                 if views[path.origin + "?" + key] != nil {
                     views[path.origin + "?" + key]?.append(contentsOf: fetched)
                 } else if views.count < Self.viewLimit {
@@ -309,20 +339,17 @@ struct QueryViews: Sendable {
         return names.count > 1 && names.allSatisfy { samples($0) != nil }
     }
 
-    private func isKnown(_ path: Path, _ key: String) -> Bool {
-        known[path.name + "?" + key] != nil || known[path.origin + "?" + key] != nil
-            || known[Self.more] != nil
+    private func isKnownView(_ key: String, of path: Path) -> Bool {
+        [path.name + "?" + key, path.origin + "?" + key, Self.more].contains(where: knownViews.contains)
     }
-
-    private func isKnownSample(_ href: String) -> Bool { known.values.contains { $0.contains(href) } }
 
     // MARK: - Names
 
-    private mutating func place(of url: WebURL, _ number: UInt32, isNew: Bool) -> Int? {
+    private mutating func index(of url: WebURL, _ number: UInt32, isNew: Bool) -> Int? {
         let name = Self.name(ofPath: url)
-        if let place = places[name] { return place }
+        if let index = indices[name] { return index }
         guard isNew, paths.count < Self.pathLimit else { return nil }
-        places[name] = paths.count
+        indices[name] = paths.count
         paths.append(Path(origin: url.origin, name: name, first: number))
         return paths.count - 1
     }

@@ -164,5 +164,5 @@ package enum SidePage: String, Sendable, CaseIterable {
     }()
 
     /// The number of folders with two of the names in which a name must be.
-    static let fewestFolders = 3
+    static let folderThreshold = 3
 }

@@ -136,10 +136,10 @@ private final class IndexPass {
 
     /// The maximum number of bodies in the queue of the reading thread, without and with a time limit. They are read
     /// even after the time limit. The queue is long enough for the thread to read while texts are written.
-    private static let mostWaiting = 96
-    private static let mostWaitingInHaste = 4
+    private static let waitingLimit = 96
+    private static let waitingLimitInHaste = 4
     /// The size of bodies that are being read, or not written yet, above which no more are read.
-    private static let mostPending = 64 << 20
+    private static let pendingByteLimit = 64 << 20
     /// The number of texts after which a transaction is committed. Texts that were read are written even
     /// after the time limit.
     private static let textsAtOnce = 64
@@ -182,8 +182,8 @@ private final class IndexPass {
             hands.read(candidate)
             pendingBytes += candidate.body.byteCount
             askedCount += 1
-            if askedCount >= (isHasty ? Self.mostWaitingInHaste : Self.mostWaiting)
-                || pendingBytes >= Self.mostPending
+            if askedCount >= (isHasty ? Self.waitingLimitInHaste : Self.waitingLimit)
+                || pendingBytes >= Self.pendingByteLimit
             {
                 try take()
             }

@@ -258,8 +258,9 @@ struct CommandEntry: Sendable {
             options: [.store, .yes, .quiet], aliases: ["rm"], synonyms: ["delete"],
             notes: [
                 """
-                On a terminal, the command asks first. SITE@N removes one snapshot; later snapshots keep what they took over from it. The live snapshot cannot be
-                removed this way. A URL or pattern is removed from all snapshots. larder gc frees the disk space.
+                On a terminal, the command asks first. SITE@N removes one snapshot; later snapshots keep the responses that they
+                share with it. The live snapshot cannot be removed this way. A URL or pattern is removed from all snapshots.
+                larder gc frees the disk space.
                 """
             ], run: RemoveCommand.run),
         // MARK: Bundles and CI

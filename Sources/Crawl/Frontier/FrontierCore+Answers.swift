@@ -134,7 +134,7 @@ extension FrontierCore {
             let record = records[Int(new)]
             if record.role == .asset { return !record.flags.contains(.isGuess) }
             guard record.state != .skipped, let url = urls.url(new) else { return false }
-            return views.isContent(new, url, isWaiting: record.flags.contains(.isHeld), since: first)
+            return views.isContent(url, isWaiting: record.flags.contains(.isHeld), since: first)
         }
         views.fetched(number, url(number), pieces: result.pieces, leadsOn: leadsOn)
     }

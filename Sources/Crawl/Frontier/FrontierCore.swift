@@ -457,10 +457,10 @@ struct FrontierCore: Sendable {
         if !found.isLeftOut {
             if key.name.hasPrefix(".") {
                 // The page of which the URL names another format is known for sure.
-                found.isLeftOut = found.folders.count > 1 && found.held.count > SidePage.fewestFolders
+                found.isLeftOut = found.folders.count > 1 && found.held.count > SidePage.folderThreshold
             } else {
                 let folders = found.folders.count { (sideFolders[$0]?.count ?? 0) > 1 }
-                found.isLeftOut = folders >= SidePage.fewestFolders
+                found.isLeftOut = folders >= SidePage.folderThreshold
             }
         }
         guard found.isLeftOut else { return }

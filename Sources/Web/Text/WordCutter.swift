@@ -38,8 +38,8 @@ private struct State {
     typealias Purpose = WordCutter.Purpose
 
     /// The maximum length of a word in bytes. The rest of a longer word is ignored.
-    private static let longestWord = 64
-    private static let mostParts = 8
+    private static let wordLimit = 64
+    private static let partLimit = 8
 
     private var characters = FoldedCharacters()
     private var word: [UInt8] = []
@@ -89,7 +89,7 @@ private struct State {
                 // The last capital of several begins the next part, as in XMLHttp.
                 if !isCapital, byte >= 0x61, isUpper, wasUpper { parts.append(word.count - 1) }
                 (wasUpper, isUpper, isLower) = (isUpper, isCapital, byte >= 0x61)
-                if word.count < Self.longestWord { word.append(isCapital ? byte | 0x20 : byte) }
+                if word.count < Self.wordLimit { word.append(isCapital ? byte | 0x20 : byte) }
                 index += 1
                 continue
             }
@@ -102,7 +102,7 @@ private struct State {
                 break loop
             case .letter, .mark: break
             }
-            if word.count > Self.longestWord { word.removeLast(word.count - count) }
+            if word.count > Self.wordLimit { word.removeLast(word.count - count) }
             (isUpper, wasUpper, isLower) = (false, false, false)
             index += length
         }
@@ -111,7 +111,7 @@ private struct State {
         guard take(word.span, start..<index, false) else { return false }
         guard purpose == .index else { return true }
         if let letter { return take(letter.span, start..<index, true) }
-        return parts.isEmpty || parts.count >= Self.mostParts || takeParts(start..<index, take)
+        return parts.isEmpty || parts.count >= Self.partLimit || takeParts(start..<index, take)
     }
 
     private mutating func takeParts(_ place: Range<Int>, _ take: Taker) -> Bool {

@@ -180,7 +180,7 @@ enum UpdateCommand {
             let status = reports.reduce(failed) {
                 let own = PrefetchCommand.status(
                     of: $1, isStrict: arguments.has(.strict), isUpdate: true, terminal)
-                // The previous copy can still be read, so that an unreachable site is no failure of the command.
+                // The previous copy can still be read, so the status is not that of a broken machine.
                 return PrefetchCommand.worse($0, own == .unable ? .incomplete : own)
             }
             let unchanged = updates.filter { !((try? $0.result.get())?.isPublished ?? false) }.map(\.site)
@@ -194,13 +194,13 @@ enum UpdateCommand {
     /// The sentence about the sites that could not be updated.
     private static func text(of failed: [String], among count: Int) -> String {
         let updated = "\(count - failed.count) of \(Wording.count(count, "site")) updated"
-        let names = failed.prefix(mostNamed).joined(separator: ", ")
-        let more = failed.count > mostNamed ? " and \(failed.count - mostNamed) more" : ""
+        let names = failed.prefix(namedSiteLimit).joined(separator: ", ")
+        let more = failed.count > namedSiteLimit ? " and \(failed.count - namedSiteLimit) more" : ""
         let copies = failed.count == 1 ? "its previous copy stays" : "their previous copies stay"
         return "\(updated); not updated: \(names)\(more); \(copies)"
     }
 
-    private static let mostNamed = 3
+    private static let namedSiteLimit = 3
 }
 
 /// The summary of a prefetch for people.

@@ -13,7 +13,7 @@ final class TriedFrontier {
         frontier = Frontier(scope: scope, options: options)
     }
 
-    /// What is next. When nothing is left but pages that wait for it, the frontier settles first, as in a crawl.
+    /// Returns the next task. If only waiting pages are left, the frontier settles first, as in a crawl.
     func next(now: Duration) -> Frontier.Task? {
         while true {
             if let task = frontier.next(now: now) { return task }
