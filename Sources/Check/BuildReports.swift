@@ -75,8 +75,8 @@ extension CheckReport.Verdict {
     fileprivate var meaning: String {
         switch self {
         case .verified: "It is as expected"
-        case .gone: "The site itself answers that it does not exist"
-        case .leftOut: "It was skipped because of a limit, robots.txt or a suspected trap"
+        case .broken: "It does not exist on the live site"
+        case .notFetched: "It was skipped because of a limit, robots.txt or a suspected trap"
         case .unverifiable: "It can be neither confirmed nor refuted"
         case .skew: "It belongs to another release than expected"
         case .missing: "It is missing"
@@ -87,7 +87,7 @@ extension CheckReport.Verdict {
     /// The SARIF or GitHub level of a finding that does not fail the check.
     fileprivate var lowerLevel: String {
         switch self {
-        case .verified, .gone, .leftOut: "note"
+        case .verified, .broken, .notFetched: "note"
         case .unverifiable, .skew, .missing, .mismatch: "warning"
         }
     }
@@ -254,7 +254,7 @@ struct GitHubReport {
 
     private func level(of finding: CheckReport.Finding, of item: CheckReport.Item) -> String {
         if report.fails(finding, of: item) { return "error" }
-        return finding.verdict == .gone || finding.verdict == .leftOut ? "notice" : "warning"
+        return finding.verdict == .broken || finding.verdict == .notFetched ? "notice" : "warning"
     }
 
     /// Escapes text for a workflow command. The runner reads a command up to the end of its line and reverses

@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Digest
+public import Store
 internal import Web
 
 /// The result of a check. The items are in a stable order.
@@ -22,6 +23,8 @@ public struct CheckReport: Sendable, Equatable {
     public let failsOn: Set<Verdict>
     /// Notes about content that cannot be checked.
     public var notes: [String] = []
+    /// For a site, the numbers of missing URLs; nil for a manifest.
+    public package(set) var missingURLs: MissingURLs?
     /// For a site, the comparison of its pages offline and online; nil if there was none.
     public package(set) var rehearsal: Rehearsal?
     /// How much must be proved about a site for the check to succeed.
@@ -90,10 +93,10 @@ public struct CheckReport: Sendable, Equatable {
     public enum Verdict: String, Sendable, Equatable, CaseIterable {
         /// The body has the expected digest.
         case verified
-        /// The site answers that the URL does not exist.
-        case gone
+        /// The URL does not exist on the live site (`MissingURLs.broken`).
+        case broken
         /// The settings of the site kept it out of the snapshot: a limit, robots.txt or a suspected trap.
-        case leftOut = "left-out"
+        case notFetched = "not-fetched"
         /// The body exists, but nothing proves that it is right or wrong.
         case unverifiable
         /// The body belongs to another release.
@@ -111,6 +114,7 @@ public struct CheckReport: Sendable, Equatable {
     package func adding(_ further: [Item], _ notes: [String], _ rehearsal: Rehearsal) -> CheckReport {
         var report = CheckReport(subject: subject, places: places, items: items + further, failsOn: failsOn)
         report.notes = self.notes + notes
+        report.missingURLs = missingURLs
         report.rehearsal = rehearsal
         report.requires = requires
         return report

@@ -35,6 +35,7 @@ package enum OfflineCheck {
             var found = CheckReport(
                 subject: .site(site.name), places: ["stored"], items: walk.items(faults),
                 failsOn: options.failsOn)
+            found.missingURLs = .now(of: site, walked: found.walkedCounts)
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {
                 found.notes.append(
@@ -66,7 +67,8 @@ package enum OfflineCheck {
         let nodes = Dictionary(walk.nodes.map { ($0.href, $0) }, uniquingKeysWith: { first, _ in first })
         var needs = SiteNeeds()
         needs.walked = walk.nodes.count
-        needs.leftOut = items.count { $0.verdict == .leftOut }
+        let report = CheckReport(subject: .site(site.name), places: [], items: items, failsOn: [])
+        needs.counts = report.walkedCounts
         needs.missing = items.filter { $0.verdict == .missing }.map { item in
             var reason = SiteNeeds.Lack.Reason.other(item.detail ?? "")
             if case .missing(let known) = nodes[item.name]?.state { reason = known }
@@ -97,6 +99,14 @@ package enum OfflineCheck {
                 .request, doing: "read the stored manifest", path: kept.place, detail: error.description,
                 advice: "prefetch it again, or remove its site")
         }
+    }
+}
+
+extension CheckReport {
+    /// The numbers of missing URLs among the items.
+    fileprivate var walkedCounts: MissingURLs {
+        MissingURLs(
+            broken: count(.broken), failed: count(.missing), notFetched: count(.notFetched))
     }
 }
 

@@ -21,6 +21,8 @@ struct OfflineWalk {
     private let obeysRobots: Bool
     private let manners: PageManners
     private let leftOut: LeftOut?
+    /// Hosts that had no address when the site was fetched.
+    private let unknownHosts: Set<String>
     private let rules: CacheRules
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
@@ -51,6 +53,7 @@ struct OfflineWalk {
         obeysRobots = settings.obeysRobots
         manners = settings.manners
         leftOut = settings.leftOut
+        unknownHosts = settings.missing?.unknownHosts ?? []
         // Rules were parsed when they were stored. A prefetch also ignores one that cannot be parsed now.
         rules = CacheRules(settings.rules.compactMap { try? CacheRules.Rule($0) })
     }
@@ -132,7 +135,7 @@ struct OfflineWalk {
             // Its links are then also found outside the manifest.
             nodes[number].state = .waiting
             enqueue(number)
-        case .waiting, .held, .gone, .missing, .unlisted: break
+        case .waiting, .held, .broken, .missing, .unlisted: break
         }
     }
 
@@ -165,7 +168,10 @@ struct OfflineWalk {
             return
         }
         if response.status == 404 || response.status == 410 {
-            nodes[number].state = node.isGuess ? .ignored : .gone(status: response.status)
+            nodes[number].state =
+                node.isGuess ? .ignored : .broken("the server answered \(response.status)")
+        } else if response.flags.contains(.isSoftNotFound) {
+            nodes[number].state = .broken("the page says \"not found\"")
         } else if let body = response.body {
             try visit(number, response, body)
         } else if response.isRedirect {
@@ -180,6 +186,8 @@ struct OfflineWalk {
     private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
     {
         if node.isOfManifest { return .leftOut("only the manifest of a web app links to it") }
+        if unknownHosts.contains(url.host) { return .broken("its host has no address") }
+        if node.isAsset, let reason = leftOut?.reason(forAsset: url) { return .leftOut(reason) }
         if !node.isAsset, !node.isStart {
             if let rule = try robotsRule(against: url) {
                 return .leftOut("disallowed by robots.txt: \(rule)")
@@ -352,9 +360,9 @@ extension OfflineWalk {
         case .waiting, .ignored: return nil
         case .held(let place): return faults[place].map { found($0.verdict, $0.detail) } ?? found(.verified)
         case .redirects: return found(.verified)
-        case .gone(let status): return found(.gone, "the server answered \(status)")
+        case .broken(let reason): return found(.broken, reason)
         case .missing(let reason): return found(.missing, reason.text)
-        case .leftOut(let reason): return found(.leftOut, reason)
+        case .leftOut(let reason): return found(.notFetched, reason)
         case .unlisted(let place):
             return faults[place].map { found($0.verdict, $0.detail) }
                 ?? found(
@@ -392,8 +400,8 @@ struct OfflineNode {
         case held(Int)
         /// Redirects to the node with this index.
         case redirects(to: Int)
-        /// The server answered 404 or 410.
-        case gone(status: Int)
+        /// The URL does not exist on the live site; the reason.
+        case broken(String)
         case missing(SiteNeeds.Lack.Reason)
         /// Not requested by the crawl, for this reason.
         case leftOut(String)

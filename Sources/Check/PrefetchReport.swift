@@ -62,12 +62,17 @@ public struct PrefetchReport: Sendable, Equatable {
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
     }
 
-    /// Whether no page lacks anything that it needs, and nothing failed. URLs that the site itself reports as gone
-    /// do not count, except bundles that a manifest promises, nor do recorded misses that no page links to.
+    /// Whether nothing failed, and no limit left out what a page needs. URLs that are broken on the live site do not
+    /// count, except bundles that a manifest promises, nor do recorded misses that no page links to.
     public var isComplete: Bool {
+        hasSucceeded && !crawl.skipped.contains { $0.isAsset && $0.isOverLimit }
+    }
+
+    /// Whether the snapshot is live and nothing failed, so that another run with the same settings would bring nothing more.
+    public var hasSucceeded: Bool {
         !crawl.isInterrupted && crawl.isPublished && reasonForOnePage == nil
-            && crawl.missing.allSatisfy { $0.isGone && !($0.isAsset && check != nil) || $0.isNoted }
-            && !crawl.skipped.contains { $0.isAsset && $0.isOverLimit } && crawl.unread.isEmpty
+            && crawl.missing.allSatisfy { $0.isBroken && !($0.isAsset && check != nil) || $0.isNoted }
+            && crawl.unread.isEmpty
     }
 
     /// Why the snapshot has only one page, although that page links to others of the site: the directive of the
@@ -135,6 +140,8 @@ extension PrefetchReport: JSONObject {
             "site": crawl.site, "snapshot": crawl.snapshot, "continued": crawl.isContinued,
             "interrupted": crawl.isInterrupted, "live": crawl.isPublished, "complete": isComplete,
             "pages": crawl.pages, "assets": crawl.assets, "redirects": crawl.redirects,
+            "broken": crawl.missingURLs.broken, "failed": crawl.missingURLs.failed,
+            "notFetched": crawl.missingURLs.notFetched,
             "wrongGuesses": crawl.wrongGuesses, "requests": crawl.requests, "wireBytes": crawl.wireByteCount,
             "bodyBytes": crawl.bodyByteCount, "confirmed": crawl.confirmed,
             "savedBytes": crawl.savedByteCount,

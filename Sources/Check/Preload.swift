@@ -250,7 +250,7 @@ extension SiteRun {
         } else if run.isInterrupted {
             report.outcome = .interrupted
         } else {
-            let isGone = run.missing.contains { $0.isGone && required.contains($0.url) }
+            let isGone = run.missing.contains { $0.failure.isGone && required.contains($0.url) }
             report.outcome = report.refused.contains(where: \.isRequired) || isGone ? .refused : .unreachable
         }
         let held = try storing { () throws(StoreError) in
@@ -264,7 +264,7 @@ extension SiteRun {
     /// bundles.
     private func keepWholeness(_ run: PrefetchReport, _ place: Place) throws(StoreError) {
         guard run.isPublished else { return }
-        let isWhole = run.missing.allSatisfy { $0.isGone || $0.isKeptFromBefore }
+        let isWhole = run.missing.allSatisfy { $0.failure.isGone || $0.isKeptFromBefore }
         guard let site = try StoreReader(folder).sites().first(where: { $0.name == place.site.href }) else {
             return
         }

@@ -1,5 +1,6 @@
 internal import Digest
 internal import Reports
+internal import Store
 package import Web
 
 /// A format for the report of a check. The text depends only on the report.
@@ -73,7 +74,7 @@ extension CheckReport: JSONObject {
             "failOn": Verdict.allCases.filter(failsOn.contains).map(\.rawValue), "notes": IfAny(notes),
             "requires": IfAny(rehearsal == nil ? nil : requires.rawValue), "rehearsal": IfAny(rehearsal),
             list: items.map(members),
-        ]
+        ] + (missingURLs?.members ?? [:])
     }
 
     private func members(of item: Item) -> JSONMembers {
@@ -104,8 +105,13 @@ extension CheckReport {
             case .manifest:
                 places.count > 1 ? table(isBrief: isBrief) : items.map { line(of: $0, isBrief: isBrief) }
             }
-        return (lines + (notes + weakProofs).map { "note: \($0)" } + endings).map(\.visible).joined(
-            separator: "\n")
+        return (lines + (notes + weakProofs).map { "note: \($0)" } + missingLines + endings).map(\.visible)
+            .joined(
+                separator: "\n")
+    }
+
+    private var missingLines: [String] {
+        missingURLs.map { ["missing URLs: \($0)"] } ?? []
     }
 
     private var weakProofs: [String] {
@@ -120,20 +126,22 @@ extension CheckReport {
         return "\(word) \(item.url)" + (explanation.map { ": \($0)" } ?? "")
     }
 
-    /// The lines of a site. Left-out URLs do not fail the check, and there may be a hundred thousand, so only
+    /// The lines of a site. URLs that were not fetched do not fail the check, and there may be a hundred thousand, so only
     /// the first are listed.
     private var siteLines: [String] {
-        var leftOut = 0
+        var notFetched = 0
         var lines: [String] = []
         for item in items where item.verdict != .verified {
-            if item.verdict == .leftOut { leftOut += 1 }
-            if item.verdict != .leftOut || leftOut <= Self.mostLeftOut { lines += siteLines(of: item) }
+            if item.verdict == .notFetched { notFetched += 1 }
+            if item.verdict != .notFetched || notFetched <= Self.maxNotFetchedLines {
+                lines += siteLines(of: item)
+            }
         }
-        let more = leftOut - Self.mostLeftOut
-        return lines + (more > 0 ? ["and \(more) more left out, which the JSON report lists"] : [])
+        let more = notFetched - Self.maxNotFetchedLines
+        return lines + (more > 0 ? ["and \(more) more not fetched, which the JSON report lists"] : [])
     }
 
-    private static let mostLeftOut = 20
+    private static let maxNotFetchedLines = 20
 
     private func siteLines(of item: Item) -> [String] {
         let way = item.chain.isEmpty ? [] : ["  via " + item.chain.joined(separator: " > ")]
@@ -174,10 +182,10 @@ extension CheckReport {
         }
         let isRead = items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } }
         if case .site = subject, isRead, !items.contains(where: { $0.verdict == .unverifiable }) {
-            // URLs that the servers do not have are reported as gone.
+            // URLs that the servers do not have are reported as broken.
             let needed = "everything its pages are known to need"
-            let isGone = items.contains { $0.verdict == .gone }
-            let stored = "\(needed)\(isGone ? " and its servers have" : "") is stored and undamaged"
+            let isBroken = items.contains { $0.verdict == .broken }
+            let stored = "\(needed)\(isBroken ? " and its servers have" : "") is stored and undamaged"
             return (rehearsal?.summary ?? []) + ["\(name): \(summary); \(stored)\(rehearsalEnding)"]
         }
         if let rehearsal { return rehearsal.summary + ["\(name): \(summary)"] }

@@ -439,6 +439,7 @@ package struct SiteRun {
         let rendering = report.rendering
         var settings = plan.sitePlan
         settings.leftOut = leftOut
+        settings.missing = report.isPublished ? report.missingURLs : plan.sitePlan.missing
         settings.doubts = report.doubts
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns

@@ -223,6 +223,7 @@ package final class Crawl {
             limit: memory.limit ?? memory.pagesReached)
         report.traps = report.traps.isEmpty ? memory.traps : report.traps
         report.rendering.count(frontier.rendering)
+        report.findUnknownHosts(besides: Set(plan.start.map(\.host)), plan.hostLookup)
         // Without assets there is nothing to fetch, so the snapshot is complete.
         if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }
         if plan.publishesNewsAlone, report.requests == 0 { report.isPublished = false }

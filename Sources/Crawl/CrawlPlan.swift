@@ -1,6 +1,7 @@
 package import Bundles
 package import Fetch
 package import Store
+package import System
 package import Web
 
 /// The instructions for one run of a site: what to fetch, how, and with which limits.
@@ -18,6 +19,8 @@ package struct CrawlPlan: Sendable {
     /// The page limit of the earlier runs, if this run has a higher one or none. A live snapshot that has
     /// this many pages is continued.
     package var beyond: Int?
+    /// Finds out whether a host has an address.
+    package var hostLookup: @Sendable (String) -> HostLookup.Answer = HostLookup.answer
     /// Recorded misses, which this run tries to fetch.
     package var missed: [Missed] = []
     /// Whether the site consists of assets and their own assets. Pages are not fetched, and the start URLs

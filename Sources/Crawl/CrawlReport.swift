@@ -1,5 +1,6 @@
 internal import Fetch
 public import Store
+internal import System
 package import Web
 
 /// The result of a crawl.
@@ -69,6 +70,17 @@ public struct CrawlReport: Sendable, Equatable {
     package var doubted: Set<String> = []
     /// URLs that were linked and not requested.
     public package(set) var skipped: [Skipped] = []
+    /// Hosts of other sites that have no address. Their URLs are broken on the live site.
+    package var unknownHosts: Set<String> = []
+
+    /// The numbers of missing URLs by class. URLs with a stored response of an earlier snapshot are not missing.
+    public var missingURLs: MissingURLs {
+        let missing = missing.filter { !$0.isNoted && !$0.isKeptFromBefore }
+        let broken = missing.count(where: \.isBroken)
+        return MissingURLs(
+            broken: broken, failed: missing.count - broken, notFetched: skipped.count,
+            unknownHosts: unknownHosts, snapshot: snapshot)
+    }
 
     /// The statistics of each host, in the order of their names.
     public var hosts: [Host] { tallies.values.sorted { $0.name < $1.name } }
@@ -162,6 +174,8 @@ public struct CrawlReport: Sendable, Equatable {
         public let isKeptFromBefore: Bool
         /// Whether it is a recorded miss that no page links to. It stays recorded.
         public package(set) var isNoted = false
+        /// Whether its host has no address, and belongs to another site.
+        fileprivate(set) var isOnUnknownHost = false
 
         /// The URL.
         public var url: String { address.href }
@@ -169,8 +183,9 @@ public struct CrawlReport: Sendable, Equatable {
         public var reason: String { failure.description }
         /// The option with which it could be loaded, if there is one.
         public var remedy: Remedy? { failure.remedy }
-        /// Whether the server reports that the URL does not exist.
-        public var isGone: Bool { failure.isGone }
+        /// Whether the URL does not exist on the live site: the server answers 404 or 410, the page says "not found", or
+        /// the host of another site has no address.
+        public var isBroken: Bool { failure.isGone || failure == .softNotFound || isOnUnknownHost }
         /// The URLs from a start URL to the page that requested it.
         public var chain: [String] { way.map(\.href) }
     }
@@ -206,7 +221,7 @@ extension CrawlReport.Host: JSONObject {
 extension CrawlReport.Missing: JSONObject {
     package var members: JSONMembers {
         [
-            "url": url, "asset": isAsset, "reason": reason, "gone": isGone, "chain": chain,
+            "url": url, "asset": isAsset, "reason": reason, "broken": isBroken, "chain": chain,
             "keptFromBefore": isKeptFromBefore, "noted": IfAny(isNoted ? true : nil),
         ]
     }
@@ -305,6 +320,26 @@ extension CrawlReport {
         // A snapshot without any start URL says nothing about the site.
         isPublished = !self.isInterrupted && isAnyStartHeld
     }
+
+    /// Finds out which hosts that the resolver did not find have no address. If the resolver does not answer, the network
+    /// may be at fault, and the URLs of these hosts count as failed.
+    ///
+    /// - Parameter starts: the hosts of the site itself, whose URLs never count as broken.
+    mutating func findUnknownHosts(besides starts: Set<String>, _ answer: (String) -> HostLookup.Answer) {
+        var hosts = Set(missing.filter { $0.failure.isUnknownHost }.map(\.address.host)).subtracting(starts)
+        for host in hosts.sorted().prefix(Self.maxLookups) {
+            let found = answer(host)
+            if found == .isUnknown { unknownHosts.insert(host) }
+            if found == .noAnswer { hosts = [] }
+            if hosts.isEmpty { break }
+        }
+        for place in missing.indices where unknownHosts.contains(missing[place].address.host) {
+            missing[place].isOnUnknownHost = missing[place].failure.isUnknownHost
+        }
+    }
+
+    /// The URLs of further hosts count as failed.
+    private static let maxLookups = 200
 
     private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: borrowing Frontier)
         -> Skipped

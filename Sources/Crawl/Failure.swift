@@ -92,6 +92,17 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// Whether the origin answered 404 or 410, which the mirror then does too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
 
+    /// Whether the resolver did not find the host.
+    var isUnknownHost: Bool {
+        switch self {
+        case .fetch(let failure), .outwaited(let failure): failure.kind == .unknownHost
+        case .unasked(let failure): failure.isUnknownHost
+        case .status, .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
+            .sessionEnded, .rejected, .challenged, .deferred:
+            false
+        }
+    }
+
     /// Whether the failure concerns all URLs of the host.
     var saysOfHost: Bool {
         switch self {

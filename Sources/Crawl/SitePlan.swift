@@ -1,4 +1,5 @@
 internal import Glibc
+package import Store
 public import Web
 
 /// How a site is prefetched. Comes from the command line, a file of options or a manifest, is stored with the
@@ -47,6 +48,8 @@ public struct SitePlan: Sendable, Equatable {
     package var zone: NetworkZone?
     /// The content that a limit or a trap kept out of the last snapshot; nil if there is none.
     package var leftOut: LeftOut?
+    /// The numbers of URLs that are missing in the last snapshot; nil before the first run.
+    package var missing: MissingURLs?
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
     package var doubts: [String] = []
 
@@ -81,6 +84,7 @@ public struct SitePlan: Sendable, Equatable {
         leftOut = json["leftOut"].map { LeftOut($0) }
         zone = json["zone"]?.string.flatMap { NetworkZone(name: $0) }
         doubts = texts("doubts")
+        missing = json["missing"].map { MissingURLs($0) }
     }
 
     /// The settings as JSON, without members that have their default values.
@@ -90,7 +94,7 @@ public struct SitePlan: Sendable, Equatable {
     /// scope and lists; the manifest and the left-out content belong to the last snapshot.
     package func over(_ held: SitePlan) -> SitePlan {
         var plan = held
-        (plan.manifest, plan.leftOut) = (nil, nil)
+        (plan.manifest, plan.leftOut, plan.missing) = (nil, nil, nil)
         plan.robots = robots ?? held.robots
         plan.nofollow = nofollow ?? held.nofollow
         plan.noindex = noindex ?? held.noindex
@@ -155,13 +159,16 @@ package struct ManifestPlan: Sendable, Equatable {
 package struct LeftOut: Sendable, Equatable {
     /// The limit that left pages out.
     package var limit: String?
+    /// Whether the limit also left out assets.
+    package var limitsAssets = false
     /// The reasons why pages were suspected to be a trap, by URL pattern.
     package var traps: [String: String] = [:]
     /// The last parts of paths by which side pages were recognised.
     package var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
-    /// URLs of pages that were requested and could not be loaded, for which no limit is responsible.
+    /// URLs that were requested and could not be loaded, for which no limit is responsible. Assets are only listed if the limit
+    /// left out assets.
     package var failed: Set<String> = []
 
     /// The number of failures beyond which nothing is attributed to a limit.
@@ -170,19 +177,21 @@ package struct LeftOut: Sendable, Equatable {
     /// The pages that the run left out; nil if it requested all.
     package init?(_ report: CrawlReport) {
         limit = report.limit?.description
+        limitsAssets = report.skipped.contains { $0.isAsset && $0.isOverLimit }
         for trap in report.traps { traps[trap.pattern] = trap.description }
         sideNames = report.sideNames
         views = report.views
         guard limit != nil || !traps.isEmpty || !sideNames.isEmpty || !views.isEmpty else { return nil }
-        failed = Set(report.missing.filter { !$0.isAsset && !$0.isGone }.map(\.url))
+        failed = Set(report.missing.filter { !$0.isBroken && (!$0.isAsset || limitsAssets) }.map(\.url))
         if failed.count > Self.mostFailures {
-            limit = nil
+            (limit, limitsAssets) = (nil, false)
             failed = []
         }
     }
 
     package init(_ json: JSONValue) {
         limit = json["limit"]?.string
+        limitsAssets = json["limitsAssets"]?.bool ?? false
         for trap in json["traps"]?.members ?? [] { traps[trap.key] = trap.value.string ?? "a trap" }
         for name in json["sides"]?.members ?? [] {
             sideNames[name.key] = name.value.string.flatMap(SidePage.init(rawValue:))
@@ -191,6 +200,11 @@ package struct LeftOut: Sendable, Equatable {
             views[view.key] = view.value.array?.compactMap(\.string) ?? []
         }
         failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
+    }
+
+    /// Why an asset was not requested; nil if it was, or should have been.
+    package func reason(forAsset asset: WebURL) -> String? {
+        limitsAssets && !failed.contains(asset.href) ? limit : nil
     }
 
     /// Why a page was not requested; nil if it was, or should have been.
@@ -223,7 +237,7 @@ extension SitePlan: JSONObject {
             "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "frozen": IfAny(frozen),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
-            "zone": IfAny(zone?.name), "doubts": IfAny(doubts),
+            "zone": IfAny(zone?.name), "doubts": IfAny(doubts), "missing": IfAny(missing?.storedMembers),
         ]
     }
 }
@@ -243,7 +257,8 @@ extension LeftOut: JSONObject {
         let sorted = traps.sorted { $0.key < $1.key }
         let sides = sideNames.sorted { $0.key < $1.key }
         return [
-            "limit": IfAny(limit), "traps": sorted.reduce(JSONMembers()) { $0 + [$1.key: $1.value] },
+            "limit": IfAny(limit), "limitsAssets": IfAny(limitsAssets ? true : nil),
+            "traps": sorted.reduce(JSONMembers()) { $0 + [$1.key: $1.value] },
             "sides": IfAny(
                 sides.isEmpty ? nil : sides.reduce(JSONMembers()) { $0 + [$1.key: $1.value.rawValue] }),
             "views": IfAny(

@@ -438,7 +438,7 @@ struct OfflinePageCheck {
     private func item(of failed: FailedRequest, on page: WebURL) -> CheckReport.Item {
         if let reason = leaveOutRules.reason(against: failed.url) {
             return .init(
-                url: failed.url.href, chain: [page.href], .leftOut, "requested by a browser; \(reason)")
+                url: failed.url.href, chain: [page.href], .notFetched, "requested by a browser; \(reason)")
         }
         return .init(url: failed.url.href, chain: [page.href], .missing, failed.why)
     }

@@ -270,7 +270,7 @@ struct PortalWork: Sendable {
                 Phrase(
                     .endedPages, Wording.grouped(report.pages), Wording.grouped(report.assets),
                     Wording.bytes(report.wireByteCount), Wording.time(report.elapsed)))
-            let lost = report.missing.count { !$0.isGone || $0.isAsset }
+            let lost = report.missingURLs.failed
             if lost > 0 { outcome.append(Phrase(.endedMissing, Wording.grouped(lost))) }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {

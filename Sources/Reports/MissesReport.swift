@@ -103,8 +103,8 @@ package struct SiteNeeds: Sendable, Equatable {
     }
 
     package var missing: [Lack] = []
-    /// The number of URLs that the user's settings leave out.
-    package var leftOut = 0
+    /// The numbers of missing URLs in the scope of the site.
+    package var counts = MissingURLs(broken: 0, failed: 0, notFetched: 0)
     /// The number of URLs that were visited.
     package var walked = 0
 

@@ -12,8 +12,6 @@ public struct StatusReport: Sendable, Equatable {
     public let pages: Int
     /// The number of assets.
     public let assets: Int
-    /// The number of URLs that their origins report as gone.
-    public let tombstones: Int
     /// The number of distinct bodies.
     public let bodies: Int
     /// The total size of the bodies, each counted once however many URLs share it.
@@ -44,8 +42,8 @@ public struct StatusReport: Sendable, Equatable {
         public let pages: Int
         /// The bodies' bytes, each body counted once; an estimate for large sites.
         public let byteCount: Int64
-        /// The number of URLs that pages need and that are not stored; nil for sites that are too large to look through now.
-        public let missing: Int?
+        /// The numbers of missing URLs; nil if they are not known.
+        public let missing: MissingURLs?
     }
 
     /// A snapshot of a site.
@@ -85,7 +83,6 @@ public struct StatusReport: Sendable, Equatable {
         responses = summary.responses
         pages = summary.pages
         assets = summary.assets
-        tombstones = summary.tombstones
         bodies = summary.bodies
         byteCount = summary.bytes
     }
@@ -117,12 +114,17 @@ extension StatusReport.Figures {
         guard let live = site.published else { return nil }
         let tally = try reader.tally(ofSnapshot: live, limit: Self.maxCounted)
         (pages, byteCount) = (tally.pages, tally.byteCount)
-        missing = try walk?(reader, site, Self.maxWalked)?.missing.count
+        missing = .now(of: site, walked: try walk?(reader, site, Self.maxWalked)?.counts)
     }
 }
 
 extension StatusReport.Figures: JSONObject {
-    package var members: JSONMembers { ["pages": pages, "bytes": byteCount, "missing": missing] }
+    package var members: JSONMembers {
+        [
+            "pages": pages, "bytes": byteCount, "broken": missing?.broken, "failed": missing?.failed,
+            "notFetched": missing?.notFetched,
+        ]
+    }
 }
 
 extension StatusReport.Site {
@@ -170,7 +172,7 @@ extension StatusReport: JSONObject {
     package var members: JSONMembers {
         [
             "store": path, "sites": sites, "responses": responses, "pages": pages, "assets": assets,
-            "tombstones": tombstones, "bodies": bodies, "bytes": byteCount,
+            "bodies": bodies, "bytes": byteCount,
         ]
     }
 }
@@ -212,8 +214,10 @@ package struct SiteReport: Sendable {
     /// The live snapshot, else the last one; nil if there is none yet.
     package let shown: StatusReport.Snapshot?
     package let tally: SnapshotTally
-    /// The missing URLs; nil if that was not determined.
+    /// The URLs that are missing by the stored links; nil if the links were not followed.
     package let needs: SiteNeeds?
+    /// The numbers of missing URLs; nil if they are not known.
+    package let missing: MissingURLs?
 
     /// - Parameters:
     ///   - tally: the size of the snapshot that `shownSnapshot(of:)` returns.
@@ -227,6 +231,7 @@ package struct SiteReport: Sendable {
         shown = Self.shownSnapshot(of: site).map { StatusReport.Snapshot($0, of: site) }
         self.tally = tally
         self.needs = needs
+        missing = .now(of: site, walked: needs?.counts)
         let start = site.start.first ?? site.name
         let title = try reader.response(for: start)?.body?.title
         self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
@@ -245,9 +250,9 @@ package struct SiteReport: Sendable {
     /// The first start URL.
     package var start: String { site.start.first ?? site.name }
 
-    /// Whether its snapshot ended and everything that its pages need is stored; nil if that was not determined.
+    /// Whether a snapshot is live and no URL failed; nil if that is not known.
     package var isComplete: Bool? {
-        site.live == nil ? false : needs.map(\.missing.isEmpty)
+        site.live == nil ? false : missing.map { $0.failed == 0 }
     }
 }
 
@@ -259,9 +264,9 @@ extension SiteReport: JSONObject {
         [
             "id": id, "title": title, "complete": isComplete, "pages": tally.pages,
             "assets": tally.assets,
-            "redirects": tally.redirects, "tombstones": tally.tombstones, "countsAreCapped": tally.isCapped,
-            "bytes": tally.byteCount, "bytesAreEstimated": tally.isEstimate, "missing": needs?.missing.count,
-            "leftOut": needs?.leftOut,
+            "redirects": tally.redirects, "countsAreCapped": tally.isCapped, "bytes": tally.byteCount,
+            "bytesAreEstimated": tally.isEstimate, "broken": missing?.broken, "failed": missing?.failed,
+            "notFetched": missing?.notFetched,
         ]
     }
 }

@@ -301,8 +301,8 @@ struct CommandEntry: Sendable {
                 """,
                 """
                 --offline follows all stored links from the start pages: everything that a page is known to need must be stored
-                with unchanged bytes. Dead links of the site itself are reported as gone, and pages left out by a limit, a trap or
-                robots.txt as left-out; neither fails unless --fail-on says so.
+                with unchanged bytes. URLs that do not exist on the live site are reported as broken, and those excluded by a limit,
+                a trap or robots.txt as not-fetched; neither fails unless --fail-on says so.
                 """,
                 """
                 Reading cannot tell what scripts request. If a browser is found, pages with scripts are therefore opened in it,

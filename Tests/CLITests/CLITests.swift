@@ -32,7 +32,7 @@ import Web
             #expect(ending.output == "")
             #expect(
                 ending.errors
-                    == "larder: \(origin.url("/")): 2 URLs missing, the first: \(origin.url("/a.js")) "
+                    == "larder: \(origin.url("/")): 2 URLs failed, the first: \(origin.url("/a.js")) "
                     + "(the server answered 403); "
                     + "see what is missing with: larder check \(origin.url("/"))\n")
         }
@@ -70,9 +70,9 @@ import Web
         origin.on("/closed.png", .failure(403))
         let ending = try larder("prefetch", origin.url("/"), "--store", store)
         #expect(ending.status == 1)
-        #expect(ending.output.contains("1 asset missing:"))
+        #expect(ending.output.contains("1 asset failed:"))
         #expect(ending.output.contains("\(origin.url("/closed.png")): the server answered 403\n"))
-        #expect(ending.output.contains("1 URL gone from the site (404 or 410):"))
+        #expect(ending.output.contains("1 URL broken on the live site:"))
         #expect(ending.output.contains("found through \(origin.url("/")) > \(origin.url("/two"))"))
         let json = try larder("prefetch", origin.url("/"), "--store", store, "--json")
         let report = try JSONValue.parse(json.output.utf8.span)

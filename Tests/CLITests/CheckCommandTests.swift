@@ -208,7 +208,7 @@ import Web
         (["--report", "tap", "--json"], "only one report can be printed"),
         (
             ["--fail-on", "failure"],
-            "--fail-on must be a list of verdicts (gone,left-out,unverifiable,skew,missing,mismatch), not \"failure\""
+            "--fail-on must be a list of verdicts (broken,not-fetched,unverifiable,skew,missing,mismatch), not \"failure\""
         ),
         (["--evidence", "name=crc"], "--evidence must be etag or one of name=md5, name=sha1,"),
         (["--quick"], "--quick applies to stored bodies; use it with --stored or with a stored site"),
@@ -234,6 +234,7 @@ import Web
             ending.output == """
                 missing \(origin.url("/b.js")): it is not stored
                   via \(origin.url("/"))
+                missing URLs: 0 broken on the live site, 1 failed, 0 not fetched
                 not compared: 1 kind of pages, such as \(origin.url("/")): no browser was found
                 \(origin.url("/")): 2 verified, 1 missing
 

@@ -42,13 +42,13 @@ import Web
             verdicts(report) == [
                 "/": .verified, "/two": .verified, "/a.css": .verified, "/f.woff2": .verified,
                 "/moved.png": .verified,
-                "/real.png": .verified, "/dead": .gone, "/private/x": .leftOut,
+                "/real.png": .verified, "/dead": .broken, "/private/x": .notFetched,
             ])
         #expect(
-            report.items.first { $0.verdict == .leftOut }?.detail
+            report.items.first { $0.verdict == .notFetched }?.detail
                 == "disallowed by robots.txt: Disallow: /private/")
         #expect(report.items.map(\.name) == report.items.map(\.name).sorted())
-        let dead = try #require(report.items.first { $0.verdict == .gone })
+        let dead = try #require(report.items.first { $0.verdict == .broken })
         #expect(dead.chain == [origin.url("/"), origin.url("/two")])
         #expect(try await larder.checkOffline("127.0.0.1") == report)
         let ending = "everything its pages are known to need and its servers have is stored and undamaged"
@@ -67,12 +67,12 @@ import Web
         let report = try await larder.checkOffline(origin.url("/"))
         #expect(report.isClean == isClean)
         let told = report.items.first { $0.name == origin.url("/app") }
-        #expect(told?.verdict == (status == 404 ? .gone : isClean ? .leftOut : .missing))
+        #expect(told?.verdict == (status == 404 ? .broken : isClean ? .notFetched : .missing))
         #expect(told?.chain.last == origin.url(isClean ? "/m.json" : "/"))
     }
 
     /// It is found, with all that it needs, by way of the manifest first.
-    @Test(arguments: [("", CheckReport.Verdict.leftOut), ("<a href=/app>app</a>", .missing)])
+    @Test(arguments: [("", CheckReport.Verdict.notFetched), ("<a href=/app>app</a>", .missing)])
     func `what the start of an app needs is missed where a page leads there`(
         link: String, verdict: CheckReport.Verdict
     ) async throws {
@@ -85,7 +85,7 @@ import Web
         origin.on("/no.png", .failure(500))
         _ = try await larder.prefetch([origin.url("/")])
         let report = try await larder.checkOffline(origin.url("/"))
-        #expect(report.isClean == (verdict == .leftOut))
+        #expect(report.isClean == (verdict == .notFetched))
         #expect(verdicts(report)["/no.png"] == verdict)
         #expect(verdicts(report)["/app"] == .verified)
     }
@@ -108,7 +108,7 @@ import Web
         #expect(origin.requests(to: target).isEmpty)
         let report = try await larder.checkOffline(origin.url("/"))
         #expect(report.isClean)
-        #expect(verdicts(report) == ["/": .verified, target: .leftOut])
+        #expect(verdicts(report) == ["/": .verified, target: .notFetched])
         #expect(report.items.contains { $0.detail?.contains(reason) == true })
     }
 
@@ -156,15 +156,16 @@ import Web
         let limited = try await larder.checkOffline(origin.url("/"))
         #expect(
             verdicts(limited) == [
-                "/": .verified, "/no.png": .verified, "/bad": .missing, "/two": .leftOut, "/three": .leftOut,
+                "/": .verified, "/no.png": .verified, "/bad": .missing, "/two": .notFetched,
+                "/three": .notFetched,
             ])
-        let page = try #require(limited.items.first { $0.verdict == .leftOut })
+        let page = try #require(limited.items.first { $0.verdict == .notFetched })
         #expect(page.detail == "the limit of 2 pages was reached")
         #expect(page.chain == [origin.url("/")])
         origin.on("/bad", .page("good"))
         _ = try await larder.prefetch([origin.url("/")], options: options)
         var strict = OfflineCheckOptions()
-        strict.failsOn = [.leftOut]
+        strict.failsOn = [.notFetched]
         #expect(try await larder.checkOffline(origin.url("/")).isClean)
         #expect(try await !larder.checkOffline(origin.url("/"), options: strict).isClean)
         _ = try await larder.prefetch([origin.url("/")])
@@ -218,38 +219,49 @@ import Web
                 == [origin.url("/"), other.url("/"), other.url("/more")].sorted())
     }
 
-    @Test func `the portal says of what is missing what the check says`() async throws {
+    @Test func `a prefetch, a check, the status and the portal give the same counts of missing URLs`()
+        async throws
+    {
         origin.on("/f.woff2", .failure(500))
         origin.on("/real.png", .failure(403))
-        _ = try await larder.prefetch([origin.url("/")])
+        var prefetched = try await larder.prefetch([origin.url("/")]).missingURLs
         let service = try larder.serve(port: 0, threads: 1)
         defer { service.stop() }
         let client = try RawClient(port: Int(service.port))
         func get(_ target: String) throws -> String {
             String(decoding: try client.get(target, host: "localhost:\(service.port)").body, as: UTF8.self)
         }
-        func expectAgreement(missing: [String]) async throws {
+        func expectAgreement(failed missing: [String]) async throws {
+            #expect([prefetched.broken, prefetched.failed, prefetched.notFetched] == [1, missing.count, 2])
             let report = try await larder.checkOffline(origin.url("/"))
             #expect(report.items.filter { $0.verdict == .missing }.map(\.name) == missing)
             let facts = try JSONValue.parse(try get("/?format=json").utf8.span)["sites"]?.array?.first
             #expect(facts?["complete"]?.bool == missing.isEmpty)
-            #expect(facts?["missing"]?.int == missing.count)
-            #expect(facts?["leftOut"]?.int == report.count(.leftOut))
-            let list = try JSONValue.parse(try get("/-/sites/1/missing?format=json").utf8.span)["missing"]?
-                .array
+            let status = try await larder.status().sites[0].figures?.missing
+            let page = try JSONValue.parse(try get("/-/sites/1/missing?format=json").utf8.span)
+            let json = try JSONValue.parse(report.json.utf8.span)
+            #expect(status == prefetched && report.missingURLs == prefetched)
+            for object in [facts, page, json] {
+                #expect(object?["broken"]?.int == prefetched.broken)
+                #expect(object?["failed"]?.int == prefetched.failed)
+                #expect(object?["notFetched"]?.int == prefetched.notFetched)
+            }
+            let list = page["failedURLs"]?.array
             #expect(list?.compactMap { $0["url"]?.string } == missing)
             for page in ["/", "/-/sites/1"] {
                 let text = try get(page)
                 #expect(text.contains("Complete") == missing.isEmpty)
-                #expect(text.contains("\(missing.count) missing") == !missing.isEmpty)
+                #expect(text.contains("\(missing.count) failed") == !missing.isEmpty)
             }
-            #expect(try get("/-/sites/1/missing").contains("Nothing is missing.") == missing.isEmpty)
+            #expect(
+                try get("/-/sites/1/missing").contains("Everything that pages need is stored.")
+                    == missing.isEmpty)
         }
-        try await expectAgreement(missing: [origin.url("/f.woff2"), origin.url("/real.png")])
+        try await expectAgreement(failed: [origin.url("/f.woff2"), origin.url("/real.png")])
         origin.on("/f.woff2", .file([UInt8](repeating: 7, count: 200), type: "font/woff2"))
         origin.on("/real.png", .file([1, 2, 3], type: "image/png"))
-        _ = try await larder.prefetch([origin.url("/")])
-        try await expectAgreement(missing: [])
+        prefetched = try await larder.prefetch([origin.url("/")]).missingURLs
+        try await expectAgreement(failed: [])
     }
 
     @Test func `an unknown site is refused with those that are held`() async throws {

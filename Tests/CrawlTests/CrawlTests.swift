@@ -91,6 +91,24 @@ import Web
         #expect(try StoreReader(folder).summary().tombstones == 2)
     }
 
+    @Test(arguments: [HostLookup.Answer.isUnknown, .noAnswer, .hasAddress])
+    func
+        `URLs of another site are broken if its host has no address, and failed if the resolver does not answer`(
+            answer: HostLookup.Answer
+        ) throws
+    {
+        origin.on("/", .page("<img src=http://gone.test/a.png><a href=/dead>dead</a>"))
+        let start = try #require(WebURL(origin.url("/")))
+        var plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: folder,
+            userAgent: "larder-test")
+        plan.hostLookup = { $0 == "gone.test" ? answer : .isUnknown }
+        let counts = try Crawl(plan, interruption: Interruption()).run().missingURLs
+        #expect(counts.broken == (answer == .isUnknown ? 2 : 1))
+        #expect(counts.failed == (answer == .isUnknown ? 0 : 1))
+        #expect(counts.unknownHosts == (answer == .isUnknown ? ["gone.test"] : []))
+    }
+
     @Test func `scripts lead to their modules and chunks, and a wrong guess is nothing missing`() throws {
         origin.on("/", .page("<script type=module src=/js/main.js></script>"))
         origin.on(

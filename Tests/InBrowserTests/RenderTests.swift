@@ -517,7 +517,7 @@ struct RenderTests {
             told.map(\.name).sorted() == [
                 origin.url("/ads/now.js"), origin.url("/storednot"), "https://ads.test/x?y",
             ])
-        #expect(told.allSatisfy { $0.verdict == .leftOut }, "\(told.map(\.finding))")
+        #expect(told.allSatisfy { $0.verdict == .notFetched }, "\(told.map(\.finding))")
         #expect(report.isClean)
     }
 

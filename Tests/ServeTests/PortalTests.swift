@@ -172,8 +172,7 @@ import Web
         #expect(sites.count == 2)
         #expect(sites[0]["pages"]?.int == 3)
         #expect(sites[0]["assets"]?.int == 1)
-        #expect(sites[0]["tombstones"]?.int == 1)
-        #expect(sites[0]["missing"]?.content == .null)
+        #expect(sites[0]["failed"]?.content == .null)
         #expect(sites[0]["complete"]?.content == .null)
         #expect(sites[1]["complete"]?.bool == false)
     }

@@ -5,6 +5,8 @@ internal import Web
 /// The missing URLs of a site and what requests them.
 struct MissingPage: PortalPage {
     let site: Site
+    /// The numbers of missing URLs; nil if they are not known.
+    let counts: MissingURLs?
     /// The result of the walk; nil if the site was too large to walk.
     let needs: SiteNeeds?
     /// The list of links to search for URLs that are not stored; nil if the result of the walk is shown.
@@ -22,6 +24,7 @@ struct MissingPage: PortalPage {
     ) throws(StoreError) {
         self.site = site
         needs = try memory.needs(of: site, limit: PortalLimits.neededURLs, reader)
+        counts = .now(of: site, walked: needs?.counts)
         let list = kind ?? (needs == nil ? .assets : nil)
         self.list = list
         isContinued = place != nil
@@ -67,6 +70,7 @@ struct MissingPage: PortalPage {
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        if !isContinued { html.element("dl", ["class": "facts"]) { $0.writeCounts(of: counts) } }
         writeMisses(to: &html, context)
         if list == nil { writeNeeds(to: &html, context) } else { writeTargets(to: &html, context) }
         writeTombstones(to: &html, context)
@@ -104,7 +108,7 @@ struct MissingPage: PortalPage {
     /// Writes the same result as `larder check --offline`.
     private func writeNeeds(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let needs else { return }
-        html.element("h2", say: .neededNotHeld)
+        html.element("h2", say: .failed)
         let walked = html.count(needs.walked, .oneAddress, .manyAddresses)
         html.element("p", ["class": "soft"], say: Phrase(.walkedOver, walked))
         if needs.missing.isEmpty {
@@ -127,10 +131,6 @@ struct MissingPage: PortalPage {
                 }
             }
             html.remainder(of: needs.missing.count, shown: shown)
-        }
-        if needs.leftOut > 0 {
-            html.element(
-                "p", ["class": "soft"], text: html.count(needs.leftOut, .leftOutOne, .leftOutMany))
         }
         writeOthers([.pages], to: &html, context)
     }
@@ -197,7 +197,7 @@ struct MissingPage: PortalPage {
 
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !tombstones.isEmpty else { return }
-        html.element("h2", say: .goneAtOrigin)
+        html.element("h2", say: .broken)
         html.element("p", ["class": "soft"], say: .goneSaid)
         html.element("ul", ["class": "list"]) { html in
             for stone in tombstones {
@@ -217,10 +217,11 @@ struct MissingPage: PortalPage {
 
     func members(_ context: PortalContext) -> JSONMembers {
         let found: JSONMembers = [
-            "site": site.name, "misses": misses, "missing": needs?.missing, "leftOut": needs?.leftOut,
+            "site": site.name, "broken": counts?.broken, "failed": counts?.failed,
+            "notFetched": counts?.notFetched, "misses": misses, "failedURLs": needs?.missing,
         ]
         let gone: JSONMembers = [
-            "gone": tombstones.map { stone -> JSONMembers in
+            "brokenURLs": tombstones.map { stone -> JSONMembers in
                 ["url": stone.href, "status": stone.status, "referrer": stone.referrer]
             }
         ]

@@ -49,10 +49,10 @@ package enum Sentence: String, Sendable, CaseIterable {
     case pagesAndFiles, nothingBelow, moreOfFolder, byHost, moreHosts, mediaTypes, ofTheFirst, mediaType
     case responses, noneGiven, snapshots, snapshot, begun, state, orders, compareSnapshots, howItLooked,
         served
-    case loadedOver, notFinished, kept, rejected, snapshotNumber, missingCount, complete, stateServed,
+    case loadedOver, notFinished, kept, rejected, snapshotNumber, failedCount, complete, stateServed,
         stateNotLooked, stateLooked
-    case fullStop, notComplete, stateBegun, stateNotFinished, empty, stateNever, orMore, about, goneAtOrigin
-    case missing, notLookedAt, leftOut
+    case fullStop, notComplete, stateBegun, stateNotFinished, empty, stateNever, orMore, about, broken
+    case failed, notFetched, notLookedAt
     // Storage, titles and settings
     case roomLead, roomMap, roomTable, roomCollect, roomCollectLead, roomLimit, roomLimitHint,
         site
@@ -60,7 +60,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     // Folders, details, changes, screenshots, scripts, missing URLs, search
     case nothingHere, onlyOneSnapshot, tooLargeToCompare, noSnapshot, tooLargeHelp, noPictures, notHeldBadge
     case heldNearby, openOrigin, damaged, damagedWords, overSnapshots, headers, notHeld, linkedFrom
-    case neededNotHeld, nothingMissing, askedNotHeld, noMisses, nextPrefetch, goneSaid, maybeMore
+    case nothingMissing, askedNotHeld, noMisses, nextPrefetch, goneSaid, maybeMore
     case scriptsLead, tooLargeDigest, verdictVerified, verdictUnverifiable, verdictSkew, verdictMismatch
     case weakProof, moreScripts, searchAll, results, lookFurther, compareButton
     case noPageAt, openWhole, isNowAt, moreOfThem, trafficStop, trafficGoOn, didYouMean, indexDoes
@@ -74,7 +74,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case noMoreSoFar, noLinkers, noLinkersSoFar, changesTitle, noDifference, added, changed, gone, moved
     case nameAndCount, allOf, fromSnapshot, toSnapshot, picturesTitle, notSeenBefore, theSame, notTakenAgain
     case snapshotCaption, lookedInSnapshot, whatDiffers, blackWhereSame, noScript, noneSoFar, times, time
-    case missWords, file, askedBy, neededBy, linkedBy, walkedOver, leftOutOne, leftOutMany
+    case missWords, file, askedBy, neededBy, linkedBy, walkedOver
     case linkedNotHeld, assetNotHeld, byAllLinks, bySomeLinks, nothingByThese, andOther, andOthers
     case andMore, searchFor, searchLabel, searchLabelSite, unreadOne, unreadMany, moreResults, oneResult
     case manyResults, relaxed, theBest, justThese, nothingMore, nothingFound, nothingSoFar, theLast
@@ -347,7 +347,7 @@ package enum Sentence: String, Sendable, CaseIterable {
 
         case .ended: ("%1", "%1")
         case .endedPages: ("Pages: %1, assets: %2, downloaded: %3 in %4", "%1 个网页和 %2 个资源，下载 %3，用时 %4")
-        case .endedMissing: ("Missing: %1", "缺失：%1 项")
+        case .endedMissing: ("Failed: %1", "获取失败：%1 项")
         case .endedNotPublished:
             ("The new snapshot did not go live. The previous one stays live.", "新快照未启用，当前快照保持不变。")
         case .lost: ("Connection to the server lost. Reconnecting…", "与服务器的连接已断开，正在重新连接…")
@@ -452,7 +452,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .kept: ("Not live", "非当前")
         case .rejected: ("Rejected", "已拒绝")
         case .snapshotNumber: ("snapshot %1", "快照 %1")
-        case .missingCount: ("%1 missing", "缺失 %1 项")
+        case .failedCount: ("%1 failed", "%1 项获取失败")
         case .complete: ("Complete", "完整")
         case .stateServed: (" Snapshot %1, fetched ", " 快照 %1，")
         case .stateNotLooked: (". Not checked yet for missing URLs.", "获取。尚未检查是否有缺失。")
@@ -466,10 +466,10 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .stateNever: (" Not prefetched yet.", " 尚未预取。")
         case .orMore: ("%1 or more", "至少 %1")
         case .about: ("about %1", "约 %1")
-        case .goneAtOrigin: ("Not found at the origin", "源站上不存在")
-        case .missing: ("Missing", "缺失")
+        case .broken: ("Broken on the live site", "源站上已失效")
+        case .failed: ("Failed", "获取失败")
+        case .notFetched: ("Not fetched", "未获取")
         case .notLookedAt: ("Not checked yet", "尚未检查")
-        case .leftOut: ("Skipped by settings", "按设置跳过")
 
         case .roomLead:
             (
@@ -519,8 +519,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .headers: ("Headers", "响应头")
         case .notHeld: ("not stored", "未存储")
         case .linkedFrom: ("Linked from", "链接来源")
-        case .neededNotHeld: ("Needed but not stored", "需要但未存储")
-        case .nothingMissing: ("Nothing is missing.", "没有缺失内容。")
+        case .nothingMissing: ("Everything that pages need is stored.", "页面所需的内容均已存储。")
         case .askedNotHeld: ("Requested but not stored", "请求过但未存储")
         case .noMisses: ("No such requests recorded.", "没有此类请求。")
         case .nextPrefetch:
@@ -643,16 +642,6 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .neededBy: ("Needed by ", "引用者：")
         case .linkedBy: ("Linked from ", "链接来源：")
         case .walkedOver: ("Checked %1, following links from the start page.", "从起始页沿链接检查了 %1。")
-        case .leftOutOne:
-            (
-                "%1 more page was skipped by settings: limits, robots.txt, crawler traps.",
-                "另有 %1 个网页按设置跳过（上限、robots.txt 或爬虫陷阱）。"
-            )
-        case .leftOutMany:
-            (
-                "%1 more pages were skipped by settings: limits, robots.txt, crawler traps.",
-                "另有 %1 个网页按设置跳过（上限、robots.txt 或爬虫陷阱）。"
-            )
         case .linkedNotHeld: ("Linked but not stored", "被链接但未存储")
         case .assetNotHeld: ("Assets not stored", "未存储的资源")
         case .byAllLinks: ("Based on the links of all %1 pages and assets.", "依据全部 %1 个网页和资源中的链接。")

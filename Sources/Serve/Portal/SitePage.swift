@@ -241,16 +241,26 @@ extension HTMLWriter {
     }
 }
 
+extension HTMLWriter {
+    /// Writes the three counts of missing URLs.
+    mutating func writeCounts(of missing: MissingURLs?) {
+        let counts: [(Sentence, Int?)] = [
+            (.broken, missing?.broken), (.failed, missing?.failed), (.notFetched, missing?.notFetched),
+        ]
+        for (name, count) in counts { fact(words(name), count.map(Wording.grouped) ?? words(.notLookedAt)) }
+    }
+}
+
 extension SiteReport {
     func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
             if let shown, site.live != nil {
-                if let needs, !needs.missing.isEmpty {
+                if let missing, missing.failed > 0 {
                     html.element(
                         "span", ["class": "badge warn"],
-                        say: Phrase(.missingCount, Wording.grouped(needs.missing.count)))
+                        say: Phrase(.failedCount, Wording.grouped(missing.failed)))
                 } else {
-                    html.element("span", ["class": "badge"], say: needs == nil ? .served : .complete)
+                    html.element("span", ["class": "badge"], say: missing == nil ? .served : .complete)
                 }
                 html.say(.stateServed, "\(shown.name)")
                 html.time(shown.started, now: context.now)
@@ -272,19 +282,13 @@ extension SiteReport {
             count == PortalLimits.counted
                 ? html.words(.orMore, Wording.grouped(count)) : Wording.grouped(count)
         }
-        let (pages, files, gone) = (number(tally.pages), number(tally.assets), number(tally.tombstones))
+        let (pages, files) = (number(tally.pages), number(tally.assets))
         html.element("dl", ["class": "facts"]) { html in
             html.fact(html.words(.figurePages), pages)
             html.fact(html.words(.figureFiles), files)
             let size = Wording.bytes(tally.byteCount)
             html.fact(html.words(.figureSize), tally.isEstimate ? html.words(.about, size) : size)
-            html.fact(html.words(.goneAtOrigin), gone)
-            html.fact(
-                html.words(.missing),
-                needs.map { Wording.grouped($0.missing.count) } ?? html.words(.notLookedAt))
-            if let needs, needs.leftOut > 0 {
-                html.fact(html.words(.leftOut), Wording.grouped(needs.leftOut))
-            }
+            html.writeCounts(of: missing)
             if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
         }
     }

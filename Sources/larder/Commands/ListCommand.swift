@@ -125,6 +125,8 @@ enum StatusCommand {
         }
     }
 
+    private static func count(_ number: Int?) -> String { number.map(Wording.grouped) ?? "-" }
+
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
         let head =
             "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))"
@@ -133,7 +135,7 @@ enum StatusCommand {
         }
         var table = TextTable([
             ("Site", .left), ("Live", .right), ("Age", .left), ("Pages", .right), ("Size", .right),
-            ("Missing", .right),
+            ("Failed", .right), ("Broken", .right), ("Not fetched", .right),
             ("Next update", .left),
         ])
         for site in report.sites {
@@ -143,7 +145,8 @@ enum StatusCommand {
                 live.map { LocalTime.age(of: $0.finished ?? $0.started) } ?? "-",
                 site.figures.map { Wording.grouped($0.pages) } ?? "-",
                 site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
-                site.figures?.missing.map { Wording.grouped($0) } ?? "-",
+                count(site.figures?.missing?.failed), count(site.figures?.missing?.broken),
+                count(site.figures?.missing?.notFetched),
                 site.next.map { $0 == 0 ? "now" : LocalTime.wait(until: $0) } ?? "-",
             ])
         }

@@ -76,7 +76,7 @@ enum PrefetchCommand {
             terminal.fail("\(failure); the last known manifest of \(report.site) applies")
         }
         if let good = report.lastGood {
-            let failed = report.missing.first { !$0.isGone }.map { "\($0.url): \($0.reason)" }
+            let failed = report.missing.first { !$0.isBroken }.map { "\($0.url): \($0.reason)" }
             let reason =
                 failed
                 ?? (report.manifestFailure == nil
@@ -109,9 +109,10 @@ enum PrefetchCommand {
                 "\(report.site): the session with \(session.origin) ended during the run; log in again "
                     + "(larder login URL, --cookies FILE, --user) and run the same command again")
         }
-        if report.isComplete {
+        if report.hasSucceeded {
             let isWhole =
-                report.manifestFailure == nil && !report.missing.contains { $0.isAsset && $0.isGone }
+                report.isComplete && report.manifestFailure == nil
+                && !report.missing.contains { $0.isAsset && $0.isBroken }
             return isStrict && !isWhole ? .incomplete : .done
         }
         // With --quiet, the report is not printed.
@@ -124,11 +125,10 @@ enum PrefetchCommand {
 
     private static func firstMissing(of report: PrefetchReport) -> String? {
         if let reason = report.reasonForOnePage { return "it has only one page: \(reason)" }
-        let missing = report.missing.filter { !$0.isGone && !$0.isNoted }
-        if let first = missing.first {
-            return "\(Wording.count(missing.count, "URL")) missing, the first: \(first.url) (\(first.reason))"
+        let failed = report.missing.filter { !$0.isBroken && !$0.isNoted }
+        return failed.first.map { first in
+            "\(Wording.count(failed.count, "URL")) failed, the first: \(first.url) (\(first.reason))"
         }
-        return report.skipped.first { $0.isAsset && $0.isOverLimit }.map { "\($0.url): \($0.reason)" }
     }
 
     /// Reduces the store to `--max-size`, if it is given.
@@ -248,8 +248,8 @@ enum PrefetchSummary {
         let noted = report.missing.filter(\.isNoted)
         let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }
         let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
-        lines += list(missing.filter { $0.isAsset && !$0.isGone }, "asset", "missing")
-        lines += list(missing.filter { !$0.isAsset && !$0.isGone }, "page", "missing")
+        lines += list(missing.filter { $0.isAsset && !$0.isBroken }, "asset", "failed")
+        lines += list(missing.filter { !$0.isAsset && !$0.isBroken }, "page", "failed")
         lines += list(kept, "URL", "not fetched, stored response kept")
         for stored in report.keptStored {
             lines.append(
@@ -269,7 +269,7 @@ enum PrefetchSummary {
                 "  \(deferral.host) requires a pause of \(Wording.grouped(Int(deferral.seconds))) s (Retry-After); "
                     + "run the same command after that")
         }
-        lines += list(missing.filter { $0.isGone }, "URL", "gone from the site (404 or 410)")
+        lines += list(missing.filter { $0.isBroken }, "URL", "broken on the live site")
         if let first = report.unread.first {
             lines.append(
                 "  \(Wording.count(report.unread.count, "file")) over 64 MB stored, but not scanned for links, the first:"
@@ -284,7 +284,7 @@ enum PrefetchSummary {
         let needed = report.skipped.count { $0.isAsset && $0.isOverLimit }
         if needed > 0, let limit = report.limit {
             let hint = Remedy.hint(report.remedy)
-            lines.append("  \(Wording.count(needed, "asset")) not fetched: \(limit)\(hint)")
+            lines.append("  \(Wording.count(needed, "asset")) of stored pages not fetched: \(limit)\(hint)")
         }
         for session in report.lostSessions {
             lines.append(
@@ -312,7 +312,7 @@ enum PrefetchSummary {
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
                 lines.append("  \(arguments.again(with: changes))")
             }
-            if missing.contains(where: { !$0.isGone }) || !kept.isEmpty {
+            if missing.contains(where: { !$0.isBroken }) || !kept.isEmpty {
                 lines.append("To repeat failed requests: \(arguments.command("update", [report.site]))")
             }
             lines += indexing(report, arguments)
@@ -436,7 +436,7 @@ enum PrefetchSummary {
         return lines
     }
 
-    /// The links that were not followed, by reason, the most frequent first.
+    /// The URLs that were not requested, by reason, the most frequent first.
     private static func skipped(_ report: PrefetchReport) -> [String] {
         guard !report.skipped.isEmpty else { return [] }
         var counts: [String: Int] = [:]
@@ -444,9 +444,9 @@ enum PrefetchSummary {
             counts[skipped.reason + Remedy.hint(skipped.remedy), default: 0] += 1
         }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
-        let count = Wording.count(report.skipped.count, "link")
-        if reasons.count == 1 { return ["  \(count) not followed: \(reasons[0].key) (list: --json)"] }
-        var lines = ["  \(count) not followed (list: --json):"]
+        let count = Wording.count(report.skipped.count, "URL")
+        if reasons.count == 1 { return ["  \(count) not fetched: \(reasons[0].key) (list: --json)"] }
+        var lines = ["  \(count) not fetched (list: --json):"]
         for (reason, count) in reasons.prefix(mostShown) {
             lines.append("    \(Wording.grouped(count)) \(reason)")
         }

@@ -193,7 +193,7 @@ import Web
         #expect(report.keptStored.map(\.reason) == ["empty"])
         #expect(report.keptStored.map(\.count) == [4])
         #expect(report.missing.map(\.address.path) == Self.half)
-        #expect(report.missing.allSatisfy { $0.isKeptFromBefore && !$0.isGone })
+        #expect(report.missing.allSatisfy { $0.isKeptFromBefore && !$0.isBroken })
     }
 
     @Test func `many pages that are gone are so when a run an hour later finds the same`() throws {
