@@ -247,7 +247,7 @@ package final class Import {
         let isGood = failure == nil && report.responses > 0
         do throws(ArchiveError) {
             let ending: SnapshotEnding = isGood ? .publish(now: now) : .forget
-            try ArchiveError.storing { () throws(StoreError) in try writes.finish(ending) }
+            _ = try ArchiveError.storing { () throws(StoreError) in try writes.finish(ending) }
         } catch {
             failure = failure ?? error
         }

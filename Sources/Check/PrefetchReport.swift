@@ -138,7 +138,8 @@ extension PrefetchReport: JSONObject {
     private var runMembers: JSONMembers {
         [
             "site": crawl.site, "snapshot": crawl.snapshot, "continued": crawl.isContinued,
-            "interrupted": crawl.isInterrupted, "live": crawl.isPublished, "complete": isComplete,
+            "interrupted": crawl.isInterrupted, "live": crawl.isPublished, "unchanged": crawl.isUnchanged,
+            "complete": isComplete,
             "pages": crawl.pages, "assets": crawl.assets, "redirects": crawl.redirects,
             "broken": crawl.missingURLs.broken, "failed": crawl.missingURLs.failed,
             "notFetched": crawl.missingURLs.notFetched,

@@ -441,6 +441,9 @@ package struct SiteRun {
         settings.leftOut = leftOut
         settings.missing = report.isPublished ? report.missingURLs : plan.sitePlan.missing
         settings.doubts = report.doubts
+        if report.isPublished {
+            settings.confirmed = report.isUnchanged ? SystemClock.secondsSinceEpoch() : nil
+        }
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns
         if rendering.rendered > 0 { settings.sockets = rendering.sockets }

@@ -257,6 +257,13 @@ package final class Crawl {
         return count
     }
 
+    /// - Parameter number: the number of the live snapshot, if the new one shows the same.
+    private func note(unchanged number: Int64?) {
+        guard let number else { return }
+        report.isUnchanged = true
+        report.snapshot = number
+    }
+
     /// Ends the snapshot. A snapshot that would go live is rejected if it has too few pages, if it is a login
     /// page in place of the site, or if the gate rejects it. The last two are checked once everything is
     /// stored.
@@ -279,14 +286,14 @@ package final class Crawl {
             }
         }
         guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else {
-            return try writes.finish(ending)
+            return try note(unchanged: writes.finish(ending))
         }
         let (snapshot, refused, plan) = (snapshotID, report.refused, plan)
         // If there is a gate, a run with a time or byte limit must not add to the live snapshot
         // (`publishSoFar`).
-        let passing = plan.gate == nil ? ending : .publish(now: now)
+        let passing = plan.gate == nil ? ending : .publishIfChanged(now: now)
         let found = Mutex<(isRejected: Bool, wall: SiteWall?)>((false, nil))
-        try writes.finish { () throws(StoreError) in
+        let unchanged = try writes.finish { () throws(StoreError) in
             let wall =
                 plan.refusesWalls
                 ? try SiteWall.found(
@@ -297,6 +304,7 @@ package final class Crawl {
             found.withLock { $0 = (true, wall) }
             return .reject(now: now)
         }
+        note(unchanged: unchanged)
         (report.isRejected, report.wall) = found.withLock { $0 }
         report.isPublished = !report.isRejected
     }

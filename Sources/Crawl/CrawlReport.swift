@@ -13,6 +13,8 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var isContinued: Bool
     /// Whether it was interrupted.
     public package(set) var isInterrupted = false
+    /// Whether the snapshot has the same content as the live one, which stays in its place. `snapshot` is then its number.
+    public package(set) var isUnchanged = false
     /// Whether the snapshot is live.
     public package(set) var isPublished = false
     /// Whether the snapshot is complete, but was rejected.
@@ -371,7 +373,7 @@ extension CrawlReport {
         if isPublished {
             switch limit {
             // A limit of pages defines the site; the other limits only end this run.
-            case .pages, nil: return .publish(now: now)
+            case .pages, nil: return .publishIfChanged(now: now)
             case .byteCount, .time: return .publishSoFar
             }
         }

@@ -1,5 +1,5 @@
 internal import Glibc
-package import Store
+public import Store
 public import Web
 
 /// How a site is prefetched. Comes from the command line, a file of options or a manifest, is stored with the
@@ -50,6 +50,10 @@ public struct SitePlan: Sendable, Equatable {
     package var leftOut: LeftOut?
     /// The numbers of URLs that are missing in the last snapshot; nil before the first run.
     package var missing: MissingURLs?
+    /// When an update last found that the live snapshot is unchanged, in seconds since 1970; nil if none did.
+    package var confirmed: Int64?
+    /// Which snapshots collections keep; without rules all.
+    public var keep = KeepRules()
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
     package var doubts: [String] = []
 
@@ -84,6 +88,8 @@ public struct SitePlan: Sendable, Equatable {
         leftOut = json["leftOut"].map { LeftOut($0) }
         zone = json["zone"]?.string.flatMap { NetworkZone(name: $0) }
         doubts = texts("doubts")
+        confirmed = json["confirmed"]?.int.map { Int64($0) }
+        keep = json["keep"].map { KeepRules($0) } ?? KeepRules()
         missing = json["missing"].map { MissingURLs($0) }
     }
 
@@ -100,6 +106,7 @@ public struct SitePlan: Sendable, Equatable {
         plan.noindex = noindex ?? held.noindex
         plan.render = render ?? held.render
         plan.maxPages = maxPages ?? held.maxPages
+        plan.keep = keep.isEmpty ? held.keep : keep
         plan.connectionsPerHost = connectionsPerHost ?? held.connectionsPerHost
         return plan
     }
@@ -238,6 +245,8 @@ extension SitePlan: JSONObject {
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
             "zone": IfAny(zone?.name), "doubts": IfAny(doubts), "missing": IfAny(missing?.storedMembers),
+            "confirmed": IfAny(confirmed),
+            "keep": IfAny(keep.isEmpty ? nil : keep),
         ]
     }
 }

@@ -62,6 +62,8 @@
 @_exported public import struct Search.SearchReport
 @_exported public import struct Search.Snippet
 @_exported public import enum Serve.Verification
+@_exported public import struct Store.KeepRules
+@_exported public import struct Store.MissingURLs
 @_exported public import enum Store.PinKind
 @_exported public import enum Store.Remedy
 @_exported public import struct Store.SnapshotName

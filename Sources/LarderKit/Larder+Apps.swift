@@ -101,7 +101,7 @@ extension Larder {
     public func remove(url: String) async throws(LarderError) -> Bool {
         let href = try WebURL.start(url).href
         return try await reading("larder-remove") { (reader) throws(StoreError) in
-            try StoreWriter(reader.folder).remove { $0 == href } > 0
+            try StoreWriter(reader.folder).remove(named: href) { $0 == href } > 0
         }
     }
 

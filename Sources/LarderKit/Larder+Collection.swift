@@ -10,20 +10,25 @@ extension Larder {
     ///
     /// - Parameters:
     ///   - limit: the maximum size of the store; nil for no limit.
-    ///   - keepLast: the number of snapshots that each site keeps, including the live one. Nil keeps all, unless the
-    ///     limit requires otherwise.
+    ///   - keep: which snapshots each site keeps, unless the limit requires otherwise. Without rules, those in the settings of
+    ///     the site apply.
+    ///   - sites: the sites to which the rules apply; empty for all.
     ///   - allowsIncomplete: evicts pages of live snapshots when nothing else is left, the least recently served
     ///     first. They are missing until the next prefetch of their site.
     ///   - progress: receives the number of bytes in use, now and then, on a thread of the collection.
     /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, another process is writing to it,
     ///   or it fails. A limit that cannot be reached is a result in the report.
     public func collect(
-        limit: ByteSize? = nil, keepLast: Int? = nil, allowsIncomplete: Bool = false,
+        limit: ByteSize? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
+        allowsIncomplete: Bool = false,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> CollectionReport {
-        let options = CollectionOptions(
-            limit: limit?.byteCount, keepLast: keepLast, allowsIncomplete: allowsIncomplete)
+        var options = CollectionOptions(
+            limit: limit?.byteCount, keep: keep, allowsIncomplete: allowsIncomplete)
+        options.sites = try await names(of: sites)
+        let chosen = options
         return try await makingRoom("larder-gc", limit: limit) { (reader) throws(StoreError) in
+            let options = chosen
             // A collection that was interrupted may have left removed pages in the search index.
             if limit != nil { SearchIndex.clean(reader) }
             let folder = reader.folder
@@ -54,6 +59,15 @@ extension Larder {
         }
     }
 
+    /// The names of stored sites that the texts name.
+    private func names(of sites: [String]) async throws(LarderError) -> [String] {
+        if sites.isEmpty { return [] }
+        return try await reading("larder-gc") { (reader) throws(StoreError) in
+            let stored = try reader.sites()
+            return try sites.map { (text) throws(StoreError) in try SiteName.site(text, in: stored).name }
+        }
+    }
+
     /// Runs an operation that removes content and needs some space itself. On a full disk that space comes from the
     /// reserve, and then from the search index, which can be rebuilt.
     func makingRoom<Value: Sendable>(
@@ -75,11 +89,13 @@ extension Larder {
     /// The content that a collection would remove now. Nothing is removed: the collection runs on a copy of the
     /// database, which needs space in `$TMPDIR`, or in PostgreSQL in a transaction that is rolled back.
     public func forecastCollection(
-        limit: ByteSize? = nil, keepLast: Int? = nil, allowsIncomplete: Bool = false
+        limit: ByteSize? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
+        allowsIncomplete: Bool = false
     ) async throws(LarderError) -> CollectionForecast {
         let folder = folder
         let options = CollectionOptions(
-            limit: limit?.byteCount, keepLast: keepLast, allowsIncomplete: allowsIncomplete)
+            limit: limit?.byteCount, keep: keep, sites: try await names(of: sites),
+            allowsIncomplete: allowsIncomplete)
         return try await Self.onThread("larder-gc") { () throws(LarderError) in
             let copy = try TemporaryLarder()
             defer { copy.remove() }

@@ -56,7 +56,9 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if there is no such site or snapshot, or one of them is the live
     ///   snapshot, in which case none is removed; `.machine` if the store fails or the site is being prefetched.
     @discardableResult
-    public func drop(_ names: [SnapshotName], of site: String) async throws(LarderError) -> SnapshotsReport {
+    public func drop(
+        _ names: [SnapshotName], of site: String, addsToLast: Bool = false
+    ) async throws(LarderError) -> SnapshotsReport {
         try await reading("larder-drop") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
             var dropped: Set<Int64> = []
@@ -64,9 +66,13 @@ extension Larder {
             let writer = try StoreWriter(reader.folder)
             // The live snapshot comes first, since its removal is refused: then nothing else has been removed.
             let live = dropped.filter { $0 == held.published }
+            var addsToLast = addsToLast
             for snapshot in live + dropped.subtracting(live).sorted() {
                 // The list of snapshots changes with each removal.
-                try writer.drop(snapshot: snapshot, of: SiteName.site(held.name, in: reader.sites()))
+                try writer.drop(
+                    snapshot: snapshot, of: SiteName.site(held.name, in: reader.sites()),
+                    addsToLast: addsToLast)
+                addsToLast = true
             }
             return SnapshotsReport(try reader.sites().filter { $0.id == held.id }, reader)
         }
@@ -118,19 +124,21 @@ extension Larder {
 
     /// Removes a site with all its snapshots and the misses of its pages on its own origin, or the stored responses of
     /// one URL, or of the URLs that a pattern matches. The next collection frees their space. Removed URLs that a site
-    /// needs are fetched by its next prefetch.
+    /// needs are fetched by its next prefetch. `undoRemoval` reverses the last removal.
     ///
-    /// - Parameter what: the name of a site; a URL; or, with a star, a URL pattern as in rules.
+    /// - Parameters:
+    ///   - what: the name of a site; a URL; or, with a star, a URL pattern as in rules.
+    ///   - addsToLast: whether `undoRemoval` also reverses the previous removal.
     /// - Throws: `LarderError` of kind `.input` if nothing of it is stored, `.machine` if the store fails or another
     ///   process is writing to it.
     @discardableResult
-    public func remove(_ what: String) async throws(LarderError) -> Removal {
+    public func remove(_ what: String, addsToLast: Bool = false) async throws(LarderError) -> Removal {
         try await makingRoom("larder-remove") { (reader) throws(StoreError) in
             let sites = try reader.sites()
             let names = sites.map(\.name)
             // A host alone names too much to be removed.
             if let place = SiteName.exactPlace(of: what, among: names) {
-                try StoreWriter(reader.folder).remove(sites[place])
+                try StoreWriter(reader.folder).remove(sites[place], addsToLast: addsToLast)
                 var others = sites
                 let site = others.remove(at: place)
                 try Self.forgetMisses(of: site, others, in: reader.folder)
@@ -138,14 +146,29 @@ extension Larder {
             }
             let count: Int
             if what.utf8.contains(UInt8(ascii: "*")), let pattern = URLGlob(what) {
-                count = try StoreWriter(reader.folder).remove { WebURL($0).map(pattern.matches) ?? false }
+                count = try StoreWriter(reader.folder).remove(named: what, addsToLast: addsToLast) {
+                    WebURL($0).map(pattern.matches) ?? false
+                }
             } else if let url = try? WebURL.typed(what) {
-                count = try StoreWriter(reader.folder).remove { $0 == url.href }
+                count = try StoreWriter(reader.folder).remove(named: what, addsToLast: addsToLast) {
+                    $0 == url.href
+                }
             } else {
                 throw SiteName.notRemovable(what, among: names)
             }
             guard count > 0 else { throw SiteName.notRemovable(what, among: names) }
             return .urls(count)
+        }
+    }
+
+    /// Reverses the last removal of sites, snapshots or URLs. Possible until the next collection, which frees the space.
+    ///
+    /// - Returns: What is stored again: the names of sites, the names of snapshots such as `https://example.com/@3`, and the
+    ///   texts by which URLs were named; and the number of their responses. Nil if there is nothing to undo.
+    /// - Throws: `LarderError` of kind `.input` if a removed site was prefetched again.
+    public func undoRemoval() async throws(LarderError) -> (names: [String], responses: Int)? {
+        try await reading("larder-undo") { (reader) throws(StoreError) in
+            try StoreWriter(reader.folder).undoRemoval().map { ($0.items.map(\.name), $0.responses) }
         }
     }
 

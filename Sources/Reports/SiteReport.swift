@@ -60,6 +60,8 @@ public struct StatusReport: Sendable, Equatable {
         public let isRejected: Bool
         /// The number of its responses.
         public let responses: Int
+        /// When an update last found that the live snapshot is unchanged; nil if none did, and for other snapshots.
+        public let confirmed: Int64?
         /// The identifier in the store, unique among the snapshots of all sites.
         package let id: Int64
 
@@ -165,6 +167,7 @@ extension StatusReport.Snapshot {
         finished = snapshot.finished
         isRejected = snapshot.isRejected
         responses = snapshot.responseCount
+        confirmed = snapshot.id == site.published ? site.confirmed : nil
     }
 }
 
@@ -198,7 +201,7 @@ extension StatusReport.Snapshot: JSONObject {
         [
             "number": name.number, "overlay": IfAny(name.isOverlay ? true : nil), "live": isLive,
             "started": Wording.date(started), "finished": finished.map(Wording.date),
-            "rejected": IfAny(isRejected ? true : nil),
+            "confirmed": IfAny(confirmed.map(Wording.date)), "rejected": IfAny(isRejected ? true : nil),
             "responses": responses,
         ]
     }

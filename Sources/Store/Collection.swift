@@ -38,8 +38,10 @@ package struct CollectionResult: Sendable, Equatable {
 package struct CollectionOptions: Sendable, Equatable {
     /// The maximum size of the store in bytes; nil for no limit.
     package var limit: Int64?
-    /// The number of finished snapshots to keep per site, including the live one; nil for all.
-    package var keepLast: Int?
+    /// Which snapshots of each site to keep. If there are no rules, those in the settings of the site apply.
+    package var keep = KeepRules()
+    /// The names of the sites whose snapshots are removed by the rules; empty for all.
+    package var sites: [String] = []
     /// Whether pages of live snapshots may be evicted if nothing else is left to remove.
     package var allowsIncomplete = false
     /// The URLs of bundles that manifests require. These and the manifests are never evicted. If nil, they
@@ -49,8 +51,12 @@ package struct CollectionOptions: Sendable, Equatable {
     /// rest of the store.
     package var isIndexClean = false
 
-    package init(limit: Int64? = nil, keepLast: Int? = nil, allowsIncomplete: Bool = false) {
-        (self.limit, self.keepLast, self.allowsIncomplete) = (limit, keepLast, allowsIncomplete)
+    package init(
+        limit: Int64? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
+        allowsIncomplete: Bool = false
+    ) {
+        (self.limit, self.keep, self.sites) = (limit, keep, sites)
+        self.allowsIncomplete = allowsIncomplete
     }
 }
 
@@ -76,10 +82,14 @@ extension StoreWriter {
                 result.byteCountBefore = folder.byteCount
             }
             try withoutReferences { () throws(StoreError) in
+                try forgetRemoval()
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
-                if let keepLast = options.keepLast {
-                    result.droppedSnapshots += try dropSnapshots(keepingLast: keepLast, progress)
+                result.droppedSnapshots += try dropSnapshots(progress) { site in
+                    guard options.sites.isEmpty || options.sites.contains(site.name) else {
+                        return KeepRules()
+                    }
+                    return options.keep.isEmpty ? KeepRules(of: site) : options.keep
                 }
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
                 if let limit = options.limit { try makeFit(limit, options, &result, progress) }

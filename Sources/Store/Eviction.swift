@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 internal import Web
 
 /// Removal of content to make a store fit into a limit.
@@ -96,7 +97,7 @@ extension StoreWriter {
             isJournalBehind = true
             return true
         case .oldSnapshots:
-            let dropped = try dropSnapshots(keepingLast: 1, downTo: target, progress)
+            let dropped = try dropSnapshots(downTo: target, progress) { _ in KeepRules(last: 1) }
             result.droppedSnapshots += dropped
             return dropped > 0
         case .overlays:
@@ -128,11 +129,13 @@ extension StoreWriter {
     /// Drops snapshots that are not live, the oldest first. Returns their number.
     ///
     /// - Parameters:
-    ///   - count: The number of finished snapshots to keep per site, including the live one.
-    ///   - limit: Stops when at most this many bytes are in use; nil to drop all other snapshots.
+    ///   - limit: Stops when at most this many bytes are in use; nil to drop all that the rules do not keep.
+    ///   - rules: Which snapshots of a site stay.
     func dropSnapshots(
-        keepingLast count: Int, downTo limit: Int64? = nil, _ progress: (Int64) -> Void
+        downTo limit: Int64? = nil, _ progress: (Int64) -> Void, keeping rules: (Site) -> KeepRules
     ) throws(StoreError) -> Int {
+        let now = SystemClock.secondsSinceEpoch()
+        let utcOffset = SystemClock.utcOffset(at: now)
         let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())
         let held = try heldSites()
@@ -140,12 +143,17 @@ extension StoreWriter {
         let sites = try reader.sites().filter {
             $0.published != nil && !pins.holds(site: $0.name) && !held.contains($0.id)
         }
-        let old = sites.flatMap { site in
+        let old = sites.flatMap { (site) -> [Int64] in
             let others = site.snapshots.filter {
                 $0.id != site.published && $0.id != site.overlay
                     && ($0.finished != nil || $0 != site.snapshots.last)
             }
-            let kept = Set(others.filter { $0.finished != nil }.suffix(max(0, count - 1)).map(\.id))
+            let rules = rules(site)
+            if rules.isEmpty { return [] }
+            let candidates = site.snapshots.filter { $0.finished != nil && $0.base == nil }.map {
+                KeepRules.Candidate(id: $0.id, began: $0.started, isLive: $0.id == site.published)
+            }
+            let kept = rules.kept(of: candidates, now: now, utcOffset: utcOffset)
             return others.map(\.id).filter { !kept.contains($0) }
         }
         var dropped = 0

@@ -13,6 +13,10 @@ package struct Site: Sendable, Equatable {
     package let overlay: Int64?
     /// How it is prefetched and served, as whoever prefetched it wrote it down; empty when nothing was said.
     package let settings: String
+    /// When an update last found that the live snapshot is unchanged, in seconds since 1970; nil if none did.
+    package var confirmed: Int64? {
+        (try? JSONValue.parse(settings.utf8.span))?["confirmed"]?.int.map { Int64($0) }
+    }
 
     package init(
         id: Int64, name: String, start: [String], snapshots: [Snapshot], published: Int64?,
@@ -111,6 +115,9 @@ package struct OpenSnapshot: Sendable, Equatable {
 package enum SnapshotEnding: Sendable, Equatable {
     /// The snapshot is complete and becomes the live one.
     case publish(now: Int64)
+    /// The snapshot is complete. If it shows the same as the live one, the live one stays and takes its place; else it becomes
+    /// the live one.
+    case publishIfChanged(now: Int64)
     /// The incomplete snapshot becomes the live one, and the next run of the site continues it.
     case publishSoFar
     /// The snapshot stays unfinished, and the next run of the site continues it.
@@ -122,7 +129,7 @@ package enum SnapshotEnding: Sendable, Equatable {
 
     package var isPublishing: Bool {
         switch self {
-        case .publish, .publishSoFar: true
+        case .publish, .publishIfChanged, .publishSoFar: true
         case .keepOpen, .reject, .forget: false
         }
     }
@@ -410,15 +417,20 @@ extension StoreWriter {
         try countConfirmedAgain()
     }
 
-    /// Removes a snapshot. Later snapshots keep showing the responses that they took over from it: these move to the next snapshot.
-    package func drop(snapshot: Int64, of site: Site) throws(StoreError) {
+    /// Removes a snapshot. Later snapshots keep showing the responses that they took over from it: these move to the next
+    /// snapshot. `undoRemoval` reverses it.
+    ///
+    /// - Parameter addsToLast: whether that also reverses the previous removal.
+    package func drop(snapshot: Int64, of site: Site, addsToLast: Bool = false) throws(StoreError) {
         isJournalBehind = true
-        try dropRows(ofSnapshot: snapshot, of: site)
+        try dropRows(ofSnapshot: snapshot, of: site, recordsRemoval: true, addsToLast: addsToLast)
         try countAgain()
         try renewJournal()
     }
 
-    func dropRows(ofSnapshot snapshot: Int64, of site: Site) throws(StoreError) {
+    func dropRows(
+        ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false, addsToLast: Bool = false
+    ) throws(StoreError) {
         try holding(site) { () throws(StoreError) in
             let snapshots = try snapshots(of: site)
             guard let place = snapshots.firstIndex(where: { $0.id == snapshot }) else {
@@ -437,14 +449,23 @@ extension StoreWriter {
                         ? "make another snapshot live first with: larder rollback"
                         : "it is the only one; to remove the whole site: larder remove \(site.name)")
             }
+            if recordsRemoval {
+                let name = site.name(ofSnapshot: snapshot).map { "\(site.name)@\($0)" } ?? site.name
+                try record(
+                    .init(kind: .snapshot, name: name),
+                    RemovedRows(responses: "snapshot = \(snapshot)", snapshot: "id = \(snapshot)"),
+                    addsToLast: addsToLast)
+            }
             // An unfinished snapshot may be gone on with, and shows nothing yet, as long as there is none behind
             // it. What lies over another snapshot shows nothing of this one.
             let later = snapshots[(place + 1)...].filter { !$0.isOverlay }
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
                 // What the next snapshot has of its own stays its own.
                 try move(responsesOf: snapshot, to: next.id)
+                if recordsRemoval { try recordMoved(from: snapshot, to: next.id) }
             } else if let growing = later.last {
                 try move(responsesOf: snapshot, to: growing.id, onlyConfirmed: true)
+                if recordsRemoval { try recordMoved(from: snapshot, to: growing.id) }
             }
             try remove(snapshot: snapshot)
         }
@@ -548,15 +569,25 @@ extension StoreWriter {
 }
 
 extension StoreWriter {
-    /// Removes a site with all its snapshots. What other sites hold too stays; the bodies go with the next
-    /// collection.
-    package func remove(_ site: Site) throws(StoreError) {
+    /// Removes a site with all its snapshots. The next collection removes bodies that no other site has. `undoRemoval`
+    /// reverses the removal, unless the disk was full.
+    ///
+    /// - Parameter addsToLast: whether that also reverses the previous removal.
+    package func remove(_ site: Site, addsToLast: Bool = false) throws(StoreError) {
         do throws(StoreError) {
-            try removeAtOnce(site)
+            try holding(site) { () throws(StoreError) in
+                let snapshots = "(SELECT id FROM snapshot WHERE site = \(site.id))"
+                try record(
+                    .init(kind: .site, name: site.name),
+                    RemovedRows(responses: "snapshot IN \(snapshots)", site: "id = \(site.id)"),
+                    addsToLast: addsToLast)
+                try removeRows(of: site)
+            }
         } catch  where error.reason == .full && !isServed {
             // The disk has no room for the log of one large transaction, so that most rows are removed in small ones first.
+            try forgetRemoval()
             try removeResponses(of: site)
-            try removeAtOnce(site)
+            try holding(site) { () throws(StoreError) in try removeRows(of: site) }
         }
         do throws(StoreError) {
             try renewJournal()
@@ -591,25 +622,27 @@ extension StoreWriter {
         }
     }
 
-    private func removeAtOnce(_ site: Site) throws(StoreError) {
-        try holding(site) { () throws(StoreError) in
-            try run("UPDATE site SET published = NULL, overlay = NULL WHERE id = ?", .integer(site.id))
-            try run(
-                "DELETE FROM response WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?)",
-                .integer(site.id)
-            )
-            for snapshot in try snapshots(of: site) { try forgetCount(of: snapshot.id) }
-            try run("DELETE FROM snapshot WHERE site = ?", .integer(site.id))
-            try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
-            try run("DELETE FROM site WHERE id = ?", .integer(site.id))
-        }
+    private func removeRows(of site: Site) throws(StoreError) {
+        try run("UPDATE site SET published = NULL, overlay = NULL WHERE id = ?", .integer(site.id))
+        try run(
+            "DELETE FROM response WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?)",
+            .integer(site.id))
+        for snapshot in try snapshots(of: site) { try forgetCount(of: snapshot.id) }
+        try run("DELETE FROM snapshot WHERE site = ?", .integer(site.id))
+        try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
+        try run("DELETE FROM site WHERE id = ?", .integer(site.id))
     }
 
     /// Removes the stored responses of the URLs for which `isMeant` returns true, from all snapshots. Manifests
-    /// of sites stay. The next collection removes the bodies.
+    /// of sites stay. The next collection removes the bodies. `undoRemoval` reverses the removal.
     ///
+    /// - Parameters:
+    ///   - name: the text by which the user names the URLs.
+    ///   - addsToLast: whether `undoRemoval` also reverses the previous removal.
     /// - Returns: The number of removed URLs.
-    package func remove(addresses isMeant: (String) -> Bool) throws(StoreError) -> Int {
+    package func remove(
+        named name: String, addsToLast: Bool = false, addresses isMeant: (String) -> Bool
+    ) throws(StoreError) -> Int {
         var urls: [Int64] = []
         try alone(doing: "remove from") { () throws(StoreError) in
             try eachRow(
@@ -618,11 +651,17 @@ extension StoreWriter {
                     SELECT 1 FROM response WHERE response.url = url.id AND response.request <> 'manifest')
                 """
             ) { row in if isMeant(row.text(1)) { urls.append(row.integer(0)) } }
+            guard !urls.isEmpty else { return }
             try transaction { () throws(StoreError) in
+                try record(
+                    .init(kind: .urls, name: name), RemovedRows(responses: "false"), addsToLast: addsToLast)
                 for url in urls {
+                    try run(
+                        "INSERT INTO removed_response SELECT * FROM response WHERE url = ? AND request <> 'manifest'",
+                        .integer(url))
                     try run("DELETE FROM response WHERE url = ? AND request <> 'manifest'", .integer(url))
                 }
-                if !urls.isEmpty { try forgetCounts() }
+                try forgetCounts()
             }
             try countAgain()
             try renewJournal()
@@ -676,7 +715,7 @@ extension StoreWriter {
             try end(snapshot, .publish(now: now))
         } catch {
             // The first error is the one that tells.
-            try? end(snapshot, .forget)
+            _ = try? end(snapshot, .forget)
             throw error
         }
     }

@@ -339,8 +339,17 @@ package final class StoreWriter {
     }
 
     /// Ends the run of a snapshot and releases the lock on its site.
-    package func end(_ snapshot: OpenSnapshot, _ ending: SnapshotEnding) throws(StoreError) {
+    ///
+    /// - Returns: The number of the live snapshot, if that stays because the new one shows the same; else nil.
+    @discardableResult
+    package func end(_ snapshot: OpenSnapshot, _ ending: SnapshotEnding) throws(StoreError) -> Int64? {
+        var unchanged: Int64?
         switch ending {
+        case .publishIfChanged(let now):
+            unchanged =
+                fence == nil
+                ? try transaction { () throws(StoreError) in try joinUnchanged(snapshot) } : nil
+            guard unchanged != nil else { return try end(snapshot, .publish(now: now)) }
         case .publish(let now):
             try transaction { () throws(StoreError) in
                 try connection.prepare("UPDATE snapshot SET finished = ? WHERE id = ?")
@@ -365,12 +374,7 @@ package final class StoreWriter {
             try transaction { () throws(StoreError) in
                 try forgetCount(of: snapshot.id)
                 try connection.prepare("DELETE FROM response WHERE snapshot = ?").run(.integer(snapshot.id))
-                // The next snapshot of the site reuses its number.
-                try run(
-                    """
-                    UPDATE site SET snapshots = snapshots - 1
-                    WHERE id = ?1 AND snapshots = (SELECT number FROM snapshot WHERE id = ?2)
-                    """, .integer(snapshot.site), .integer(snapshot.id))
+                try forgetNumber(of: snapshot)
                 try connection.prepare("DELETE FROM snapshot WHERE id = ?").run(.integer(snapshot.id))
                 try connection.prepare(
                     "DELETE FROM site WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM snapshot WHERE site = ?1)"
@@ -384,6 +388,16 @@ package final class StoreWriter {
         try locks.release(site: snapshot.site)
         shortenJournal()
         folder.createReserve()
+        return unchanged
+    }
+
+    /// Makes the number of a snapshot that is about to be deleted that of the site's next snapshot.
+    func forgetNumber(of snapshot: OpenSnapshot) throws(StoreError) {
+        try run(
+            """
+            UPDATE site SET snapshots = snapshots - 1
+            WHERE id = ?1 AND snapshots = (SELECT number FROM snapshot WHERE id = ?2)
+            """, .integer(snapshot.site), .integer(snapshot.id))
     }
 
     /// Rewrites the journal if it has become long, because every change adds lines to it. While others write,

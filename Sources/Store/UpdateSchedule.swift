@@ -134,7 +134,10 @@ extension Site {
 
     private var lastComplete: (began: Int64, ended: Int64)? {
         snapshots.last { $0.finished != nil && $0.base == nil }.flatMap { snapshot in
-            snapshot.finished.map { (snapshot.started, $0) }
+            snapshot.finished.map { finished in
+                guard snapshot.id == published, let confirmed else { return (snapshot.started, finished) }
+                return (max(confirmed, snapshot.started), max(confirmed, finished))
+            }
         }
     }
 

@@ -30,6 +30,8 @@ package final class WriteQueue: Sendable {
         var isClosed = false
         var ending: @Sendable () throws(StoreError) -> SnapshotEnding = { .keepOpen }
         var failure: StoreError?
+        /// The number of the live snapshot, if it stays because the new one shows the same.
+        var unchanged: Int64?
     }
 
     private let state = Monitor(State())
@@ -45,7 +47,8 @@ package final class WriteQueue: Sendable {
                     try Self.write(state, lent.writer, snapshot)
                     let ending = try state.change { $0.ending }()
                     try lent.writer.persisting { _ throws(StoreError) in
-                        try lent.writer.end(snapshot, ending)
+                        let unchanged = try lent.writer.end(snapshot, ending)
+                        state.change { $0.unchanged = unchanged }
                     }
                 } catch {
                     // Later calls of `add` and `finish` throw this error.
@@ -107,20 +110,25 @@ package final class WriteQueue: Sendable {
     }
 
     /// Returns when everything that was added is committed and the snapshot has ended with `ending`.
-    package func finish(_ ending: SnapshotEnding) throws(StoreError) {
+    ///
+    /// - Returns: The number of the live snapshot, if that stays because the new one shows the same; else nil.
+    @discardableResult
+    package func finish(_ ending: SnapshotEnding) throws(StoreError) -> Int64? {
         try finish { ending }
     }
 
     /// Does the same, but computes the ending on the queue's thread after everything is committed.
+    @discardableResult
     package func finish(
         _ ending: @escaping @Sendable () throws(StoreError) -> SnapshotEnding
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Int64? {
         state.change { state in
             state.isClosed = true
             state.ending = ending
         }
         thread.join()
         if let failure = state.change({ $0.failure }) { throw failure }
+        return state.change { $0.unchanged }
     }
 
     /// Writes what arrives, and returns when the queue is closed and everything in it is committed.

@@ -28,6 +28,13 @@ package enum SystemClock {
         return String(decoding: bytes.prefix { $0 > UInt8(ascii: " ") }, as: UTF8.self)
     }()
 
+    /// The difference between local time and UTC at a time, in seconds.
+    package static func utcOffset(at secondsSinceEpoch: Int64) -> Int64 {
+        var time = time_t(secondsSinceEpoch)
+        var local = tm()
+        return localtime_r(&time, &local) == nil ? 0 : Int64(local.tm_gmtoff)
+    }
+
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()
         clock_gettime(clock, &time)

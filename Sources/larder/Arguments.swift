@@ -279,7 +279,23 @@ extension Arguments {
         plan.noindex = try choice(.noindex)
         plan.render = try renderSettings()
         plan.maxPages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
+        plan.keep = try keepRules()
         return plan
+    }
+
+    /// Which snapshots to keep.
+    func keepRules() throws(UsageError) -> KeepRules {
+        var rules = KeepRules()
+        rules.last = try numberIfGiven(.keepLast, in: 1...1_000_000)
+        rules.daily = try numberIfGiven(.keepDaily, in: 1...1_000_000)
+        rules.weekly = try numberIfGiven(.keepWeekly, in: 1...1_000_000)
+        if let text = text(.keepWithin) {
+            guard let seconds = KeepRules.seconds(of: text) else {
+                throw wrong(.keepWithin, "must be a number with h, d, w or y, such as 30d, not \"\(text)\"")
+            }
+            rules.seconds = seconds
+        }
+        return rules
     }
 
     func networkOptions() throws(UsageError) -> NetworkOptions {

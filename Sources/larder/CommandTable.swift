@@ -239,7 +239,7 @@ struct CommandEntry: Sendable {
             name: "rollback", operands: "SITE|SITE@N", operandCount: 1...2,
             summary: "Make another snapshot live, usually the one before",
             examples: ["larder rollback https://example.com/", "larder rollback example.com@3"],
-            options: [.store, .json, .quiet], synonyms: ["revert", "restore", "undo"],
+            options: [.store, .json, .quiet], synonyms: ["revert"],
             notes: [
                 """
                 SITE@N makes snapshot N live. Without it, goes back to the one before the live snapshot; if the live snapshot
@@ -260,9 +260,19 @@ struct CommandEntry: Sendable {
                 """
                 On a terminal, the command asks first. SITE@N removes one snapshot; later snapshots keep the responses that they
                 share with it. The live snapshot cannot be removed this way. A URL or pattern is removed from all snapshots.
-                larder gc frees the disk space.
+                larder undo reverses the last removal. larder gc frees the disk space and makes removals final.
                 """
             ], run: RemoveCommand.run),
+        CommandEntry(
+            name: "undo", operands: "", operandCount: 0...0,
+            summary: "Reverse the last removal",
+            examples: ["larder undo"], options: [.store, .json, .quiet], synonyms: ["restore", "unremove"],
+            notes: [
+                """
+                Stores again what the last larder remove removed, or the removal of a snapshot in the portal. Possible until
+                the next larder gc, which frees the space. Exit status 1: nothing can be undone.
+                """
+            ], run: UndoCommand.run),
         // MARK: Bundles and CI
         CommandEntry(
             name: "check", operands: "[MANIFEST|SITE]", operandCount: 0...1,
@@ -490,18 +500,25 @@ struct CommandEntry: Sendable {
                 """,
             ], run: ScheduleCommand.run),
         CommandEntry(
-            name: "gc", operands: "", operandCount: 0...0,
+            name: "gc", operands: "[SITE...]", operandCount: 0...1000,
             summary: "Free disk space: unused data, old snapshots, or down to a size",
             examples: [
-                "larder gc", "larder gc --keep-last 3", "larder gc --max-size 2G --dry-run",
+                "larder gc", "larder gc --keep-last 3",
+                "larder gc example.com --keep-daily 7 --keep-weekly 8",
+                "larder gc --max-size 2G --dry-run",
                 "larder gc --max-size 2G", "larder gc --compress",
             ],
             options: [
-                .store, .keepLast, .maxSize, .allowIncomplete, .compress.in(.general), .dryRun, .json, .quiet,
-                .progress,
+                .store, .keepLast, .keepDaily, .keepWeekly, .keepWithin, .maxSize, .allowIncomplete,
+                .compress.in(.general), .dryRun, .details, .json, .quiet, .progress,
             ],
             aliases: ["prune"], synonyms: ["clean", "cleanup"],
             notes: [
+                """
+                A snapshot stays if one of the --keep options keeps it; the live one always does. Days and weeks without a snapshot
+                do not count. The options of larder prefetch and update with these names are stored with the site, and larder gc
+                applies them if it has none itself. With SITE, snapshots of other sites stay.
+                """,
                 """
                 --max-size removes, in this order and only until the store fits: temporary files, unused space, snapshots that
                 are not live (oldest first), overlays, and with --allow-incomplete live pages (least recently served first).
@@ -754,7 +771,7 @@ extension CommandEntry {
             switch self {
             case .start: ["prefetch", "update", "serve", "open", "status"]
             case .look: ["search", "list", "show", "cat", "misses"]
-            case .snapshots: ["snapshots", "diff", "rollback", "remove"]
+            case .snapshots: ["snapshots", "diff", "rollback", "remove", "undo"]
             case .bundles: ["check", "preload", "manifest"]
             case .archives: ["export", "import"]
             case .proxy: ["record", "replay", "proxy"]

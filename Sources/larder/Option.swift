@@ -133,9 +133,25 @@ struct Option: Sendable, Equatable {
         standard: nil, group: .stored)
     static let keepLast = Option(
         name: "--keep-last", value: "N",
-        help: "Keep the last N snapshots of each site, including the live one, and remove the others",
-        brief: "Keep the last N snapshots of each site",
-        standard: "all", place: .commandLine)
+        help: "Keep the last N snapshots of the site, including the live one",
+        brief: "Keep the last N snapshots of the site", standard: "all", place: .commandLine)
+    static let keepDaily = Option(
+        name: "--keep-daily", value: "N",
+        help: "Keep the last snapshot of each of the last N days that have one",
+        brief: "Keep one snapshot for each of N days", standard: "all", place: .commandLine)
+    static let keepWeekly = Option(
+        name: "--keep-weekly", value: "N",
+        help: "Keep the last snapshot of each of the last N weeks that have one",
+        brief: "Keep one snapshot for each of N weeks", standard: "all", place: .commandLine)
+    static let keepWithin = Option(
+        name: "--keep-within", value: "TIME",
+        help: "Keep all snapshots of this last time, such as 30d, 8w or 12h",
+        brief: "Keep snapshots of this last time (30d)", standard: "all", place: .commandLine)
+    static let keepOptions: [Option] = [.keepLast, .keepDaily, .keepWeekly, .keepWithin]
+    static let details = Option(
+        name: "--verbose", value: nil, help: "List the snapshots and URLs that would be removed",
+        brief: "With --dry-run, list all that would go", short: "-v",
+        place: .commandLine)
     static let allowIncomplete = Option(
         name: "--allow-incomplete", value: nil,
         help: "With --max-size, remove live pages if nothing else is left to remove",
@@ -219,7 +235,8 @@ extension Option {
 extension Option {
     static let prefetch: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
-        + scopeOptions + mannerOptions + renderOptions + heldOptions + networkOptions + identityOptions
+        + scopeOptions + mannerOptions + renderOptions + heldOptions + storedKeepOptions + networkOptions
+        + identityOptions
     static let work: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .strict, .stay]
         + scopeOptions + mannerOptions + renderOptions + heldOptions.filter { $0.name != Option.maxSize.name }
@@ -229,7 +246,9 @@ extension Option {
         + (mannerOptions + renderOptions).map {
             asBefore.contains($0) ? $0.otherwise("as in the last run") : $0
         }
-        + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+        + heldOptions.filter { $0 != .rule } + storedKeepOptions.map { $0.otherwise("as in the last run") }
+        + networkOptions + identityOptions
+    private static let storedKeepOptions = keepOptions.map { $0.in(.stored) }
 
     static let preload: [Option] =
         [

@@ -96,6 +96,7 @@ import Web
                 origin.on("/old", .failure(404))
             }
             if name == "misses" { try miss() }
+            if name == "undo" { _ = try run("remove https://example.com/") }
             if name == "login" {
                 mkdir(home.file("s/logins"), 0o700)
                 try home.write("a.test\tFALSE\t/\tFALSE\t0\tname\tvalue\n", to: "s/logins/a.test.cookies")

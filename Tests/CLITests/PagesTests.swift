@@ -147,7 +147,7 @@ import Testing
         (["manual", "fsk"], "unknown command \"fsk\"; did you mean larder fsck?"),
         (["config", "serv"], "unknown command \"serv\"; did you mean larder serve?"),
         (["download", "a.test"], "unknown command \"download\"; did you mean larder prefetch?"),
-        (["undo"], "unknown command \"undo\"; did you mean larder rollback?"),
+        (["revert"], "unknown command \"revert\"; did you mean larder rollback?"),
         (["xyzzy"], "unknown command \"xyzzy\"; list all commands with: larder help"),
         (
             ["prefetch", "a.test", "--level", "3"],

@@ -65,7 +65,8 @@ struct ServerStoreTests {
         try expectAlike("cat", origin.url("/a"))
         try expectAlike("explain", origin.url("/b?x=1"))
         for place in places {
-            let forecast = try larder(["gc", "--dry-run", "--max-size", "1M", "--allow-incomplete"], place)
+            let forecast = try larder(
+                ["gc", "--dry-run", "-v", "--max-size", "1M", "--allow-incomplete"], place)
             #expect(forecast.status == 0 && forecast.output.contains(origin.url("/large")), "\(forecast)")
             #expect(try larder(["list"], place).output.contains(origin.url("/large")))
             #expect(try larder(["gc", "--max-size", "1M", "--allow-incomplete"], place).status == 0)

@@ -167,13 +167,13 @@ import Testing
     @Test func `of each site the last snapshots are kept, the served one among them`() throws {
         for edition in 1...5 { try store.snapshot([page("/a", edition: edition)]) }
         try store.snapshot([page("/b", edition: 1)], site: "other")
-        let result = try StoreWriter(store.folder).collect(CollectionOptions(keepLast: 2))
+        let result = try StoreWriter(store.folder).collect(CollectionOptions(keep: KeepRules(last: 2)))
         #expect(result.droppedSnapshots == 3 && result.removedBodies == 3 && result.evictedURLs == 0)
         #expect(try store.site()?.snapshots.map(\.id) == [4, 5])
         // One that was rolled back to counts, whatever its place.
         try StoreWriter(store.folder).publish(snapshot: 4, of: #require(try store.site()))
         try store.snapshot([page("/a", edition: 6)], ending: .reject(now: 3))
-        let rest = try StoreWriter(store.folder).collect(CollectionOptions(keepLast: 1))
+        let rest = try StoreWriter(store.folder).collect(CollectionOptions(keep: KeepRules(last: 1)))
         #expect(try store.site()?.snapshots.map(\.id) == [4] && rest.droppedSnapshots > 0)
         #expect(try store.inspect().isSound)
     }

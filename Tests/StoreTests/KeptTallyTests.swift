@@ -155,7 +155,7 @@ import Testing
         try store.snapshot(pages())
         try store.snapshot(pages(edition: 1), site: "other")
         let writer = try StoreWriter(store.folder)
-        #expect(try writer.remove { $0 == "http://a/1" } == 1)
+        #expect(try writer.remove(named: "http://a/1") { $0 == "http://a/1" } == 1)
         try expectCounts()
         try writer.remove(onlySite())
         try expectCounts()

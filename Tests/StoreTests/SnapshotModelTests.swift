@@ -18,6 +18,8 @@ import Testing
         var log: [String] = []
         /// From then on a snapshot has what one before and one after it have.
         var hasDropped = false
+        /// From then on a snapshot may have more responses than its own model.
+        var hasJoined = false
 
         init(seed: UInt64) throws {
             store = try StockedFolder()
@@ -31,7 +33,10 @@ import Testing
             switch Int.random(in: 0..<20, using: &random) {
             case 0..<5: try open[name].map { try add(to: $0, of: name) } ?? begin(name)
             case 5..<9: try open[name].map { try add(to: $0, of: name) }
-            case 9..<13: try open[name].map { try end($0, of: name, .publish(now: now)) }
+            case 9..<13:
+                let ending: SnapshotEnding =
+                    Bool.random(using: &random) ? .publish(now: now) : .publishIfChanged(now: now)
+                try open[name].map { try end($0, of: name, ending) }
             case 13:
                 let ending = Bool.random(using: &random) ? SnapshotEnding.keepOpen : .publishSoFar
                 try open[name].map { try end($0, of: name, ending) }
@@ -77,10 +82,16 @@ import Testing
         private mutating func end(_ snapshot: OpenSnapshot, of name: String, _ ending: SnapshotEnding) throws
         {
             log.append("end \(snapshot.id) \(ending)")
-            try writer.end(snapshot, ending)
+            let unchanged = try writer.end(snapshot, ending)
+            let isUnchanged = hasDropped ? unchanged != nil : model.sites[name]?.isUnchanged(snapshot.id)
             open[name] = nil
             switch ending {
-            case .publish:
+            case .publishIfChanged where isUnchanged == true:
+                #expect(unchanged != nil, "\(log)")
+                model.sites[name]?.join(snapshot.id)
+                hasJoined = true
+            case .publish, .publishIfChanged:
+                #expect(unchanged == nil, "\(log)")
                 model.sites[name]?.change(snapshot.id) { $0.isFinished = true }
                 model.sites[name]?.published = snapshot.id
             case .publishSoFar: model.sites[name]?.published = snapshot.id
@@ -147,7 +158,7 @@ import Testing
                 #expect(site.snapshots.map(\.id) == expected?.snapshots.map(\.id), "\(log)")
                 let counts = expected?.snapshots.map(\.rows.count) ?? []
                 let isAsCounted = zip(site.snapshots.map(\.responseCount), counts).allSatisfy {
-                    hasDropped ? $0 >= $1 : $0 == $1
+                    hasDropped || hasJoined ? $0 >= $1 : $0 == $1
                 }
                 #expect(isAsCounted, "\(log)")
                 for snapshot in expected?.snapshots ?? [] {
@@ -246,6 +257,30 @@ struct SnapshotModel {
             guard let last = snapshots.last, !last.isFinished else { return nil }
             let days: Int64 = last.id == published ? 14 : 1
             return last.started > now - days * 24 * 60 * 60 ? last.id : nil
+        }
+
+        /// Whether the snapshot follows the published one and has the same texts, so that it takes no place of its own.
+        func isUnchanged(_ snapshot: Int64) -> Bool {
+            guard let place = snapshots.firstIndex(where: { $0.id == snapshot }), place > 0,
+                snapshots[place - 1].id == published, snapshots[place - 1].isFinished
+            else { return false }
+            let (rows, earlier) = (snapshots[place].rows, snapshots[place - 1].rows)
+            return earlier.keys.allSatisfy { rows[$0] != nil }
+                && rows.allSatisfy { href, row in row.snapshot < snapshot || row.text == earlier[href]?.text }
+        }
+
+        /// The published snapshot takes over the rows of the last one.
+        mutating func join(_ snapshot: Int64) {
+            guard let published, let last = snapshots.popLast() else { return }
+            change(published) { published in
+                for (href, row) in last.rows {
+                    if row.snapshot == snapshot {
+                        published.rows[href] = Row(snapshot: published.id, text: row.text)
+                    } else if published.rows[href] == nil {
+                        published.rows[href] = row
+                    }
+                }
+            }
         }
 
         /// A new snapshot ends one that was served as far as it came.

@@ -166,7 +166,7 @@ struct StoreCopyTests {
         #expect(try to.condition().isCopying)
         // What is there already may go, and others come in its place.
         let writer = try StoreWriter(from)
-        #expect(try writer.remove { $0.hasPrefix("http://a/1") } > 0)
+        #expect(try writer.remove(named: "http://a/1*") { $0.hasPrefix("http://a/1") } > 0)
         _ = try writer.collect(CollectionOptions())
         let snapshot = try writer.begin(site: "http://a/", start: ["http://a/"], now: 30)
         try writer.add(

@@ -142,7 +142,7 @@ enum StatusCommand {
             let live = site.snapshots.first { $0.isLive && !$0.name.isOverlay }
             table.add([
                 site.name, site.live.map { "\($0)" } ?? "-",
-                live.map { LocalTime.age(of: $0.finished ?? $0.started) } ?? "-",
+                live.map { LocalTime.age(of: $0.confirmed ?? $0.finished ?? $0.started) } ?? "-",
                 site.figures.map { Wording.grouped($0.pages) } ?? "-",
                 site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
                 count(site.figures?.missing?.failed), count(site.figures?.missing?.broken),

@@ -222,6 +222,9 @@ enum PrefetchSummary {
                 at: 0)
         }
         if report.isContinued { lines.append("  continued the previous run") }
+        if report.isUnchanged {
+            lines.append("  nothing has changed; snapshot \(report.snapshot) stays live")
+        }
         if report.confirmed > 0 {
             lines.append(
                 "  \(Wording.grouped(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "

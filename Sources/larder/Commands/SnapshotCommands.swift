@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LarderKit
 internal import Reports
+internal import Web
 
 /// `larder snapshots [SITE]`
 enum SnapshotsCommand {
@@ -30,7 +31,7 @@ enum SnapshotsCommand {
 
     private static func state(of snapshot: StatusReport.Snapshot, in site: StatusReport.Site) -> String {
         switch site.state(of: snapshot) {
-        case .live: "live"
+        case .live: "live" + (snapshot.confirmed.map { ", confirmed \(LocalTime.minute($0))" } ?? "")
         case .overlay(let isLive): "loaded by a server or proxy" + (isLive ? ", live" : "")
         case .unfinished: "incomplete"
         case .rejected: "rejected"
@@ -191,8 +192,12 @@ enum RemoveCommand {
                     return .incomplete
                 }
             }
-            for operand in arguments.operands { terminal.say(try await removed(operand, from: larder)) }
-            terminal.say("To free the disk space: \(arguments.command("gc"))")
+            for (number, operand) in arguments.operands.enumerated() {
+                terminal.say(try await removed(operand, from: larder, addsToLast: number > 0))
+            }
+            terminal.say(
+                "To undo this: \(arguments.command("undo")); to free the disk space, which makes it final: "
+                    + arguments.command("gc"))
             return .done
         }
     }
@@ -216,16 +221,40 @@ enum RemoveCommand {
         return answer == "y" || answer == "yes"
     }
 
-    private static func removed(_ operand: String, from larder: Larder) async throws(LarderError) -> String {
+    private static func removed(
+        _ operand: String, from larder: Larder, addsToLast: Bool
+    ) async throws(LarderError) -> String {
         let (site, name) = SnapshotName.parted(operand)
         if let name {
-            try await larder.drop([name], of: site)
+            try await larder.drop([name], of: site, addsToLast: addsToLast)
             return "Removed snapshot \(name) of \(site)"
         }
-        return switch try await larder.remove(operand) {
+        return switch try await larder.remove(operand, addsToLast: addsToLast) {
         case .site(let name): "Removed \(name)"
         case .urls(1): "Removed \(operand) from all snapshots"
         case .urls(let count): "Removed \(Wording.count(count, "URL")) from all snapshots"
+        }
+    }
+}
+
+/// `larder undo`
+enum UndoCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            guard let restored = try await arguments.larder.undoRemoval() else {
+                terminal.fail(
+                    "nothing to undo: nothing was removed since the last larder gc, which makes removals final"
+                )
+                return .incomplete
+            }
+            if arguments.has(.json) {
+                let report: JSONMembers = ["restored": restored.names, "responses": restored.responses]
+                terminal.report(report.text())
+            } else {
+                for name in restored.names { terminal.say("Restored \(name)") }
+                terminal.say("\(Wording.count(restored.responses, "response")) stored again")
+            }
+            return .done
         }
     }
 }

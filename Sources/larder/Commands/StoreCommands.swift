@@ -97,19 +97,19 @@ enum GCCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let limit = try arguments.size(.maxSize)
-            let keepLast = try arguments.numberIfGiven(.keepLast, in: 1...1_000_000)
+            let keep = try arguments.keepRules()
             let allowsIncomplete = arguments.has(.allowIncomplete)
             let larder = try arguments.larder
             if arguments.has(.dryRun) {
                 let forecast = try await larder.forecastCollection(
-                    limit: limit, keepLast: keepLast, allowsIncomplete: allowsIncomplete)
+                    limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete)
                 terminal.report(arguments.has(.json) ? forecast.json : text(of: forecast, arguments))
                 return forecast.report.isWithinLimit ? .done : .incomplete
             }
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.collect(
-                    limit: limit, keepLast: keepLast, allowsIncomplete: allowsIncomplete,
+                    limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete,
                     progress: watch.progress("Removing unused data"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
@@ -121,14 +121,22 @@ enum GCCommand {
 
     private static func text(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
         let report = forecast.report
-        var lines = forecast.snapshots.map { "snapshot \($0.name) of \($0.site)" } + forecast.urls
-        if lines.isEmpty { lines.append("no live page and no earlier snapshot would be removed") }
-        lines += summary(of: report, isDone: false)
+        var lines = summary(of: report, isDone: false)
+        let details = forecast.snapshots.map { "snapshot \($0.name) of \($0.site)" } + forecast.urls
+        if details.isEmpty {
+            lines.append("no live page and no earlier snapshot would be removed")
+        } else if arguments.has(.details) {
+            lines += details.map { "  \($0)" }
+        } else {
+            lines.append("to list the snapshots and URLs, add -v")
+        }
         if let obstacle = report.obstacle, !report.isWithinLimit {
             lines.append("The store would still be over the limit: \(text(of: obstacle, report, arguments))")
         }
-        var options = report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? []
-        if let keepLast = arguments.text(.keepLast) { options += ["--keep-last", keepLast] }
+        var options = arguments.operands + (report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? [])
+        for option in Option.keepOptions {
+            if let value = arguments.text(option) { options += [option.name, value] }
+        }
         if arguments.has(.allowIncomplete) { options.append("--allow-incomplete") }
         lines.append("This was a dry run; to remove the data: \(arguments.command("gc", options))")
         return lines.joined(separator: "\n")

@@ -1,0 +1,74 @@
+internal import Web
+
+extension StoreWriter {
+    /// Ends a snapshot in which readers would see the same as in the live one, in the open transaction: the live snapshot takes
+    /// over its responses, which may have newer headers, and the snapshot is deleted.
+    ///
+    /// - Returns: The number of the live snapshot; nil if the snapshots differ, so that nothing was done.
+    func joinUnchanged(_ snapshot: OpenSnapshot) throws(StoreError) -> Int64? {
+        // A server's own responses lie over the live snapshot, and a later snapshot may have been rejected or rolled back.
+        let live = try prepare(
+            """
+            SELECT live.id, live.number FROM site JOIN snapshot AS live ON live.id = site.published
+            WHERE site.id = ?1 AND site.overlay IS NULL AND live.finished > 0 AND live.base IS NULL AND live.archive IS NULL
+                AND live.id = (SELECT max(id) FROM snapshot WHERE site = ?1 AND id < ?2)
+            """
+        ).first(.integer(snapshot.site), .integer(snapshot.id)) { ($0.integer(0), $0.integer(1)) }
+        guard let (id, number) = live, snapshot.id > id, try !hasChanges(snapshot.id, since: id) else {
+            return nil
+        }
+        let hasSameKey = """
+            response.url = own.url AND response.request = own.request AND response.variant = own.variant
+            """
+        try run(
+            """
+            DELETE FROM response WHERE snapshot = ?1
+                AND EXISTS (SELECT 1 FROM response AS own WHERE own.snapshot = ?2 AND \(hasSameKey))
+            """, .integer(id), .integer(snapshot.id))
+        try run("UPDATE response SET snapshot = ?1 WHERE snapshot = ?2", .integer(id), .integer(snapshot.id))
+        let moved = changedRowCount
+        // The snapshot is deleted, and the next one of the site has its number.
+        try forgetNumber(of: snapshot)
+        try run("DELETE FROM snapshot WHERE id = ?", .integer(snapshot.id))
+        try forgetCount(of: snapshot.id)
+        try forgetCount(of: id)
+        try countConfirmedAgain()
+        if moved > 0, !isServed { try noteResponses("response.snapshot = \(id)") }
+        return number
+    }
+
+    /// Whether the snapshot has a response of its own that readers can tell from the one of the live snapshot, or lacks a
+    /// response of it. Screenshots and other results of rendering do not count.
+    private func hasChanges(_ snapshot: Int64, since live: Int64) throws(StoreError) -> Bool {
+        var hasChanges = false
+        let flags = ResponseFlags([.isPrivate, .isPart, .isSoftNotFound]).rawValue
+        let rows = try prepare(
+            """
+            SELECT new.status, new.fields, old.fields FROM response AS new
+            LEFT JOIN response AS old ON old.url = new.url AND old.request = new.request AND old.variant = new.variant
+                AND old.snapshot <= ?2 AND \(Schema.isOf("?2", "old"))
+                AND old.status = new.status AND old.flags & \(flags) = new.flags & \(flags)
+                AND coalesce(old.body, 0) = coalesce(new.body, 0)
+            WHERE new.snapshot = ?1 AND new.request NOT IN ('shown', 'pictured', 'frozen')
+            """)
+        func location(_ row: Row, _ column: Int32) -> String? {
+            HTTPFields(block: row.text(column).utf8.span)["Location"]
+        }
+        _ = try rows.first(.integer(snapshot), .integer(live)) { row -> Bool? in
+            let isSame =
+                !row.isNull(2)
+                && (!(300...399).contains(row.integer(0)) || location(row, 1) == location(row, 2))
+            hasChanges = !isSame
+            return isSame ? nil : true
+        }
+        if hasChanges { return true }
+        return try prepare(
+            """
+            SELECT 1 FROM \(Schema.rows(ofSnapshot: "?2")) AS old
+            WHERE old.confirmed < ?1 AND old.request NOT IN ('shown', 'pictured', 'frozen') AND NOT EXISTS (
+                SELECT 1 FROM response AS new WHERE new.snapshot = ?1 AND new.url = old.url
+                    AND new.request = old.request AND new.variant = old.variant)
+            """
+        ).first(.integer(snapshot), .integer(live)) { _ in true } ?? false
+    }
+}

@@ -1,0 +1,92 @@
+import Store
+import TestOrigin
+import Testing
+
+@testable import LarderKit
+
+@Suite struct UnchangedSnapshotTests {
+    private let folder: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+    private var site: String { origin.url("/") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: folder.file("larder"))
+        origin.on("/", .page("<a href=/two>2</a><a href=/old>o</a><a href=/dead>d</a><img src=/a.png>"))
+        origin.on("/two", .page("two"))
+        origin.on("/old", .redirect(to: "/two"))
+        origin.on("/dead", .failure(404))
+        origin.on("/a.png", .file([1, 2, 3], type: "image/png"))
+    }
+
+    private func update() async throws -> PrefetchReport { try await larder.prefetch([site]) }
+
+    private var snapshots: [StatusReport.Snapshot] {
+        get async throws { try await larder.snapshots(of: site).sites[0].snapshots }
+    }
+
+    @Test func `an update that changed nothing adds no snapshot, and records when that was confirmed`()
+        async throws
+    {
+        #expect(try await !update().isUnchanged)
+        let before = try await snapshots
+        #expect(before.count == 1 && before[0].confirmed == nil)
+        for _ in 1...2 {
+            let report = try await update()
+            #expect(report.isUnchanged && report.isPublished && report.isComplete && report.snapshot == 1)
+            let after = try await snapshots
+            #expect(after.map(\.name) == [1] && after[0].isLive && after[0].started == before[0].started)
+            #expect(after[0].responses == before[0].responses)
+            #expect(after[0].confirmed != nil)
+        }
+        #expect(try StoreReader(larder.folder).inspect().isSound)
+        #expect(try await larder.checkOffline(site).isClean)
+    }
+
+    @Test(arguments: ["body", "status", "redirect", "new page"])
+    func `an update that changed something adds a snapshot with the next number`(change: String) async throws
+    {
+        _ = try await update()
+        _ = try await update()
+        switch change {
+        case "body": origin.on("/two", .page("2"))
+        case "status": origin.on("/two", .failure(404))
+        case "redirect": origin.on("/old", .redirect(to: "/dead"))
+        default: origin.on("/", .page("<a href=/three>3</a>"))
+        }
+        let report = try await update()
+        #expect(!report.isUnchanged && report.snapshot == 2)
+        let after = try await snapshots
+        #expect(after.map(\.name) == [1, 2] && after.map(\.isLive) == [false, true])
+        #expect(after.allSatisfy { $0.confirmed == nil })
+        let difference = try await larder.difference(of: site)
+        #expect(!difference.changed.isEmpty || !difference.added.isEmpty || !difference.gone.isEmpty)
+        #expect(try StoreReader(larder.folder).inspect().isSound)
+    }
+
+    @Test func `after a rollback, an update that brings back the newer content adds a snapshot`() async throws
+    {
+        _ = try await update()
+        origin.on("/two", .page("2"))
+        _ = try await update()
+        _ = try await larder.rollBack(site)
+        #expect(try await !update().isUnchanged)
+        #expect(try await snapshots.map(\.name) == [1, 2, 3])
+    }
+
+    @Test func `a store that is rebuilt from its journal has the same snapshots after an unchanged update`()
+        async throws
+    {
+        _ = try await update()
+        _ = try await update()
+        let before = try await snapshots.map { [$0.name.number, Int64($0.responses), $0.started] }
+        folder.remove("larder/larder.db")
+        folder.remove("larder/larder.db-wal")
+        folder.remove("larder/larder.db-shm")
+        _ = try StoreRebuild.run(larder.folder)
+        #expect(try await snapshots.map { [$0.name.number, Int64($0.responses), $0.started] } == before)
+        #expect(try StoreReader(larder.folder).inspect().isSound)
+    }
+}

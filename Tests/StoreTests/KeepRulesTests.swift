@@ -1,0 +1,43 @@
+import Testing
+
+@testable import Store
+
+@Suite struct KeepRulesTests {
+    /// Noon of days since Thursday, 1 January 1970. The last one is a Monday.
+    private static let days: [Int64] = [0, 3, 4, 5, 10, 11, 11, 17, 18]
+
+    private func kept(_ rules: KeepRules, live: Int = 8, utcOffset: Int64 = 0) -> [Int] {
+        let candidates = Self.days.enumerated().map { number, day in
+            KeepRules.Candidate(
+                id: Int64(number), began: day * 86_400 + 43_200 + Int64(number), isLive: number == live)
+        }
+        return rules.kept(of: candidates, now: 18 * 86_400 + 50_000, utcOffset: utcOffset).map(Int.init)
+            .sorted()
+    }
+
+    @Test(
+        arguments: [
+            (KeepRules(), [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+            (KeepRules(last: 1), [8]), (KeepRules(last: 3), [6, 7, 8]),
+            (KeepRules(last: 99), [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+            (KeepRules(daily: 1), [8]), (KeepRules(daily: 4), [4, 6, 7, 8]),
+            (KeepRules(weekly: 2), [7, 8]), (KeepRules(weekly: 3), [4, 7, 8]),
+            (KeepRules(weekly: 9), [1, 4, 7, 8]),
+            (KeepRules(seconds: 7 * 86_400), [7, 8]), (KeepRules(seconds: 1), [8]),
+            (KeepRules(last: 2, weekly: 3), [4, 7, 8]),
+        ] as [(KeepRules, [Int])])
+    func `a snapshot stays if a rule keeps it`(rules: KeepRules, expected: [Int]) {
+        #expect(kept(rules) == expected)
+    }
+
+    @Test func `the live snapshot stays, and counts as one of the last`() {
+        #expect(kept(KeepRules(last: 1), live: 2) == [2])
+        #expect(kept(KeepRules(last: 2), live: 2) == [2, 8])
+        #expect(kept(KeepRules(daily: 1), live: 2) == [2, 8])
+    }
+
+    @Test func `days begin at local midnight`() {
+        // 13 hours later, a snapshot of noon belongs to the next day, which changes nothing; so do weeks on Sundays.
+        #expect(kept(KeepRules(weekly: 2), utcOffset: 13 * 3600) == [6, 8])
+    }
+}
