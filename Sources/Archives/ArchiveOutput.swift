@@ -7,7 +7,10 @@ internal import System
 /// next export to the path removes the draft of a killed process. An unfinished file is deleted. An output is
 /// used by one thread.
 final class ArchiveOutput {
-    let path: String
+    /// The path as the user gave it, for messages and reports.
+    let name: String
+    /// The final path, after following links.
+    private let path: String
     /// The path of the draft; nil for a file without a name.
     private let draft: String?
     private let file: File
@@ -25,9 +28,9 @@ final class ArchiveOutput {
 
     init(_ named: String) throws(ArchiveError) {
         let path = try Self.place(of: named)
-        self.path = path
+        (name, self.path) = (named, path)
         ScratchFolder.sweepDrafts(of: path)
-        let file = try Self.open(for: path)
+        let file = try Self.open(for: path, named)
         draft = file.path == Self.folder(of: path) ? nil : file.path
         self.file = file
         buffer.reserveCapacity(Self.blockSize)
@@ -42,7 +45,7 @@ final class ArchiveOutput {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    private static func open(for path: String) throws(ArchiveError) -> File {
+    private static func open(for path: String, _ name: String) throws(ArchiveError) -> File {
         if access(ownFiles, X_OK) == 0,
             let file = try? File(folder(of: path), O_RDWR | withoutName, mode: 0o644)
         {
@@ -58,7 +61,7 @@ final class ArchiveOutput {
         } catch {
             throw ArchiveError(
                 SystemError(
-                    error.code, doing: "write", path, advice: "name a file in a writable folder"
+                    error.code, doing: "write", name, advice: "name a file in a writable folder"
                 ))
         }
     }
@@ -109,7 +112,7 @@ final class ArchiveOutput {
     /// Writes one block.
     private func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         sums.append(Checksum.of(bytes))
-        try ArchiveError.writing(path) { () throws(SystemError) in try file.write(bytes) }
+        try ArchiveError.writing(name) { () throws(SystemError) in try file.write(bytes) }
     }
 
     /// Overwrites bytes that were already written.
@@ -124,7 +127,7 @@ final class ArchiveOutput {
                 buffer.replaceSubrange(start..<start + piece.count, with: piece)
                 continue
             }
-            try ArchiveError.writing(path) { () throws(SystemError) in
+            try ArchiveError.writing(name) { () throws(SystemError) in
                 var block = try file.read(
                     from: Int64(number * Self.blockSize), byteCount: Self.blockSize)
                 // A block that was damaged on the disk keeps its old checksum, so that `isAsWritten` detects
@@ -140,15 +143,15 @@ final class ArchiveOutput {
     /// Writes everything to the disk. The file does not get its name yet.
     func settle() throws(ArchiveError) {
         try flush()
-        try ArchiveError.writing(path) { () throws(SystemError) in try file.sync() }
+        try ArchiveError.writing(name) { () throws(SystemError) in try file.sync() }
     }
 
     /// Writes everything to the disk and gives the file its name.
     func finish() throws(ArchiveError) -> ArchiveFile {
         try settle()
-        try ArchiveError.writing(path) { () throws(SystemError) in try takeName() }
+        try ArchiveError.writing(name) { () throws(SystemError) in try takeName() }
         isFinished = true
-        return ArchiveFile(path: path, byteCount: byteCount, sums: sums)
+        return ArchiveFile(path: name, byteCount: byteCount, sums: sums)
     }
 
     /// Links the file to its final path. Replacing an existing file atomically needs a temporary name beside
@@ -158,18 +161,18 @@ final class ArchiveOutput {
         if draft == nil {
             let own = "\(Self.ownFiles)/\(file.descriptor)"
             if linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 { return }
-            guard errno == EEXIST else { throw SystemError(errno, doing: "write", path) }
+            guard errno == EEXIST else { throw SystemError(errno, doing: "write", name) }
             let other = ScratchFolder.draft(of: path)
             unlink(other)
             guard linkat(AT_FDCWD, own, AT_FDCWD, other, AT_SYMLINK_FOLLOW) == 0 else {
-                throw SystemError(errno, doing: "write", path)
+                throw SystemError(errno, doing: "write", name)
             }
             draft = other
         }
         guard let draft, rename(draft, path) != 0 else { return }
         let code = errno
         unlink(draft)
-        throw SystemError(code, doing: "write", path)
+        throw SystemError(code, doing: "write", name)
     }
 }
 

@@ -16,6 +16,8 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var responses = 0
     /// The number of pages among them.
     public internal(set) var pages = 0
+    /// For one page, if the site was named and not the page: the number of its other pages.
+    public internal(set) var otherPages = 0
     /// The number of pages that were written as frozen copies, without their scripts.
     public internal(set) var frozenPages = 0
     /// The number of pages that the mirror serves as frozen copies, and that were written with their scripts, as
@@ -81,6 +83,25 @@ public struct ExportReport: Sendable, Equatable {
         self.missing = Self.missing(missing)
     }
 
+    /// Counts the other pages of the site, if the export contains its start page only.
+    package mutating func countOtherPages(
+        _ plan: ExportPlan, _ reader: StoreReader
+    ) throws(ArchiveError) {
+        guard plan.form.isOfPage, plan.page == nil else { return }
+        var count = 0
+        try ArchiveError.storing { () throws(StoreError) in
+            try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
+                if row.response.role == 0, row.response.request == .get, row.response.body != nil,
+                    (200..<300).contains(row.response.status)
+                {
+                    count += 1
+                }
+                return true
+            }
+        }
+        otherPages = max(0, count - 1)
+    }
+
     static func missing(_ urls: [String: String]) -> [Miss] {
         urls.sorted { $0.key < $1.key }.map { Miss(url: $0.key, neededBy: $0.value) }
     }
@@ -99,7 +120,8 @@ extension ExportReport: JSONObject {
             "overlay": IfAny(snapshot?.isOverlay == true ? true : nil), "format": form.rawValue,
             "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
             "removed": removed,
-            "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
+            "responses": responses, "pages": pages, "otherPages": otherPages, "bytes": byteCount,
+            "leftOutPrivate": leftOutPrivate,
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
             "leftOutByForm": leftOutByForm, "damaged": damaged,
             "verified": isVerified, "signer": signer, "missing": missing, "wantServer": wantServer,

@@ -97,7 +97,11 @@ package final class Export {
     /// Writes the archive. Blocks until it is complete and verified. If it throws before the archive is
     /// complete, no file has its final name.
     package func run() throws(ArchiveError) -> ExportReport {
-        if plan.form.isOfPage { return try PageExport(plan, reader, interruption).run() }
+        if plan.form.isOfPage {
+            var report = try PageExport(plan, reader, interruption).run()
+            try report.countOtherPages(plan, reader)
+            return report
+        }
         if let page = plan.page {
             let needs = try ShownCopies(plan, reader).needs(of: page, atMost: Self.mostNeeds)
             needed = Set(needs.addresses.map(\.href))

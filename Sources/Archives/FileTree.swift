@@ -148,7 +148,7 @@ final class ZipTree: FileTree {
     }
 
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
-        let file = try ZipFile(output.path)
+        let file = try ZipFile(output.name)
         for entry in file.entries {
             guard let input = try file.input(entry, as: entry.isDeflated ? .deflate : .plain) else {
                 continue
@@ -264,7 +264,7 @@ final class TarTree: FileTree {
     }
 
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
-        let tar = try TarFile(output.path, .own)
+        let tar = try TarFile(output.name, .own)
         for file in tar.files {
             var stream = DigestStream(.sha256)
             _ = try tar.read(file) { (piece) throws(ArchiveError) in

@@ -195,7 +195,7 @@ package final class WARCWriter: ArchiveWriter {
     private func begin() throws(ArchiveError) {
         let output = try ArchiveOutput(split == nil ? path : Self.numbered(path, files.count))
         files.append(output)
-        let name = output.path.split(separator: "/").last.map(String.init) ?? output.path
+        let name = output.name.split(separator: "/").last.map(String.init) ?? output.name
         stream = try WARCStream(info, filename: name, RecordPacking(path: path)) {
             (bytes) throws(ArchiveError) in
             try output.write(bytes)
@@ -203,7 +203,7 @@ package final class WARCWriter: ArchiveWriter {
     }
 
     /// Returns the name of a part: `docs.warc.gz` becomes `docs-00001.warc.gz`.
-    private static func numbered(_ path: String, _ number: Int) -> String {
+    package static func numbered(_ path: String, _ number: Int) -> String {
         let digits = String(number)
         let padded = String(repeating: "0", count: max(0, 5 - digits.count)) + digits
         for suffix in [".warc.gz", ".gz", ".warc"] where path.lowercased().hasSuffix(suffix) {

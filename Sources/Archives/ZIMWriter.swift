@@ -8,6 +8,8 @@ internal import Web
 /// and openZIM's `zimwriterfs` packs them. The folder is always removed.
 final class ZIMWriter: ArchiveWriter {
     private let path: String
+    /// The path as the user gave it, for messages and reports.
+    private let name: String
     private let folder: ScratchFolder
     private var stage: String { folder.path }
     private let files: FolderWriter
@@ -21,18 +23,19 @@ final class ZIMWriter: ArchiveWriter {
         _ path: String, _ about: ZIMMetadata, _ interruption: Interruption,
         files: (FolderTree) throws(ArchiveError) -> FolderWriter
     ) throws(ArchiveError) {
-        let path = try ArchiveOutput.place(of: path)
-        (self.path, self.about, self.interruption) = (path, about, interruption)
+        let name = path
+        let path = try ArchiveOutput.place(of: name)
+        (self.path, self.name, self.about, self.interruption) = (path, name, about, interruption)
         program = try Self.tool("zimwriterfs", "write")
         do throws(SystemError) {
             folder = try ScratchFolder(beside: path, mode: 0o700)
         } catch {
             throw ArchiveError(
                 SystemError(
-                    error.code, doing: "write", path,
+                    error.code, doing: "write", name,
                     advice: "name a file in a writable folder"))
         }
-        self.files = try files(FolderTree("\(folder.path)/site", for: path))
+        self.files = try files(FolderTree("\(folder.path)/site", for: name))
     }
 
     /// The language for several or unknown languages. With this code Kiwix searches for exact words; with
@@ -80,11 +83,11 @@ final class ZIMWriter: ArchiveWriter {
         }
         try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.sync(made)
-            guard rename(made, path) == 0 else { throw SystemError(errno, doing: "write", path) }
+            guard rename(made, path) == 0 else { throw SystemError(errno, doing: "write", name) }
         }
         var status = Glibc.stat()
-        guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", path)) }
-        return [ArchiveFile(path: path, byteCount: Int64(status.st_size))]
+        guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", name)) }
+        return [ArchiveFile(path: name, byteCount: Int64(status.st_size))]
     }
 
     /// Returns the name of the option for the illustration, because earlier versions of zimwriterfs call it

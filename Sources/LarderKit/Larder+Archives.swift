@@ -18,6 +18,8 @@ public struct ExportOptions: Sendable {
     public var include: [String] = []
     /// URL patterns that are never exported, even if other content needs them.
     public var exclude: [String] = []
+    /// Replaces an existing file. A folder that is not empty is never replaced.
+    public var replacesFile = false
     /// Includes responses that were fetched with credentials, and header fields that set cookies.
     public var hasPrivate = false
     /// The size at which a WARC file ends and the next one begins; nil for one file of any size.
@@ -126,7 +128,8 @@ extension Larder {
     ///     start page.
     ///   - path: the file or folder to write.
     /// - Returns: A report on the written file and the content that was left out, including damaged bodies.
-    /// - Throws: `LarderError` of kind `.input` if there is no such site, snapshot or format, or nothing to export;
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, snapshot or format, or nothing to export, or
+    ///   if the file exists and the options do not replace it;
     ///   `.machine` if the file cannot be written; `.interrupted` if the task is cancelled. No file is left behind
     ///   then.
     public func export(
@@ -145,6 +148,7 @@ extension Larder {
         }
         try options.check(against: form)
         try checkPlace(path)
+        try checkRoom(at: path, form, options)
         let (folder, interruption, choice) = (folder, Interruption(), try options.choice())
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
@@ -163,7 +167,11 @@ extension Larder {
                 plan.key = try archiving { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }
             }
             let wanted = plan
-            if form.isShown { return try PageShow(self, wanted, options).run(interruption) }
+            if form.isShown {
+                var report = try PageShow(self, wanted, options).run(interruption)
+                try archiving { () throws(ArchiveError) in try report.countOtherPages(wanted, reader) }
+                return report
+            }
             return try archiving { () throws(ArchiveError) -> ExportReport in
                 try Export(wanted, reader, interruption).run()
             }
@@ -255,6 +263,18 @@ extension Larder {
         func isBelow(_ folder: String) -> Bool { place.hasPrefix(Folder.resolved(folder) + "/") }
         guard isBelow(folder.path), !isBelow(folder.portalFiles) else { return }
         throw LarderError(.input, "\(path) is inside the store; name a path outside of \(folder.path)")
+    }
+
+    /// Refuses an existing file, unless the options replace it.
+    private func checkRoom(
+        at path: String, _ form: ArchiveForm, _ options: ExportOptions
+    ) throws(LarderError) {
+        // Each format says itself what it cannot write to, such as a folder.
+        let place = options.split == nil ? path : WARCWriter.numbered(path, 0)
+        guard form != .folder, !options.replacesFile, WholeFile.isThere(place) else { return }
+        throw LarderError(
+            .input, "\(place) already exists; name another file, or replace this one",
+            remedy: .replaceFile)
     }
 
     /// The path itself, or its nearest ancestor that exists.

@@ -52,6 +52,8 @@ public enum Remedy: Sendable, Equatable {
     case browser
     /// `ExportOptions.hasPrivate`.
     case privateToo
+    /// `ExportOptions.replacesFile`.
+    case replaceFile
     /// `Larder.takeIn(_:into:at:)`.
     case folderAddress
     /// The site of `Larder.takeIn(_:into:)`: this stored site or a new one.

@@ -384,8 +384,9 @@ struct CommandEntry: Sendable {
             ],
             options: Option.export, synonyms: ["save"],
             mainOptions: [
-                .archiveFormat, .snapshot, .includeExported, .excludeExported, .privateToo, .split, .readBack,
-                .sign,
+                .archiveFormat, .replaceFile, .snapshot, .includeExported, .excludeExported, .privateToo,
+                .split,
+                .readBack, .sign,
                 .store, .json,
             ],
             notes: [

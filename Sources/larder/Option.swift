@@ -712,6 +712,8 @@ extension Option {
         help: "Include responses fetched with logins or cookies, and headers that set cookies",
         brief: "Include responses fetched with logins or cookies",
         standard: nil)
+    static let replaceFile = Option(
+        name: "--force", value: nil, help: "Replace an existing file", standard: nil)
     static let language = Option(
         name: "--language", value: "CODE", help: "ZIM: language of the text, such as en or eng,fra",
         standard: "that of the first page, else of most pages")
@@ -755,7 +757,8 @@ extension Option {
         standard: nil, repeats: true)
 
     static let export: [Option] = [
-        .store, .archiveFormat, .snapshot, .includeExported, .excludeExported, .privateToo, .split,
+        .store, .archiveFormat, .replaceFile, .snapshot, .includeExported, .excludeExported, .privateToo,
+        .split,
         .language, .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
         .dark, .readBack, .sign, .json, .quiet, .progress,
     ]

@@ -22,6 +22,9 @@ import Web
         try Command(arguments, home: home).wait()
     }
 
+    /// A shell in which relative paths are those of the home folder.
+    private static let atHome = "cd && exec \"$0\" \"$@\""
+
     @Test(arguments: ["warc.gz", "wacz", "har"])
     func `what is exported and imported again is listed as before`(suffix: String) throws {
         let file = home.file("site.\(suffix)")
@@ -141,6 +144,44 @@ import Web
                 == ["index.html", "b.html", ".nojekyll", "~larder.jsonl", "~missing.txt"])
     }
 
+    @Test(arguments: ["warc.gz", "wacz", "har", "zip", "tar.zst", "html", "mhtml"])
+    func `an existing file is replaced only with force, and paths are shown as they were typed`(
+        suffix: String
+    ) throws {
+        try home.write("mine", to: "site.\(suffix)")
+        func export(_ more: String...) throws -> Command.Ending {
+            try Command(
+                ["export", origin.url("/"), "site.\(suffix)"] + more, home: home, shell: Self.atHome
+            ).wait()
+        }
+        let refused = try export()
+        #expect(
+            refused.status == 2
+                && refused.errors
+                    == "larder: site.\(suffix) already exists; name another file, or replace this one with --force\n",
+            "\(refused)")
+        #expect(try WholeFile.read(home.file("site.\(suffix)"), atMost: 99) == Array("mine".utf8))
+        let replaced = try export("--force")
+        #expect(replaced.status == 0 && replaced.output.contains("\n  site.\(suffix): "), "\(replaced)")
+    }
+
+    @Test func `the parts of a split archive are not replaced either`() throws {
+        try home.write("mine", to: "site-00000.warc.gz")
+        let refused = try larder("export", origin.url("/"), home.file("site.warc.gz"), "--split", "1M")
+        #expect(
+            refused.status == 2 && refused.errors.contains("site-00000.warc.gz already exists"), "\(refused)")
+    }
+
+    @Test func `a file of one page says how all pages are saved`() throws {
+        let site = try larder("export", origin.url("/"), home.file("one.html"))
+        #expect(
+            site.output.contains(
+                "  This is one page, without the other 1 page of the site; to save all of them: "
+                    + "larder export \(origin.url("/")) FOLDER/\n"), "\(site)")
+        let page = try larder("export", origin.url("/b"), home.file("b.html"))
+        #expect(page.status == 0 && !page.output.contains("to save all"), "\(page)")
+    }
+
     @Test func `a folder with modules names the command that shows its pages`() throws {
         origin.on("/", .page("<model-viewer src=/a.glb></model-viewer>"))
         origin.on("/a.glb", .file([1], type: "model/gltf-binary"))
@@ -158,7 +199,8 @@ import Web
         let page = home.file("page.html")
         let export = try larder("export", origin.url("/"), page, "--verify")
         #expect(export.status == 0, "\(export)")
-        #expect(export.output.hasPrefix("\(origin.url("/")): 2 responses (1 page), 3.1 kB\n  \(page): "))
+        #expect(export.output.hasPrefix("\(origin.url("/")): 2 responses (1 page), 3.1 kB\n"))
+        #expect(export.output.contains("\n  \(page): "))
         let text = String(decoding: try WholeFile.read(page, atMost: 1 << 20), as: UTF8.self)
         #expect(text.contains("<a href=\(origin.url("/b"))>") && text.contains("src=data:image/png;base64,"))
         let large = try larder(
@@ -273,7 +315,7 @@ import Web
     @Test func `a report for programs comes however quiet it is to be`() throws {
         let file = home.file("site.har")
         for words in [
-            ["export", origin.url("/"), file], ["import", file, "--site", origin.url("/"), "--no-index"],
+            ["export", origin.url("/"), file, "--force"], ["import", file, "--site", origin.url("/"), "--no-index"],
         ] {
             #expect(try Command(words + ["-q"], home: home).wait().output.isEmpty)
             let loud = try Command(words + ["--json"], home: home).wait()

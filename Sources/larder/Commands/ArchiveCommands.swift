@@ -9,6 +9,7 @@ enum ExportCommand {
             options.snapshot = try arguments.snapshotOption?.name
             options.form = try arguments.choice(.archiveFormat)
             options.hasPrivate = arguments.has(.privateToo)
+            options.replacesFile = arguments.has(.replaceFile)
             options.split = try arguments.size(.split)
             if let split = options.split, split.byteCount < 1_000_000 {
                 throw UsageError(
@@ -52,6 +53,12 @@ enum ExportCommand {
             "\(report.site)\(snapshot): \(Wording.count(report.responses, "response")) "
                 + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
         ]
+        if report.otherPages > 0 {
+            let all = CommandLine.shown(["export", report.site, "FOLDER/"])
+            lines.append(
+                "  This is one page, without the other \(Wording.count(report.otherPages, "page")) of the site; "
+                    + "to save all of them: \(all)")
+        }
         for file in report.files { lines.append("  \(file.path): \(Wording.bytes(file.byteCount))") }
         if let first = report.removed.first {
             let count = Wording.count(report.removed.count, "surplus file")

@@ -125,6 +125,7 @@ extension Remedy {
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
         case .privateToo: Option.privateToo.name
+        case .replaceFile: Option.replaceFile.name
         case .folderAddress: "\(Option.folderAddress.name) URL"
         case .siteName(let name):
             "\(Option.intoSite.name) \(name); to keep it apart, import it with \(Option.intoSite.name) NAME"
