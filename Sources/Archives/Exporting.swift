@@ -182,20 +182,22 @@ package final class Export {
             return try WACZWriter(
                 plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.key)
         case .har: return try HARWriter(plan.path, info)
-        case .folder: return try files(FolderTree(plan.path))
-        case .zip: return try files(ZipTree(plan.path, date: info.date))
-        case .tar: return try files(TarTree(plan.path, date: info.date))
+        case .folder: return try files(FolderTree(plan.path), info)
+        case .zip: return try files(ZipTree(plan.path, date: info.date), info)
+        case .tar: return try files(TarTree(plan.path, date: info.date), info)
         case .zim:
             let about = try ZIMMetadata(
                 site: plan.site, page: plan.page, language: plan.language, ShownCopies(plan, reader))
             return try ZIMWriter(plan.path, about, interruption) { (tree) throws(ArchiveError) in
-                try files(tree, isClosed: true)
+                try files(tree, info, isClosed: true)
             }
         case .html, .mhtml, .pdf, .png: preconditionFailure("a page is written by itself")
         }
     }
 
-    private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
+    private func files(
+        _ tree: any FileTree, _ info: ArchiveInfo, isClosed: Bool = false
+    ) throws(ArchiveError) -> FolderWriter {
         let (plan, reader, needed, along) = (plan, reader, needed, along)
         func isExported(_ row: ShownRow) -> Bool {
             // ZIM files cannot contain empty entries.
@@ -207,7 +209,7 @@ package final class Export {
             return plan.mayContain(url, isPrivate: row.response.flags.contains(.isPrivate))
         }
         return try FolderWriter(
-            tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed,
+            tree, reader, plan.site, asOf: plan.snapshot, info, start: plan.page, isClosed: isClosed,
             content: { (response) throws(StoreError) in try plan.exported(response, reader) },
             isExported: isExported)
     }

@@ -181,11 +181,12 @@ struct FolderMap {
     // MARK: - Folders written by Larder
 
     private static let ofLarder: Set<String> = [
-        FolderList.name, ".nojekyll", FolderWriter.missingList, FolderScript.name,
+        FolderList.name, ".nojekyll", FolderWriter.missingList, FolderScript.name, StartHere.name,
     ]
 
     private static func isOfLarder(_ name: String) -> Bool {
         ofLarder.contains(name) || name.hasPrefix(FolderScript.twins)
+            || name.hasPrefix(FolderModules.twins)
     }
 
     private mutating func readList(

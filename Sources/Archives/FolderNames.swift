@@ -7,15 +7,34 @@ internal import Web
 /// Add all URLs before you ask for names, because the name of a URL depends on collisions with others.
 struct FolderNames: Sendable {
     private let start: WebURL
-    /// The hash of the URL that has a path, by the hash of the path in lower case.
-    private var taken: [UInt64: UInt64] = [:]
-    private var colliding: Set<UInt64> = []
+    /// The URL that has a path, by the hash of the path in lower case.
+    private var taken: [UInt64: Owner] = [:]
+    /// The contents of the URLs whose paths collide, by the hashes of the URLs.
+    private var contents: [UInt64: UInt64] = [:]
+    /// The hashes of the paths of files that several URLs share.
+    private var shared: Set<UInt64> = []
     private var folders: Set<UInt64> = []
+
+    /// The URL that gets a path if several collide: the start page, else the plainest URL, and a redirect only
+    /// if nothing else does.
+    private struct Owner: Comparable {
+        /// The hash of the URL.
+        let address: UInt64
+        let rank: UInt64
+        /// The hash of the path and the body; nil for a redirect.
+        let content: UInt64?
+
+        static func < (one: Owner, other: Owner) -> Bool {
+            (one.rank, one.address) < (other.rank, other.address)
+        }
+    }
 
     /// The folder for files of other origins. No name of a site's own file begins like this.
     static let others = "~web"
     /// The start page of every export.
     static let index = "index.html"
+    /// The name, in lower case, that no file of the site gets.
+    private static let reserved = StartHere.name.lowercased()
     private static let longestSegment = 60
     /// The maximum length of a path. Windows allows 260 characters including the folder of the export.
     private static let longestPath = 160
@@ -24,11 +43,26 @@ struct FolderNames: Sendable {
         self.start = start
     }
 
-    /// - Parameter type: The media type without parameters.
-    mutating func add(_ url: WebURL, _ type: String?) {
-        let path = candidate(url, type).lowercased()
-        let (name, address) = (Self.hash(path), Self.hash(url.href))
-        if let other = taken.updateValue(address, forKey: name), other != address { colliding.insert(name) }
+    /// Two URLs of one path share a file if they have the same body, as `/` and `/index.html` usually do.
+    ///
+    /// - Parameters:
+    ///   - type: The media type without parameters.
+    ///   - body: The digest of the body; nil if it is not known.
+    mutating func add(_ url: WebURL, _ type: String?, body: [UInt8]? = nil, isRedirect: Bool = false) {
+        let own = candidate(url, type)
+        let path = own.lowercased()
+        let name = Self.hash(path)
+        let content = isRedirect ? nil : body.map { Self.hash("\(own)\n\(Hex.encode($0))") }
+        let added = Owner(
+            address: Self.hash(url.href), rank: rank(url, isRedirect: isRedirect), content: content)
+        if let other = taken[name], other.address != added.address {
+            if let content = other.content { contents[other.address] = content }
+            if let content { contents[added.address] = content }
+            if let content, content == other.content { shared.insert(name) }
+            taken[name] = min(other, added)
+        } else {
+            taken[name] = added
+        }
         var end = path.utf8.startIndex
         while let slash = path.utf8[end...].firstIndex(of: UInt8(ascii: "/")) {
             folders.insert(Self.hash(String(path[..<slash])))
@@ -44,9 +78,29 @@ struct FolderNames: Sendable {
     /// Returns the path of the file in the exported folder, with slashes.
     func name(of url: WebURL, _ type: String?) -> String {
         let path = candidate(url, type)
+        return hasPath(path, url) ? path : Self.inserting("~" + Self.digest(url.href), in: path)
+    }
+
+    /// Whether the file of the URL has the path that follows from the URL alone, because no other one has it.
+    func hasPlainName(_ url: WebURL, _ type: String?) -> Bool { hasPath(candidate(url, type), url) }
+
+    private func hasPath(_ path: String, _ url: WebURL) -> Bool {
         let key = Self.hash(path.lowercased())
-        guard colliding.contains(key) || folders.contains(key) else { return path }
-        return Self.inserting("~" + Self.digest(url.href), in: path)
+        guard !folders.contains(key), path.lowercased() != Self.reserved else { return false }
+        guard let owner = taken[key] else { return true }
+        let address = Self.hash(url.href)
+        if owner.address == address { return true }
+        guard let content = contents[address] else { return false }
+        return content == owner.content
+    }
+
+    /// Whether several URLs have this file.
+    func isShared(_ path: String) -> Bool { shared.contains(Self.hash(path.lowercased())) }
+
+    private func rank(_ url: WebURL, isRedirect: Bool) -> UInt64 {
+        let kind: UInt64 = isRedirect ? 2 : url.key == start.key ? 0 : 1
+        let capitals = url.path.utf8.count { (0x41...0x5A).contains($0) }
+        return kind << 48 | UInt64(min(url.href.utf8.count, 0xFFFF)) << 16 | UInt64(min(capitals, 0xFFFF))
     }
 
     /// Returns the relative path from the file `name` to the file `target`.
@@ -62,9 +116,9 @@ struct FolderNames: Sendable {
         var segments = url.path.split(separator: "/", omittingEmptySubsequences: true).map {
             Self.segment($0)
         }
-        // Every export has its own file of this name, so a folder of this name is renamed.
+        // Every export has its own files of these names, so folders of these names are renamed.
         if segments.count > 1 || url.path.hasSuffix("/"), let first = segments.first,
-            first.lowercased() == Self.index, url.origin == start.origin
+            [Self.index, Self.reserved].contains(first.lowercased()), url.origin == start.origin
         {
             segments[0] = Self.inserting("~" + Self.digest(first), in: first)
         }

@@ -100,11 +100,20 @@ struct FolderScript {
     private static let charset = "charset=\"utf-8\""
 
     /// Returns the tag that is inserted at the beginning of a page.
-    static func tag(in file: String, of url: WebURL, base: WebURL) -> [UInt8] {
+    ///
+    /// - Parameters:
+    ///   - modules: The files of the modules that the page loads.
+    ///   - hasMap: Whether the page has an import map, after which ``FolderModules`` calls the script again.
+    static func tag(
+        in file: String, of url: WebURL, base: WebURL, modules: [String] = [], hasMap: Bool = false
+    ) -> [UInt8] {
         let from = FolderNames.reference(from: file, to: name)
         let own = base == url ? "" : "\" data-base=\"\(attribute(base.href))"
         let page = attribute(url.key.href)
-        return Array("<script data-larder=\"\(page)\(own)\" src=\"\(from)\" \(charset)></script>".utf8)
+        let brought = modules.isEmpty ? "" : "\" data-modules=\"\(modules.joined(separator: " "))"
+        let map = hasMap ? "\" data-map=\"own" : ""
+        return Array(
+            "<script data-larder=\"\(page)\(own)\(brought)\(map)\" src=\"\(from)\" \(charset)></script>".utf8)
     }
 
     private static func attribute(_ text: String) -> String {
@@ -113,11 +122,11 @@ struct FolderScript {
 
     /// Returns a page or script without the parts that the export inserted.
     static func undone(_ bytes: [UInt8], _ format: BodyFormat) -> [UInt8] {
-        guard format != .javaScript else { return LocationReads.undone(bytes) }
+        guard format != .javaScript else { return ModuleReads.undone(LocationReads.undone(bytes)) }
         guard let start = bytes.place(of: mark, in: 0..<min(bytes.count, 1 << 20)),
             let end = bytes.place(of: markEnd, in: (start + mark.count)..<bytes.count)
         else { return bytes }
-        return Array(bytes[..<start] + bytes[(end + markEnd.count)...])
+        return FolderModules.undone(Array(bytes[..<start] + bytes[(end + markEnd.count)...]))
     }
 
     // MARK: - The script
@@ -305,12 +314,90 @@ struct FolderScript {
               self[name] = new Proxy(self[name], {
                 construct: (type, [url, ...rest]) => new type(at(url) ?? url, ...rest),
               });
-          // Modules import by addresses too; of files browsers take none.
-          if (!isFile) {
-            const map = document.createElement("script");
-            map.type = "importmap";
-            map.textContent = JSON.stringify({ imports: { "/": root, [root]: root } });
-            tag.after(map);
+          // Browsers import no modules from files, but from blobs. A twin brings the text of each.
+          const modules = new Map(), brought = new Set(), most = 256;
+          const twinOf = (name) => `${root}~modules/${name.replaceAll("/", "~/")}.js`;
+          let isMapped = false;
+          const addMap = (map) => {
+            const element = document.createElement("script");
+            element.type = "importmap";
+            element.textContent = JSON.stringify(map);
+            const script = document.currentScript;
+            if (script) script.after(element); else document.head.append(element);
+          };
+          const blobs = (imports) => {
+            for (const [name, { blob }] of modules) imports["~larder/" + name] = imports[root + name] = blob;
+            return imports;
+          };
+          // While the page is read, scripts are written into it, so that its modules run when they would have run.
+          const bring = (list) => {
+            for (const name of list) {
+              if (brought.has(name)) continue;
+              brought.add(name);
+              document.write(`<script charset="utf-8" src="${twinOf(name)}"></` + "script>");
+            }
+          };
+          self.larder$module = (name, type, needs, later, text) => {
+            if (modules.has(name)) return;
+            modules.set(name, { blob: URL.createObjectURL(new Blob([text], { type })), needs });
+            if (isMapped) return;
+            bring(needs);
+            if (brought.size < most) bring(later);
+          };
+          self.larder$map = () => {
+            let own = {};
+            try { own = JSON.parse(document.querySelector("script[type=lardermap]")?.textContent ?? "{}"); } catch {}
+            const imports = isFile ? {} : { "/": root, [root]: root, "~larder/": root };
+            const lists = isFile ? [own.imports, ...Object.values(own.scopes ?? {})] : [own.imports];
+            for (const list of lists)
+              for (const [key, value] of Object.entries(list ?? {})) {
+                const url = new URL(value, document.baseURI).href, name = url.startsWith(root) ? url.slice(root.length) : "";
+                imports[key] ??= modules.get(name)?.blob ?? url;
+                if (isFile && key.endsWith("/"))
+                  for (const [file, { blob }] of modules)
+                    if ((root + file).startsWith(url)) imports[key + (root + file).slice(url.length)] ??= blob;
+              }
+            addMap({ imports: isFile ? blobs(imports) : imports, ...(isFile ? {} : { scopes: own.scopes ?? {} }) });
+            isMapped = true;
+          };
+          self.larder$meta = (name) => root + name;
+          // Later ones come when they are asked for, with another import map.
+          const come = async (name) => {
+            if (modules.has(name)) return;
+            await new Promise((done) => {
+              const script = document.createElement("script");
+              script.charset = "utf-8";
+              script.src = twinOf(name);
+              script.onload = script.onerror = () => { script.remove(); done(); };
+              document.head.append(script);
+            });
+            for (const need of modules.get(name)?.needs ?? []) await come(need);
+          };
+          // Where the second argument is unknown, the whole script would be.
+          const load = (url, options) => options ? (0, eval)("(url, options) => import(url, options)")(url, options) : import(url);
+          self.larder$import = async (from, specifier, options) => {
+            const text = String(specifier), isRelative = /^\.{1,2}\//.test(text);
+            let name = text.startsWith("~larder/") ? text.slice(8) : undefined;
+            if (name === undefined && (isRelative || /^(\/|[a-z][a-z0-9+.-]*:)/i.test(text))) {
+              const url = isRelative ? new URL(text, root + from).href : at(text) ?? new URL(text, was).href;
+              if (!url.startsWith(root)) return load(url, options);
+              name = decodeURIComponent(url.slice(root.length).replace(/[?#].*/s, ""));
+            }
+            if (name === undefined) return load(text, options);
+            if (isFile && !modules.has(name)) {
+              const known = new Set(modules.keys());
+              await come(name);
+              const imports = blobs({});
+              for (const old of known) { delete imports["~larder/" + old]; delete imports[root + old]; }
+              addMap({ imports });
+            }
+            return load("~larder/" + name, options);
+          };
+          if (isFile && tag.dataset.modules) bring(tag.dataset.modules.split(" "));
+          if (tag.dataset.map === undefined) {
+            if (isFile && tag.dataset.modules) document.write("<script>larder$map()</" + "script>");
+            else if (!isFile) self.larder$map();
+            else isMapped = true;
           }
 
           // Where the page is, to scripts that ask; its history in the browser stays that of the files.

@@ -12,7 +12,7 @@ final class FolderWriter: ArchiveWriter {
     private let site: Site
     private let snapshot: Int64?
     private let tree: any FileTree
-    private let start: WebURL
+    let start: WebURL
     private let scanner = LinkScanner()
     private var names: FolderNames
     /// A cache of the places that links refer to, emptied when it is full.
@@ -26,8 +26,24 @@ final class FolderWriter: ArchiveWriter {
     /// The URLs of pages and scripts that load content which browsers do not load from files.
     private(set) var wantServer: [String] = []
     private var wanting: Set<String> = []
+    /// The modules of the site, for pages that are opened as files.
+    var modules = FolderModules()
+    /// The scripts that files of pages and scripts load, by the names of the files.
+    var uses: [String: [String]] = [:]
+    /// The modules that classic scripts import, by the names of their files.
+    var imports: [String: [String]] = [:]
+    /// The modules that the module whose twin is being written imports; nil while no twin is written.
+    var needs: FolderModules.Needs?
+    /// The content of the page `START-HERE.html`.
+    var startHere: StartHere
+    /// The URLs that the site starts with.
+    let starts: [WebURL]
+    /// The pages, by the names of their files.
+    var pages: [String: String] = [:]
+    /// The URL of the last file.
+    private var last = ""
     /// The script at the beginning of pages, for sites whose scripts build URLs. Nil if no script does.
-    private var script: FolderScript?
+    var script: FolderScript?
     /// Whether scripts route by the URL of the page. Their reads of `location` then receive the original URL.
     private var hasRouter = false
     /// The number of pages by the language that they declare.
@@ -40,9 +56,9 @@ final class FolderWriter: ArchiveWriter {
     private let content: (StoredResponse) throws(StoreError) -> StoredResponse
     /// Whether the files become a ZIM file, which is read without a network. Missing assets then become
     /// empty, and only the site's own files are written.
-    private let isClosed: Bool
+    let isClosed: Bool
 
-    private enum Place {
+    enum Place {
         case file(String)
         case missing
     }
@@ -57,33 +73,43 @@ final class FolderWriter: ArchiveWriter {
 
     /// Reads all URLs of the snapshot once, to give each a file name of its own.
     init(
-        _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf snapshot: Int64?,
+        _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf snapshot: Int64?, _ info: ArchiveInfo,
         start: WebURL? = nil,
         isClosed: Bool = false,
         content: @escaping (StoredResponse) throws(StoreError) -> StoredResponse,
         isExported: @escaping (ShownRow) -> Bool
     ) throws(ArchiveError) {
+        let page = start
         guard let start = start ?? WebURL(site.start.first ?? site.name), start.isHTTP else {
             throw ArchiveError(
                 .input, "\(site.name) has no start URL: export it as WARC, WACZ or HAR")
         }
         (self.tree, self.reader, self.site, self.snapshot, self.start) = (tree, reader, site, snapshot, start)
         (self.isExported, self.isClosed, self.content) = (isExported, isClosed, content)
+        starts = page.map { [$0.key] } ?? site.start.compactMap { WebURL($0)?.key }
+        startHere = StartHere(site: page?.href ?? site.name, date: info.date, software: info.software)
         temporary = try ArchiveError.wrapping { () throws(SystemError) in
             try ScratchFolder(named: "larder-export")
         }
         list = BodySpool(.inFiles(folder: temporary.path))
         var names = FolderNames(start: start)
+        var failure: StoreError?
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: site.id, asOf: snapshot) { row in
                 let isLeading = row.response.isRedirect && row.response.role == 0
-                if Self.isFile(row.response) || isLeading, isExported(row),
+                guard Self.isFile(row.response) || isLeading, isExported(row),
                     let url = WebURL(row.response.href)
-                {
-                    names.add(url, isLeading ? "text/html" : row.response.type)
+                else { return true }
+                do throws(StoreError) {
+                    let body = try content(row.response).body?.sha256
+                    names.add(
+                        url, isLeading ? "text/html" : row.response.type, body: body, isRedirect: isLeading)
+                } catch {
+                    failure = error
                 }
-                return true
+                return failure == nil
             }
+            if let failure { throw failure }
         }
         self.names = names
         if try isLed() {
@@ -124,11 +150,16 @@ final class FolderWriter: ArchiveWriter {
         if held.body == nil { try note(url, response, file: nil) }
         // Of several variants, only the one that the store serves is written.
         guard Self.isFile(held), let body = held.body, let content = response.body?.content,
-            body.sha256 == response.body?.sha256.bytes, case .file(let name) = try place(of: url),
-            written.insert(name).inserted
+            body.sha256 == response.body?.sha256.bytes, case .file(let name) = try place(of: url)
         else { return false }
+        let isNew = written.insert(name).inserted
+        guard isNew || names.isShared(name) && url.href != last else { return false }
+        last = url.href
         try note(url, response, file: name)
         script?.add(url, file: name, isPage: held.role == 0)
+        if held.role == 0 { startHere.pages += 1 }
+        guard isNew else { return true }
+        if held.role == 0, !isClosed { pages[name] = url.href }
         let type = HTTPFields(block: held.fields.utf8.span).contentType
         let changed = try self.changed(content, body, type, url, name)
         try add(name) { (put) throws(ArchiveError) in try changed.eachArchived(put) }
@@ -143,12 +174,20 @@ final class FolderWriter: ArchiveWriter {
         _ content: BodyContent, _ body: StoredBody, _ type: MediaType?, _ url: WebURL, _ name: String
     ) throws(ArchiveError) -> BodyContent {
         guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body) else { return content }
-        if Self.wantsServer(table) { noteWanting(url) }
         let format = BodyFormat(form: body.form) ?? .opaque
+        if wantsServer(table, format, url) { noteWanting(url) }
+        // A module that nothing names is imported by a computed name.
+        if script != nil, !isClosed, format == .javaScript {
+            let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+            if ModuleReads.isModule(bytes.span) { modules.add(name, url) }
+        }
         guard
             isChanged(table, format) || isRecoded(table, format) || EncodingMark.isWanted(type, table, format)
         else { return content }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+        if !isClosed, !table.occurrences.isEmpty, format == .html || format == .javaScript {
+            uses[name] = try scripts(of: bytes, table, url, name)
+        }
         return .bytes(try patched(bytes, table, url, name, type, format))
     }
 
@@ -200,7 +239,7 @@ final class FolderWriter: ArchiveWriter {
         return try ArchiveError.storing { () throws(StoreError) in try content(found) }
     }
 
-    private func table(of body: StoredBody) throws(ArchiveError) -> LinkTable? {
+    func table(of body: StoredBody) throws(ArchiveError) -> LinkTable? {
         try ArchiveError.storing { () throws(StoreError) in
             try scanner.table(stored: try reader.links(of: body), form: body.form) { () throws(StoreError) in
                 try reader.content(of: body)?.load()
@@ -208,11 +247,27 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// Whether the body uses modules, workers or models, which browsers do not load from files.
-    private static func wantsServer(_ table: LinkTable) -> Bool {
-        table.occurrences.contains {
-            [.module, .worker, .model].contains($0.kind) && !$0.flags.contains(.isGuess)
+    /// Whether the body uses workers or models, which browsers do not load from files, or modules without
+    /// having the script that brings them.
+    private func wantsServer(_ table: LinkTable, _ format: BodyFormat, _ url: WebURL) -> Bool {
+        let hasModules = format == .javaScript || format == .html && isLed(table, format, url)
+        return table.occurrences.contains {
+            ([.worker, .model].contains($0.kind) || $0.kind == .module && !hasModules)
+                && !$0.flags.contains(.isGuess)
         }
+    }
+
+    /// Whether the page gets the script of ``FolderScript``.
+    func isLed(_ table: LinkTable, _ format: BodyFormat, _ url: WebURL) -> Bool {
+        scriptPlace(table, format, url) != nil
+    }
+
+    /// The offset of the script in a page that gets it.
+    private func scriptPlace(_ table: LinkTable, _ format: BodyFormat, _ url: WebURL) -> Int? {
+        guard script != nil, url.origin == start.origin, format == .html else { return nil }
+        // A part of a page has no document type either, but no modules.
+        let mayLackType = !isClosed && table.occurrences.contains { $0.kind == .module }
+        return table.marks.first { $0.kind == .start || mayLackType && $0.kind == .startIfShown }?.place
     }
 
     private func isChanged(_ table: LinkTable, _ format: BodyFormat) -> Bool {
@@ -232,7 +287,9 @@ final class FolderWriter: ArchiveWriter {
                 !$0.flags.contains(.isGuess) && $0.reference.hasPrefix("/")
             }
             if isRooted { return true }
-            let asked = table.occurrences.filter { $0.kind == .data || $0.flags.contains(.isGuess) }
+            let asked = table.occurrences.filter {
+                $0.kind == .data || $0.kind == .module || $0.flags.contains(.isGuess)
+            }
             guard !asked.isEmpty, let bytes = try bytes(of: body) else { return false }
             let source = table.source(of: bytes.span) ?? bytes
             let base = table.base.flatMap { WebURL($0, base: url) } ?? url
@@ -279,6 +336,10 @@ final class FolderWriter: ArchiveWriter {
         guard reference.first.map({ $0 != UInt8(ascii: "#") }) ?? false,
             let target = WebURL(utf8: reference.span, base: base), target.isHTTP
         else { return false }
+        if occurrence.kind == .module, !occurrence.flags.contains(.isGuess) {
+            guard !isClosed, case .file = try place(of: target) else { return false }
+            return true
+        }
         let isRooted = occurrence.flags.contains(.isGuess) && reference.first == UInt8(ascii: "/")
         let isFetched = !isClosed && (occurrence.kind == .data || target.path.hasSuffix(".json"))
         guard isRooted || isFetched, case .file(let name) = try place(of: target) else { return false }
@@ -291,7 +352,7 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    private func bytes(of body: StoredBody) throws(ArchiveError) -> [UInt8]? {
+    func bytes(of body: StoredBody) throws(ArchiveError) -> [UInt8]? {
         try ArchiveError.storing { () throws(StoreError) in try reader.content(of: body)?.load() }
     }
 
@@ -320,7 +381,7 @@ final class FolderWriter: ArchiveWriter {
 
     // MARK: - Links
 
-    private func patched(
+    func patched(
         _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ name: String, _ type: MediaType?,
         _ format: BodyFormat
     ) throws(ArchiveError) -> [UInt8] {
@@ -342,11 +403,18 @@ final class FolderWriter: ArchiveWriter {
             changes += EncodingMark.changes(in: source, type, table, format)
         }
         if hasRouter, format == .javaScript { changes += LocationReads.changes(in: source.span) }
-        if script != nil, url.origin == start.origin, format == .html,
-            let mark = table.marks.first(where: { $0.kind == .start })
+        if needs != nil
+            || script != nil && !isClosed && format == .javaScript && Self.callsModules(source, table)
         {
-            let tag = FolderScript.tag(in: name, of: url, base: base)
-            changes.append(Patch.Change(mark.place..<mark.place, tag))
+            changes += ModuleReads.changes(in: source.span, named: name)
+        }
+        if let place = scriptPlace(table, format, url) {
+            let entries = try addModules(of: source, table, url, base)
+            let maps = isClosed ? [] : Self.maps(in: source, table)
+            let tag = FolderScript.tag(
+                in: name, of: url, base: base, modules: entries, hasMap: !maps.isEmpty)
+            changes.append(Patch.Change(place..<place, tag))
+            changes += maps + (isClosed ? [] : try preloads(in: source, table, base))
         }
         let said = isClosed && format == .html ? Self.sayingUTF8(source) : []
         changes += said
@@ -357,7 +425,8 @@ final class FolderWriter: ArchiveWriter {
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
             guard failure == nil else { return nil }
             do throws(ArchiveError) {
-                return try replacement(occurrence, reference, url, base, table, name)
+                let text = try replacement(occurrence, reference, url, base, table, name)
+                return try module(occurrence, reference, in: source, url, base, table, name, format) ?? text
             } catch {
                 failure = error
                 return nil
@@ -560,7 +629,7 @@ final class FolderWriter: ArchiveWriter {
     }
 
     /// Returns the file for a URL, after redirects.
-    private func place(of target: WebURL) throws(ArchiveError) -> Place {
+    func place(of target: WebURL) throws(ArchiveError) -> Place {
         let href = target.key.href
         if let known = places[href] { return known }
         let found = try shown(at: target)
@@ -571,7 +640,7 @@ final class FolderWriter: ArchiveWriter {
     }
 
     /// Returns the response that becomes a file for the URL, after redirects, with its own URL.
-    private func shown(at target: WebURL) throws(ArchiveError) -> (url: WebURL, held: StoredResponse)? {
+    func shown(at target: WebURL) throws(ArchiveError) -> (url: WebURL, held: StoredResponse)? {
         var next = target.key
         for _ in 0...Self.mostRedirects {
             guard let held = try held(next.href) else { return nil }
@@ -601,7 +670,7 @@ final class FolderWriter: ArchiveWriter {
         tally.add(name, digest.finish())
     }
 
-    private func add(_ name: String, _ text: String) throws(ArchiveError) {
+    func add(_ name: String, _ text: String) throws(ArchiveError) {
         try add(name) { (put) throws(ArchiveError) in try Array(text.utf8).withBytes(put) }
     }
 
@@ -611,6 +680,8 @@ final class FolderWriter: ArchiveWriter {
         guard held.role == 0, case .file(let target) = try place(of: url),
             target.hasSuffix(".html") || target.hasSuffix(".htm")
         else { return nil }
+        // Links lead to the target itself: the page only helps who types its name.
+        guard names.hasPlainName(url, "text/html") else { return nil }
         let name = names.name(of: url, "text/html")
         guard name != target, written.insert(name).inserted else { return nil }
         try add(name, Self.leading(to: FolderNames.reference(from: name, to: target)))
@@ -636,6 +707,10 @@ final class FolderWriter: ArchiveWriter {
         if !missing.isEmpty, !isClosed {
             let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
             try add(Self.missingList, lines.joined())
+        }
+        if !isClosed {
+            try addModuleTwins()
+            try add(StartHere.name, try startPage())
         }
         try addAskedTwins()
         if let script { try add(FolderScript.name, script.text) }

@@ -151,10 +151,10 @@ struct HelpTopic: Sendable {
               har     HAR 1.2, for browser tools; bodies that are not UTF-8 are in base64
               folder  A folder (DIR/) that opens in a browser without Larder: relative links, portable file names,
                       redirects as pages. ~missing.txt lists missing assets, ~larder.jsonl the URL and headers of each
-                      file. Bodies without links are unchanged. Where scripts compute URLs (webpack, Docusaurus), the script
-                      ~larder.js maps them to the files; fetched data is in ~data/. Browsers do not load JavaScript
-                      modules, workers and 3D models from a folder, so pages that use them need a web server; the report
-                      says so
+                      file. Bodies without links are unchanged. Where scripts compute URLs (webpack, Docusaurus) or use
+                      modules (Vite), the script ~larder.js maps them to the files; fetched data is in ~data/, and a copy
+                      of each module as a classic script in ~modules/. Browsers do not load workers and 3D models from
+                      a folder, so pages that use them need a web server; the report and START-HERE.html say so
               zip     The same in a zip file
               tar     The same in a tar file compressed with zstd (.tar.zst)
               zim     For Kiwix, with a search index; needs zimwriterfs (zim-tools). --verify runs zimcheck. The language is that

@@ -135,6 +135,122 @@ import Web
             .page("/", "<model-viewer src=a.glb></model-viewer>"), .file("/a.glb", "model/gltf-binary", [1]),
         ])
         #expect(try site.export("out/", .folder).wantServer == ["https://example.com/"])
+        let start = try Self.text(site, "out/START-HERE.html")
+        #expect(start.contains("<li><a href=\"index.html\">https://example.com/</a></li>"), "\(start)")
+        #expect(start.contains("larder serve"))
+    }
+
+    /// The worker is in a script that another script loads: what is named is the page.
+    @Test func `the start page names the pages whose scripts want a server`() throws {
+        let site = try HeldSite([
+            .page("/", "<a href=/map>map</a>"), .page("/map", "<script type=module src=/a.js></script>"),
+            .file("/a.js", "text/javascript", Array("import './b.js'".utf8)),
+            .file("/b.js", "text/javascript", Array("new Worker(new URL('./w.js', import.meta.url))".utf8)),
+            .file("/w.js", "text/javascript", Array("1".utf8)),
+        ])
+        #expect(try site.export("out/", .folder).wantServer == ["https://example.com/b.js"])
+        let start = try Self.text(site, "out/START-HERE.html")
+        let named = start.split(separator: "\n").filter { $0.hasPrefix("<li>") }
+        #expect(
+            named == [
+                "<li><a href=\"index.html\">https://example.com/</a></li>",
+                "<li><a href=\"map.html\">https://example.com/map</a></li>",
+            ])
+    }
+
+    @Test(arguments: [
+        (["https://example.com/", "https://example.com/index.html"], "index.html"),
+        (["https://example.com/index.html", "https://example.com/"], "index.html"),
+        (["https://example.com/a", "https://example.com/a.html"], "a.html"),
+        (["https://example.com/b", "https://example.com/B"], "b.html"),
+    ])
+    func `the plainest of several addresses keeps the plain name`(addresses: [String], name: String) throws {
+        var names = FolderNames(start: try #require(WebURL("https://example.com/")))
+        for address in addresses { names.add(try #require(WebURL(address)), "text/html") }
+        let plain = try addresses.map { names.name(of: try #require(WebURL($0)), "text/html") }
+        #expect(plain.count { $0 == name } == 1 && plain.count { $0.contains("~") } == 1, "\(plain)")
+    }
+
+    @Test func `the start page of the site keeps the name index, and a redirect never takes it`() throws {
+        let start = try #require(WebURL("https://example.com/index"))
+        let root = try #require(WebURL("https://example.com/"))
+        var names = FolderNames(start: start)
+        names.add(root, "text/html")
+        names.add(start, "text/html")
+        #expect(names.name(of: start, "text/html") == "index.html")
+        names = FolderNames(start: root)
+        names.add(root, "text/html", isRedirect: true)
+        names.add(start, "text/html")
+        #expect(names.name(of: start, "text/html") == "index.html")
+        #expect(!names.hasPlainName(root, "text/html"))
+        #expect(
+            try Self.name("https://example.com/start-here", "text/html").lowercased() != "start-here.html")
+        #expect(
+            try Self.name("https://example.com/START-HERE.html/a").lowercased() != "start-here.html/a.html")
+    }
+
+    @Test func `two addresses of one body share a file, and come in again as two`() throws {
+        let page = "<title>t</title><a href=index.html>i</a>"
+        let site = try HeldSite([
+            .page("/", page), .page("/index.html", page), .page("/a/", "1"), .page("/a/index.html", "2"),
+            HeldSite.Answer(
+                path: "/b", status: 301, fields: [("Location", "/b.html")]), .page("/b.html", "b"),
+        ])
+        let report = try site.export("out/", .folder)
+        #expect(report.isVerified == true && report.responses == 5, "\(report)")
+        let names = Set(site.home.names(in: "out"))
+        #expect(names == ["START-HERE.html", ".nojekyll", "a", "b.html", "index.html", "~larder.jsonl"])
+        #expect(site.home.names(in: "out/a").count == 2)
+        let other = try HeldSite()
+        let taken = try other.take([site.home.file("out")])
+        #expect(taken.refused.isEmpty && taken.responses == 6 && taken.pages == 5, "\(taken)")
+    }
+
+    @Test func `modules have twins for pages that are opened as files, and come in again without them`()
+        throws
+    {
+        let page = """
+            <!doctype html><link rel="modulepreload" href="/js/b.js"><script type=importmap>{"imports": {"p": "/js/b.js"}}</script>
+            <script type="module" crossorigin src="/js/a.js"></script><script src=/js/old.js></script>
+            """
+        let main = "import {b} from './b.js'; import('/c.js'); new URL('i.png', import.meta.url); import(b)"
+        let site = try HeldSite([
+            .page("/", page), .file("/js/a.js", "text/javascript", Array(main.utf8)),
+            .file("/js/b.js", "text/javascript", Array("import './a.js'; export const b = 1".utf8)),
+            .file("/c.js", "text/javascript", Array("1".utf8)),
+            .file("/js/old.js", "text/javascript", Array("import('./d.js')".utf8)),
+            .file("/js/d.js", "text/javascript", Array("1".utf8)),
+            .file("/js/i.png", "image/png", [1]),
+        ])
+        let report = try site.export("out/", .folder)
+        #expect(report.wantServer.isEmpty && report.isVerified == true, "\(report)")
+        let changed = try Self.text(site, "out/index.html")
+        for part in [
+            "data-modules=\"js/b.js js/a.js js/d.js\" data-map=\"own\"",
+            "<link rel=\"larderpreload\" href=\"./js/b.js\">",
+            "<script type=lardermap>", "</script><script>larder$map()</script>",
+            "src=\"data:text/javascript,import%22~larder/js/a.js%22//js/a.js\"",
+        ] {
+            #expect(changed.contains(part), "\(part) in \(changed)")
+        }
+        #expect(
+            try Self.text(site, "out/~modules/js~/a.js.js")
+                == "larder$module(\"js/a.js\",\"text/javascript\",[\"js/b.js\"],[\"c.js\"],"
+                + "\"import {b} from '~larder/js/b.js'; larder$import(\\\"js/a.js\\\",'~larder/c.js'); "
+                + "new URL('i.png', larder$meta(\\\"js/a.js\\\")); larder$import(\\\"js/a.js\\\",b)\")\n")
+        #expect(
+            try Self.text(site, "out/js/a.js")
+                == "import {b} from './b.js'; import('../c.js'); new URL('i.png', import.meta.url); import(b)"
+        )
+        #expect(try Self.text(site, "out/js/old.js") == "larder$import(\"js/old.js\",'./d.js')")
+        let other = try HeldSite()
+        let taken = try other.take([site.home.file("out")])
+        #expect(taken.refused.isEmpty && taken.responses == 7, "\(taken)")
+        try other.export("again.har", .har)
+        let again = String(
+            decoding: try WholeFile.read(other.home.file("again.har"), atMost: 99_999), as: UTF8.self)
+        #expect(again.contains("import('./d.js')") && again.contains("type=importmap"), "\(again)")
+        #expect(!again.contains("larder$") && !again.contains("~larder/") && !again.contains("larderpreload"))
     }
 
     /// Without it a browser takes them for names of packages.
@@ -157,6 +273,7 @@ import Web
             try Self.text(site, "far/off/out/js/main.js")
                 == "import {x} from './m/a.js'; import('../main2.js'); export * from '../b.js'")
         #expect(try Self.text(site, "far/off/out/index.html").contains("{\"p\": \"./m/a.js\"}"))
+        #expect(try site.export("far/off/again/", .folder).wantServer.isEmpty)
     }
 
     /// The runtime of a build of webpack, as Docusaurus has it, and a router.
@@ -314,7 +431,8 @@ import Web
         let names = try ZipFile(site.home.file("out.zip")).entries.map(\.name)
         #expect(
             Set(names).isSuperset(of: [
-                "index.html", "docs/two.html", "old.html", "i.png", ".nojekyll", "~missing.txt",
+                "START-HERE.html", "index.html", "docs/two.html", "old.html", "i.png", ".nojekyll",
+                "~missing.txt",
             ])
         )
         guard WholeFile.isThere("/usr/bin/unzip") else { return }

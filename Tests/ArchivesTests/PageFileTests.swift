@@ -179,7 +179,9 @@ import Web
         #expect(
             report.responses == 3 && report.pages == 1 && report.isVerified == true && report.missing.isEmpty)
         if form == .folder {
-            let names: Set = [".nojekyll", "i.png", "index.html", "p.html", "s.css", "~larder.jsonl"]
+            let names: Set = [
+                ".nojekyll", "START-HERE.html", "i.png", "index.html", "p.html", "s.css", "~larder.jsonl",
+            ]
             #expect(Set(site.home.names(in: "p")) == names)
         }
     }

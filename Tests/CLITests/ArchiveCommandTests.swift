@@ -141,7 +141,7 @@ import Web
         #expect(export.output.contains("1 response left out by a pattern"))
         #expect(
             Set(home.names(in: "out"))
-                == ["index.html", "b.html", ".nojekyll", "~larder.jsonl", "~missing.txt"])
+                == ["START-HERE.html", "index.html", "b.html", ".nojekyll", "~larder.jsonl", "~missing.txt"])
     }
 
     @Test(arguments: ["warc.gz", "wacz", "har", "zip", "tar.zst", "html", "mhtml"])
@@ -182,15 +182,27 @@ import Web
         #expect(page.status == 0 && !page.output.contains("to save all"), "\(page)")
     }
 
-    @Test func `a folder with modules names the command that shows its pages`() throws {
+    @Test func `a page at the top says what the copy is`() throws {
+        #expect(try larder("export", origin.url("/"), home.file("out/")).status == 0)
+        let text = String(
+            decoding: try WholeFile.read(home.file("out/START-HERE.html"), atMost: 1 << 20), as: UTF8.self)
+        for part in ["A copy of \(origin.url("/"))", "contains 2 pages", "<a href=\"index.html\">Home</a>"] {
+            #expect(text.contains(part), "\(text)")
+        }
+        #expect(!text.contains("larder serve"))
+        let taken = try larder("import", home.file("out"), "--store", home.file("other"))
+        #expect(taken.status == 0 && taken.output.contains("3 responses (2 pages)"), "\(taken)")
+    }
+
+    @Test func `a folder with models names the command that shows its pages`() throws {
         origin.on("/", .page("<model-viewer src=/a.glb></model-viewer>"))
         origin.on("/a.glb", .file([1], type: "model/gltf-binary"))
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let export = try larder("export", origin.url("/"), home.file("model/"))
         #expect(
             export.output.contains(
-                "  1 file uses JavaScript modules, workers or 3D models, which browsers do not load from a folder: "
-                    + "parts of those pages stay empty; to see them, run: "
+                "  1 file uses workers, 3D models or other content that browsers do not load from a folder: "
+                    + "parts of those pages stay empty; START-HERE.html lists them; to see them, run: "
                     + "python3 -m http.server -d \(home.file("model/")) (the first: \(origin.url("/")))\n"),
             "\(export)")
     }
@@ -315,7 +327,8 @@ import Web
     @Test func `a report for programs comes however quiet it is to be`() throws {
         let file = home.file("site.har")
         for words in [
-            ["export", origin.url("/"), file, "--force"], ["import", file, "--site", origin.url("/"), "--no-index"],
+            ["export", origin.url("/"), file, "--force"],
+            ["import", file, "--site", origin.url("/"), "--no-index"],
         ] {
             #expect(try Command(words + ["-q"], home: home).wait().output.isEmpty)
             let loud = try Command(words + ["--json"], home: home).wait()

@@ -110,6 +110,93 @@ struct FolderScriptTests {
         try look(at: Chromium().open("file://" + folder.file("out/index.html")))
     }
 
+    /// As Vite builds them: chunks that import each other, and more of them when they are wanted.
+    private static let modules: [(path: String, text: String, type: String)] = [
+        (
+            "/assets/index.js",
+            """
+            import { put as t } from "./vendor.js";
+            export const name = "quince";
+            document.addEventListener("DOMContentLoaded", () => t("ready", "ready"));
+            const image = new Image(); image.onload = () => t("image", "image " + image.naturalWidth);
+            image.src = new URL("/img/dot.png", import.meta.url).href;
+            import("./about.js").then((m) => t("late", m.default()));
+            const chunk = "other"; import(`./${chunk}.js`).then((m) => t("computed", m.default));
+            fetch("/data.json").then((r) => r.json()).then((d) => t("data", d.told));
+            """, "text/javascript"
+        ),
+        (
+            "/assets/vendor.js",
+            """
+            import { name as n } from "./index.js";
+            export function put(id, text) { const p = document.createElement("p"); p.id = id; p.textContent = text; document.body.append(p); }
+            setTimeout(() => put("cycle", "cycle " + n), 0);
+            """, "text/javascript"
+        ),
+        (
+            "/assets/about.js", "import { name } from './index.js'; export default () => 'late ' + name",
+            "text/javascript"
+        ),
+        ("/assets/other.js", "export default 'other'", "text/javascript"),
+        (
+            "/map/main.js",
+            "import { word } from 'lib'; import x from 'parts/x.js'; import d from '/data.json' with { type: 'json' }; out.textContent = word + x + d.told",
+            "text/javascript"
+        ),
+        ("/map/lib.js", "export const word = 'lib '", "text/javascript"),
+        ("/map/parts/x.js", "export default 'part '", "text/javascript"),
+        (
+            "/map/classic.js", "import('./late.js').then((m) => (old.textContent = m.default))",
+            "text/javascript"
+        ),
+        ("/map/late.js", "export default 'classic'", "text/javascript"),
+        ("/data.json", "{\"told\": \"jam\"}", "application/json"),
+        ("/s.css", "#app { color: rgb(9, 99, 9) }", "text/css"),
+    ]
+
+    @Test func `a site of modules shows all of it as files`() async throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        let home = """
+            <!doctype html><title>Home</title><script type="module" crossorigin src="/assets/index.js"></script>
+            <link rel="modulepreload" crossorigin href="/assets/vendor.js"><link rel="stylesheet" crossorigin href="/s.css">
+            <p id=app>static</p><a href=/map/>map</a><a href=/inline>inline</a>
+            """
+        let map = """
+            <!doctype html><title>Map</title>
+            <script type="importmap">{"imports": {"lib": "./lib.js", "parts/": "./parts/"}}</script>
+            <p id=out></p><p id=old></p><script type=module src=main.js></script><script src=classic.js></script>
+            """
+        origin.on("/", .page(home))
+        origin.on("/map/", .page(map))
+        origin.on(
+            "/inline",
+            .page(
+                "<!doctype html><p id=in></p><script type=module>import x from './map/parts/x.js'; document.querySelector('#in').textContent = x</script>"
+            ))
+        origin.on("/img/dot.png", .file(ChromiumTests.pixel, type: "image/png"))
+        for (path, text, type) in Self.modules { origin.on(path, .file(text, type: type)) }
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.file("store"))
+        let starts = [origin.url("/"), origin.url("/assets/other.js")]
+        #expect(try await larder.prefetch(starts).isPublished)
+        let report = try await larder.export(origin.url("/"), to: folder.file("out/"))
+        #expect(report.wantServer.isEmpty && report.missing.isEmpty)
+        let browser = try Chromium()
+        let visit = try browser.open("file://" + folder.file("out/index.html"))
+        for (name, word) in [
+            ("ready", "ready"), ("image", "image 1"), ("late", "late quince"), ("cycle", "cycle quince"),
+            ("data", "jam"), ("computed", "other"),
+        ] {
+            expect(visit, to: name, say: word)
+        }
+        #expect(try visit.evaluate("getComputedStyle(app).color")?.string == "rgb(9, 99, 9)")
+        let mapped = try browser.open("file://" + folder.file("out/map/index.html"))
+        expect(mapped, to: "out", say: "lib part jam")
+        expect(mapped, to: "old", say: "classic")
+        expect(try browser.open("file://" + folder.file("out/inline.html")), to: "in", say: "part ")
+    }
+
     /// Their addresses stand nowhere: a script puts them together of what it reads in the page.
     @Test func `what only the browser found shows as files`() async throws {
         let origin = try TestOrigin()

@@ -118,8 +118,8 @@ enum ExportCommand {
             let subject = count == 1 ? "1 file uses" : "\(Wording.grouped(count)) files use"
             let folder = report.form == .folder ? path : "FOLDER"
             lines.append(
-                "  \(subject) JavaScript modules, workers or 3D models, which browsers do not load from a folder: "
-                    + "parts of those pages stay empty; to see them, run: "
+                "  \(subject) workers, 3D models or other content that browsers do not load from a folder: "
+                    + "parts of those pages stay empty; START-HERE.html lists them; to see them, run: "
                     + "python3 -m http.server -d \(CommandLine.quoted(folder)) (the first: \(first))")
         }
         switch report.isVerified {

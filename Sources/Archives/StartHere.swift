@@ -1,0 +1,82 @@
+internal import Web
+
+/// The page at the top of exported files that says what they are, for people who received only them.
+struct StartHere {
+    static let name = "START-HERE.html"
+
+    let site: String
+    /// When the snapshot was fetched, in seconds since 1970. A later export of it writes the same page.
+    let date: Int64
+    let software: String
+    var pages = 0
+    /// The pages that the site starts with, by their files.
+    var starts: [Page] = []
+    /// The pages that show everything only if a web server serves them.
+    var wanting: [Page] = []
+    /// The file that lists missing assets; nil if none is missing.
+    var missing: String?
+
+    struct Page {
+        /// The title, or else the URL.
+        let name: String
+        let file: String
+    }
+
+    /// The maximum number of pages that are listed.
+    private static let mostListed = 1000
+
+    var text: String {
+        let day = HTTPDate(secondsSinceEpoch: date).iso8601.prefix(10)
+        let count = pages == 1 ? "1 page" : "\(pages) pages"
+        return """
+            <!doctype html>
+            <html lang="en">
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width">
+            <meta name="robots" content="noindex">
+            <title>Start here: a copy of \(Self.escaped(site))</title>
+            <style>
+            body { font: 1rem/1.5 system-ui, sans-serif; max-width: 42rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff }
+            h1 { font-size: 1.3rem } h2 { font-size: 1.1rem } a { color: #0645ad }
+            </style>
+            <h1>A copy of \(Self.escaped(site))</h1>
+            <p>This folder contains \(count) of a website, copied on \(day) with \(Self.escaped(software)). It opens in a browser
+            without the internet and without Larder. Links to pages that were not copied lead to the internet.</p>
+            <h2>Open</h2>
+            <ul>
+            \(Self.list(starts))
+            </ul>
+            \(wanting.isEmpty ? "" : needs)\(missing.map(Self.missing) ?? "")
+            """
+    }
+
+    private var needs: String {
+        let more =
+            wanting.count > Self.mostListed ? "<p>And \(wanting.count - Self.mostListed) more.</p>\n" : ""
+        return """
+            <h2>Pages that need <code>larder serve</code></h2>
+            <p>Parts of these pages stay empty when they are opened as files, because browsers do not load workers, 3D models and
+            some other content from files. To see all of them, install Larder, and run <code>larder import FOLDER</code> and
+            <code>larder serve</code>. Most of them also work with any web server, such as
+            <code>python3 -m http.server -d FOLDER</code>.</p>
+            <ul>
+            \(Self.list(wanting))
+            </ul>
+            \(more)
+            """
+    }
+
+    private static func missing(_ file: String) -> String {
+        "<p>Some parts of pages were not copied: <a href=\"\(file)\">list</a>.</p>\n"
+    }
+
+    private static func list(_ pages: [Page]) -> String {
+        pages.prefix(mostListed).map { "<li><a href=\"\($0.file)\">\(escaped($0.name))</a></li>" }
+            .joined(separator: "\n")
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+            .replacing("\"", with: "&quot;")
+    }
+}

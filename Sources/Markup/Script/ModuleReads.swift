@@ -1,0 +1,92 @@
+/// The places in a script that depend on the URL of the script itself: `import.meta.url`, and calls of
+/// `import()`.
+///
+/// A module that runs from another URL than its own gets the original one this way: `import.meta.url` becomes
+/// `larder$meta("NAME")`, and `import(` becomes `larder$import("NAME",`.
+package enum ModuleReads {
+    /// Returns the replacements in a script, in ascending order.
+    ///
+    /// - Parameter name: The name that the two functions receive. It needs no escapes in a string.
+    package static func changes(in script: Span<UInt8>, named name: String) -> [Patch.Change] {
+        script.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress, bytes.firstIndex(of: "import") != nil else { return [] }
+            var lexer = ScriptLexer(bytes, base: base)
+            var changes: [Patch.Change] = []
+            // Calls whose arguments are being read: the number of open brackets around each, and its change.
+            var calls: [(depth: Int, change: Int)] = []
+            var others: Set<Int> = []
+            while true {
+                let token = lexer.next()
+                if token.kind == .end { break }
+                while let call = calls.last, lexer.openings.count <= call.depth {
+                    calls.removeLast()
+                    let next = lexer.trivia(from: lexer.index)
+                    // `import(name) { … }` is a method of that name.
+                    if next < lexer.count, bytes[next] == UInt8(ascii: "{") { others.insert(call.change) }
+                }
+                guard token.kind == .name, token.range.count == 6,
+                    lexer.name(at: token.range.lowerBound, is: "import"), !lexer.isProperty(0)
+                else { continue }
+                let next = lexer.trivia(from: lexer.index)
+                guard next < lexer.count else { continue }
+                let start = token.range.lowerBound
+                if bytes[next] == UInt8(ascii: "(") {
+                    calls.append((lexer.openings.count, changes.count))
+                    // The opening parenthesis is read next.
+                    _ = lexer.next()
+                    changes.append(
+                        Patch.Change(start..<next + 1, Array("larder$import(\"\(name)\",".utf8)))
+                } else if bytes[next] == UInt8(ascii: "."), let end = metaURL(lexer, behind: next) {
+                    changes.append(Patch.Change(start..<end, Array("larder$meta(\"\(name)\")".utf8)))
+                }
+            }
+            return changes.enumerated().filter { !others.contains($0.offset) }.map(\.element)
+        }
+    }
+
+    /// Returns the script without the replacements of `import()`.
+    package static func undone(_ script: [UInt8]) -> [UInt8] {
+        let mark = Array("larder$import(\"".utf8)
+        var text: [UInt8] = []
+        var rest = script[...]
+        while let found = rest.firstRange(of: mark) {
+            guard let end = rest[found.upperBound...].firstIndex(of: UInt8(ascii: "\"")),
+                rest[end...].dropFirst().first == UInt8(ascii: ",")
+            else { break }
+            text += rest[..<found.lowerBound] + Array("import(".utf8)
+            rest = rest[(end + 2)...]
+        }
+        return text + rest
+    }
+
+    /// Whether a script has import or export statements, so that it runs only as a module.
+    package static func isModule(_ script: Span<UInt8>) -> Bool {
+        script.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return false }
+            var lexer = ScriptLexer(bytes, base: base)
+            while true {
+                let token = lexer.next()
+                if token.kind == .end { return false }
+                guard token.kind == .name, token.range.count == 6, lexer.openings.isEmpty,
+                    !lexer.isProperty(0)
+                else { continue }
+                if lexer.name(at: token.range.lowerBound, is: "export") { return true }
+                guard lexer.name(at: token.range.lowerBound, is: "import") else { continue }
+                let next = lexer.trivia(from: lexer.index)
+                if next < lexer.count, bytes[next] != UInt8(ascii: "("), bytes[next] != UInt8(ascii: ".") {
+                    return true
+                }
+            }
+        }
+    }
+
+    /// Returns the end of `import.meta.url` if this is what follows.
+    private static func metaURL(_ lexer: borrowing ScriptLexer, behind dot: Int) -> Int? {
+        let meta = lexer.trivia(from: dot + 1)
+        guard lexer.name(at: meta, is: "meta") else { return nil }
+        let next = lexer.trivia(from: meta + 4)
+        guard next < lexer.count, lexer.bytes[next] == UInt8(ascii: ".") else { return nil }
+        let url = lexer.trivia(from: next + 1)
+        return lexer.name(at: url, is: "url") ? url + 3 : nil
+    }
+}
