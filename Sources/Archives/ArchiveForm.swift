@@ -22,6 +22,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     case mhtml
     /// ZIM, for Kiwix.
     case zim
+    /// One executable file for Linux: the `larder` command with the site, which it serves.
+    case program = "run"
     /// One page as a browser prints it.
     case pdf
     /// A screenshot of one page.
@@ -46,6 +48,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
             self = .mhtml
         } else if name.hasSuffix(".zim") {
             self = .zim
+        } else if name.hasSuffix(".run") {
+            self = .program
         } else if name.hasSuffix(".pdf") {
             self = .pdf
         } else if name.hasSuffix(".png") {
@@ -64,7 +68,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     package var isOfPage: Bool {
         switch self {
         case .html, .mhtml, .pdf, .png: true
-        case .warc, .wacz, .har, .folder, .zip, .tar, .zim: false
+        case .warc, .wacz, .har, .folder, .zip, .tar, .zim, .program: false
         }
     }
 
@@ -72,7 +76,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     /// what the server sent.
     var showsFrozenCopies: Bool {
         switch self {
-        case .folder, .zip, .tar, .zim, .html, .mhtml: true
+        case .folder, .zip, .tar, .zim, .program, .html, .mhtml: true
         case .warc, .wacz, .har, .pdf, .png: false
         }
     }
@@ -96,6 +100,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         case .html: ".html"
         case .mhtml: ".mhtml"
         case .zim: ".zim"
+        case .program: ".run"
         case .pdf: ".pdf"
         case .png: ".png"
         }

@@ -140,6 +140,16 @@ final class ArchiveOutput {
         }
     }
 
+    /// Lets everyone who can read the file execute it.
+    func makeExecutable() throws(ArchiveError) {
+        try ArchiveError.writing(name) { () throws(SystemError) in
+            var status = stat()
+            guard fstat(file.descriptor, &status) == 0,
+                fchmod(file.descriptor, (status.st_mode | (status.st_mode & 0o444) >> 2) & 0o7777) == 0
+            else { throw SystemError(errno, doing: "make executable", name) }
+        }
+    }
+
     /// Writes everything to the disk. The file does not get its name yet.
     func settle() throws(ArchiveError) {
         try flush()

@@ -287,7 +287,7 @@ package struct ArchiveLimits: Sendable {
     }
 
     /// Limits for an archive that Larder has just written itself.
-    static var own: ArchiveLimits {
+    package static var own: ArchiveLimits {
         var limits = ArchiveLimits()
         (limits.body, limits.allowance) = (.max / 4, .max / 4)
         return limits

@@ -42,6 +42,8 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var wantServer: [String] = []
     /// For one page: assets that are too large for one file.
     public internal(set) var tooLarge: [Large] = []
+    /// For a program: the shared libraries that it needs on the machine that runs it.
+    public internal(set) var libraries: [String] = []
     /// For a screenshot: whether it ends at the maximum height, so that the page most likely continues.
     public internal(set) var isCut = false
     /// Whether the file was read back and is correct; nil if that was not requested.
@@ -125,7 +127,7 @@ extension ExportReport: JSONObject {
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
             "leftOutByForm": leftOutByForm, "damaged": damaged,
             "verified": isVerified, "signer": signer, "missing": missing, "wantServer": wantServer,
-            "tooLarge": tooLarge, "cut": isCut, "frozenPages": frozenPages,
+            "tooLarge": tooLarge, "libraries": libraries, "cut": isCut, "frozenPages": frozenPages,
             "pagesWithScripts": pagesWithScripts,
         ]
     }

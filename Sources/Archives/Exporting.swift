@@ -24,6 +24,8 @@ package struct ExportPlan: Sendable {
     package var key: SigningKey?
     /// The only page to export, with its assets; nil for the whole site.
     package var page: WebURL?
+    /// For a program: the path of the `larder` command.
+    package var program: String?
     /// The language of a ZIM file as a code of three letters; nil to use the language that its pages declare.
     package var language: String?
     /// Whether the scripts of a page that is exported as one file can run.
@@ -130,6 +132,7 @@ package final class Export {
         let written = try writer.finish()
         report.files = written.map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
         if let warc = writer as? WARCWriter { report.removed = warc.removed }
+        if let program = writer as? ProgramWriter { report.libraries = program.libraries }
         if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
         if let files = writer as? FolderWriter { report.wantServer = files.wantServer }
         if plan.isVerified { report.isVerified = try verify(writer, written) }
@@ -191,6 +194,15 @@ package final class Export {
             return try ZIMWriter(plan.path, about, interruption) { (tree) throws(ArchiveError) in
                 try files(tree, info, isClosed: true)
             }
+        case .program:
+            guard let program = plan.program else {
+                throw ArchiveError(
+                    .input,
+                    "a program needs the path of the larder command; name it, or export another format")
+            }
+            let start = plan.page.map { [$0.href] } ?? plan.site.start
+            return try ProgramWriter(
+                plan.path, program, info, start: start.isEmpty ? [plan.site.name] : start)
         case .html, .mhtml, .pdf, .png: preconditionFailure("a page is written by itself")
         }
     }
@@ -303,6 +315,7 @@ package final class Export {
         }
         if let files = writer as? FolderWriter { return try files.verify() }
         if let zim = writer as? ZIMWriter { return try zim.verify() }
+        if let program = writer as? ProgramWriter { return try program.read(holds) }
         return try verify()
     }
 
@@ -311,16 +324,29 @@ package final class Export {
         var read = ArchiveTally()
         for file in report.files {
             let archive = try ArchiveFiles.reader(of: file.path, .measured, .own)
-            while let item = try archive.next() {
-                switch item {
-                case .response(let response): read.add(response, sha256: response.body?.sha256)
-                case .revisit(let response, let original): read.add(response, sha256: original.payloadDigest)
-                case .other: break
-                case .fault: return false
-                }
-            }
+            guard try add(archive, to: &read) else { return false }
         }
         return read == tally
+    }
+
+    private func holds(_ archive: any ArchiveReader) throws(ArchiveError) -> Bool {
+        var read = ArchiveTally()
+        return try add(archive, to: &read) && read == tally
+    }
+
+    /// Returns false if a part of the archive cannot be read.
+    private func add(
+        _ archive: any ArchiveReader, to read: inout ArchiveTally
+    ) throws(ArchiveError) -> Bool {
+        while let item = try archive.next() {
+            switch item {
+            case .response(let response): read.add(response, sha256: response.body?.sha256)
+            case .revisit(let response, let original): read.add(response, sha256: original.payloadDigest)
+            case .other: break
+            case .fault: return false
+            }
+        }
+        return true
     }
 }
 

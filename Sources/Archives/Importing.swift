@@ -11,6 +11,8 @@ package struct ImportPlan: Sendable {
     package var paths: [String]
     /// The name of the site that receives all responses. If it is nil, the first page found names the site.
     package var site: String?
+    /// The URLs that a new site starts with. If there are none, it is the first page.
+    package var start: [String] = []
     /// The base URL of folders that do not state their own.
     package var base: WebURL?
     package var limits = ArchiveLimits()
@@ -153,7 +155,7 @@ package final class Import {
                 name = site.name
             }
             let held = sites.first { $0.name == name }
-            let begin = held?.start ?? [start ?? name]
+            let begin = held?.start ?? (plan.start.isEmpty ? [start ?? name] : plan.start)
             // An archive must not add responses for existing sites unless the user names one of them.
             let mayHave = held != nil ? begin : plan.site == nil ? [] : [name] + begin
             others = Self.others(of: sites, besides: name, at: mayHave)

@@ -186,7 +186,7 @@ package struct ShownFile {
         case .png:
             bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
                 && bytes.suffix(8).starts(with: "IEND".utf8)
-        case .warc, .wacz, .har, .folder, .zip, .tar, .html, .mhtml, .zim: true
+        case .warc, .wacz, .har, .folder, .zip, .tar, .html, .mhtml, .zim, .program: true
         }
     }
 }

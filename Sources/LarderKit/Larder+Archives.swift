@@ -31,6 +31,8 @@ public struct ExportOptions: Sendable {
     public var keepsScripts = true
     /// For a page in one file: the maximum size of an asset. Larger ones are left out and reported. Nil for 32 MB.
     public var largestPart: ByteSize?
+    /// For a program: the path of the `larder` command. A site in it is left out.
+    public var program: String?
     /// For PDF and PNG: the path of the browser; nil for the first one that is found.
     public var browser: String?
     /// For PDF and PNG: the size of the window, with an optional pixel ratio, such as `1280x900` or `390x844@3`. Nil
@@ -80,6 +82,7 @@ public struct ExportOptions: Sendable {
         plan.isVerified = isVerified
         plan.language = language.flatMap(ZIMMetadata.codes)
         plan.keepsScripts = keepsScripts
+        plan.program = program
         if let largestPart { plan.pageLimits.body = Int(clamping: largestPart.byteCount) }
         plan.progress = Self.counting(progress)
     }

@@ -159,6 +159,10 @@ struct HelpTopic: Sendable {
               tar     The same in a tar file compressed with zstd (.tar.zst)
               zim     For Kiwix, with a search index; needs zimwriterfs (zim-tools). --verify runs zimcheck. The language is that
                       of the first page, else of most pages; --language sets it (eng,fra)
+              run     One executable file (.run, or --self-serving): this command with the site. On Linux, it serves the site
+                      without Larder until Ctrl-C: it checks the site, unpacks it into a temporary folder and prints its
+                      address (a free port, or --port). The machine needs the libraries that the report names. Its other
+                      commands are those of larder
 
             Export one page (a URL, or the first page of a site)
               html    A single file that needs no network: images, styles, fonts, media, frames and scripts are included,

@@ -30,6 +30,7 @@ struct Main {
 
     private static func run(_ words: [String]) async -> ExitStatus {
         let terminal = Terminal(isQuiet: false)
+        if let status = await EnclosedSiteCommand.run(words, terminal) { return status }
         guard let name = words.first, name != "-h" else {
             terminal.sayStyled(HelpText.ofReports.briefOverview)
             return words.isEmpty ? .usage : .done

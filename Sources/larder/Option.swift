@@ -702,7 +702,7 @@ extension Option {
 extension Option {
     static let archiveFormat = Option(
         name: "--format", value: "FORM",
-        help: "Format: warc, wacz, har, folder, zip, tar, zim, html, mhtml, pdf or png",
+        help: "Format: warc, wacz, har, folder, zip, tar, zim, run, html, mhtml, pdf or png",
         brief: "Format, such as warc or zip (see larder help archives)",
         standard: "by the file name")
     static let split = Option(
@@ -712,6 +712,10 @@ extension Option {
         help: "Include responses fetched with logins or cookies, and headers that set cookies",
         brief: "Include responses fetched with logins or cookies",
         standard: nil)
+    static let selfServing = Option(
+        name: "--self-serving", value: nil,
+        help: "Write one executable file that serves the site on Linux without Larder (.run)",
+        brief: "Write one executable file that serves the site", standard: nil, place: .commandLine)
     static let replaceFile = Option(
         name: "--force", value: nil, help: "Replace an existing file", standard: nil)
     static let language = Option(
@@ -757,7 +761,8 @@ extension Option {
         standard: nil, repeats: true)
 
     static let export: [Option] = [
-        .store, .archiveFormat, .replaceFile, .snapshot, .includeExported, .excludeExported, .privateToo,
+        .store, .archiveFormat, .selfServing, .replaceFile, .snapshot, .includeExported, .excludeExported,
+        .privateToo,
         .split,
         .language, .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
         .dark, .readBack, .sign, .json, .quiet, .progress,

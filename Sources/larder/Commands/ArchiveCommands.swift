@@ -8,6 +8,15 @@ enum ExportCommand {
             var options = ExportOptions()
             options.snapshot = try arguments.snapshotOption?.name
             options.form = try arguments.choice(.archiveFormat)
+            options.program = "/proc/self/exe"
+            if arguments.has(.selfServing) {
+                guard options.form == nil || options.form == .program else {
+                    throw UsageError(
+                        "\(Option.selfServing.name) and \(Option.archiveFormat.name) name different formats; leave one of them out"
+                    )
+                }
+                options.form = .program
+            }
             options.hasPrivate = arguments.has(.privateToo)
             options.replacesFile = arguments.has(.replaceFile)
             options.split = try arguments.size(.split)
@@ -21,7 +30,7 @@ enum ExportCommand {
                 return form.map(forms.contains) ?? true || arguments.source(of: option) == .commandLine
             }
             let isChosen = { (option: Option) in
-                isMeant(option, .warc, .wacz, .har, .folder, .zip, .tar, .zim, .html, .mhtml)
+                isMeant(option, .warc, .wacz, .har, .folder, .zip, .tar, .zim, .program, .html, .mhtml)
             }
             options.include = isChosen(.include) ? arguments.texts(.include) : []
             options.exclude = isChosen(.exclude) ? arguments.texts(.exclude) : []
@@ -107,6 +116,16 @@ enum ExportCommand {
         let others = max(0, report.missing.count - mostShown) + max(0, report.tooLarge.count - mostShown)
         if others > 0 {
             lines.append("  and \(Wording.grouped(others)) more left out or not stored (list: --json)")
+        }
+        if !report.libraries.isEmpty {
+            lines.append(
+                "  It runs on Linux machines of this kind that have these libraries: "
+                    + report.libraries.joined(separator: ", "))
+            if report.libraries.contains(where: { $0.hasPrefix("libswift") }) {
+                lines.append(
+                    "  This larder was built without the Swift libraries, so the machine needs them too; scripts/larder builds one with them"
+                )
+            }
         }
         if report.isCut {
             lines.append(

@@ -1,0 +1,63 @@
+internal import Archives
+internal import Glibc
+internal import Store
+internal import System
+
+/// The site in a program that an export wrote (`ArchiveForm.program`). It is unpacked into a temporary store, which is
+/// removed with this object.
+public final class EnclosedSite: Sendable {
+    /// The name of the site.
+    public let name: String
+    /// The URLs that the site starts with.
+    public let start: [String]
+    /// When the snapshot was fetched, in seconds since 1970.
+    public let date: Int64
+    /// The temporary store with the site.
+    public let larder: Larder
+    private let folder: ScratchFolder
+
+    private init(_ site: ProgramFile.Site, _ folder: ScratchFolder, _ larder: Larder) {
+        (name, start, date) = (site.name, site.start, site.date)
+        (self.folder, self.larder) = (folder, larder)
+    }
+
+    /// Whether a program contains a site.
+    ///
+    /// - Parameter name: The path of the program for messages.
+    /// - Throws: `LarderError` of kind `.machine` if the program has only a part of a site.
+    public static func isThere(in program: String, named name: String) throws(LarderError) -> Bool {
+        guard access(program, R_OK) == 0 else { return false }
+        return try archiving { () throws(ArchiveError) in try ProgramFile(program, named: name).hasSite }
+    }
+
+    /// Verifies the site of a program and unpacks it.
+    ///
+    /// - Throws: `LarderError` of kind `.machine` if the site is damaged, or there is no room for it.
+    public static func open(in program: String, named name: String) async throws(LarderError) -> EnclosedSite
+    {
+        let interruption = Interruption()
+        return try await Larder.onThread("larder-import", onCancel: interruption.request) {
+            () throws(LarderError) -> EnclosedSite in
+            try archiving { () throws(ArchiveError) -> EnclosedSite in
+                let folder: ScratchFolder
+                do throws(SystemError) {
+                    folder = try ScratchFolder(named: "larder-site")
+                } catch {
+                    throw ArchiveError(.machine, "\(error)")
+                }
+                let archive = "\(folder.path)/site.warc.gz"
+                let site = try ProgramFile(program, named: name).unpack(to: archive)
+                let store = StoreFolder("\(folder.path)/store")
+                var plan = ImportPlan(store, paths: [archive])
+                (plan.site, plan.start, plan.limits) = (site.name, site.start, .own)
+                let report = try Import(plan, interruption, now: site.date).run(now: site.date)
+                unlink(archive)
+                guard report.isPublished, report.refusedCount == 0 else {
+                    throw ArchiveError(
+                        .machine, "\(name) is damaged: its site is incomplete; copy the file again")
+                }
+                return EnclosedSite(site, folder, Larder(at: store.path))
+            }
+        }
+    }
+}
