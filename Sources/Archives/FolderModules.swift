@@ -1,8 +1,8 @@
 internal import Markup
 internal import Web
 
-/// The JavaScript modules of an exported folder. Browsers do not load modules from files, but they load any
-/// file as a script, and import a module from a `blob:` URL. So each module has a twin: a script that contains
+/// The JavaScript modules and workers of an exported folder. Browsers do not load them from files, but they load
+/// any file as a script, import a module from a `blob:` URL, and run a worker from one. So each module has a twin: a script that contains
 /// the text of the module. Pages load the twins of the modules that they use, and an import map leads from the
 /// names of modules to their blobs. ``FolderScript`` has the code.
 ///
@@ -101,6 +101,15 @@ struct FolderModules {
             return start >= 0 && source[start...end].elementsEqual(word.utf8)
                 && (start == 0 || !(source[start - 1].isWordPart))
         }
+    }
+
+    /// Whether the link is the argument of `serviceWorker.register("…")`.
+    static func isRegistered(_ link: Range<Int>, in source: [UInt8]) -> Bool {
+        let before = source[..<max(0, link.lowerBound - 1)]
+        guard let open = before.lastIndex(where: { $0 > 0x20 }), source[open] == UInt8(ascii: "(") else {
+            return false
+        }
+        return source[..<open].suffix(8).elementsEqual("register".utf8)
     }
 
     /// Whether an import runs only when its code does: `import("…")`.

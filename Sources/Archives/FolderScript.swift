@@ -312,7 +312,13 @@ struct FolderScript {
           for (const name of ["Worker", "SharedWorker"])
             if (self[name])
               self[name] = new Proxy(self[name], {
-                construct: (type, [url, ...rest]) => new type(at(url) ?? url, ...rest),
+                construct: (type, [url, options]) => {
+                  const file = at(url) ?? new URL(url, document.baseURI).href;
+                  const known = file.startsWith(root) ? modules.get(decodeURIComponent(file.slice(root.length).replace(/[?#].*/s, ""))) : undefined;
+                  // A worker from a blob of a file is a classic script, which one that imports nothing can be.
+                  if (isFile && known) return new type(known.blob, typeof options === "object" ? { ...options, type: "classic" } : options);
+                  return new type(at(url) ?? url, options);
+                },
               });
           // Browsers import no modules from files, but from blobs. A twin brings the text of each.
           const modules = new Map(), brought = new Set(), most = 256;

@@ -19,14 +19,21 @@ extension FolderWriter {
         _ occurrence: LinkOccurrence, _ reference: Span<UInt8>, in source: [UInt8], _ url: WebURL,
         _ base: WebURL, _ table: LinkTable, _ name: String, _ format: BodyFormat
     ) throws(ArchiveError) -> String? {
-        guard !isClosed, script != nil, !occurrence.flags.contains(.isGuess),
+        guard !isClosed, script != nil,
+            occurrence.kind == .worker || !occurrence.flags.contains(.isGuess),
             occurrence.kind == .module
                 || needs != nil
-                    && FolderModules.isImported(occurrence.range, in: source),
+                    && (occurrence.kind == .worker || FolderModules.isImported(occurrence.range, in: source)),
             let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding), target.isHTTP,
             case .file(let file) = try place(of: target)
         else { return nil }
         if needs != nil {
+            if occurrence.kind == .worker {
+                guard try isAlone(target, file) else { return nil }
+                modules.add(file, target.key)
+                needs?.add(file, isLater: true)
+                return nil
+            }
             modules.add(file, target.key)
             needs?.add(file, isLater: FolderModules.isCalled(occurrence.range, in: source))
             return FolderModules.specifier + file
@@ -44,22 +51,19 @@ extension FolderWriter {
         guard !isClosed else { return [] }
         modules.addPrefixes(table, base: base)
         var names: [String] = []
-        func add(_ target: WebURL, isClassic: Bool) throws(ArchiveError) {
-            guard case .file(let file) = try place(of: target) else { return }
-            guard isClassic else {
+        for occurrence in table.occurrences
+        where [.module, .worker, .script].contains(occurrence.kind) && !occurrence.flags.contains(.isGuess) {
+            let reference = table.reference(occurrence, in: source.span)
+            guard let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
+                target.isHTTP, case .file(let file) = try place(of: target)
+            else { continue }
+            if occurrence.kind == .script {
+                for other in try imports(of: target, file) where !names.contains(other) {
+                    names.append(other)
+                }
+            } else if occurrence.kind == .module ? true : try isAlone(target, file) {
                 modules.add(file, target.key)
                 if !names.contains(file) { names.append(file) }
-                return
-            }
-            for other in try imports(of: target, file) where !names.contains(other) { names.append(other) }
-        }
-        for occurrence in table.occurrences
-        where [.module, .script].contains(occurrence.kind) && !occurrence.flags.contains(.isGuess) {
-            let reference = table.reference(occurrence, in: source.span)
-            if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                target.isHTTP
-            {
-                try add(target, isClassic: occurrence.kind == .script)
             }
         }
         // Modules that the page names without a link are brought when they are imported.
@@ -71,22 +75,70 @@ extension FolderWriter {
         return names
     }
 
-    /// Returns the modules that a classic script imports, and sees to their twins.
+    /// Returns the modules and workers that a classic script loads, and sees to their twins.
     private func imports(of target: WebURL, _ file: String) throws(ArchiveError) -> [String] {
         if let known = imports[file] { return known }
         var names: [String] = []
         if let (final, held) = try shown(at: target), let body = held.body,
             BodyFormat(form: body.form) == .javaScript, body.byteCount <= BodyReading.byteLimit,
-            let table = try table(of: body), table.occurrences.contains(where: { $0.kind == .module }),
+            let table = try table(of: body),
+            table.occurrences.contains(where: { [.module, .worker].contains($0.kind) }),
             let bytes = try bytes(of: body)
         {
-            for (file, url) in try targets(of: bytes, table, final, [.module]) {
+            var found = try targets(of: bytes, table, final, [.module])
+            for worker in try targets(of: bytes, table, final, [.worker])
+            where try isAlone(worker.url, worker.file) { found.append(worker) }
+            for (file, url) in found {
                 modules.add(file, url.key)
                 if !names.contains(file) { names.append(file) }
             }
         }
         imports[file] = names
         return names
+    }
+
+    // MARK: - Workers
+
+    /// Text in scripts that load something when they run.
+    private static let loading = ["import", "fetch", "XMLHttpRequest", "WebSocket", "EventSource"]
+
+    /// Whether the target is a script that loads nothing else. Browsers run it as a worker from a `blob:` URL,
+    /// in which no other URL of the site works.
+    func isAlone(_ target: WebURL, _ file: String) throws(ArchiveError) -> Bool {
+        if let known = alone[file] { return known }
+        var isAlone = false
+        if let held = try shown(at: target)?.held, let body = held.body,
+            BodyFormat(form: body.form) == .javaScript, body.byteCount <= FolderModules.largest,
+            let bytes = try bytes(of: body)
+        {
+            isAlone = !Self.loading.contains { bytes.firstRange(of: Array($0.utf8)) != nil }
+        }
+        alone[file] = isAlone
+        return isAlone
+    }
+
+    /// Whether a worker of the body does not run from a file. Service workers never do, but pages work without
+    /// them.
+    func hasWantingWorker(
+        _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL, isBrought: Bool
+    ) throws(ArchiveError) -> Bool {
+        let source = table.source(of: bytes.span) ?? bytes
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        for occurrence in table.occurrences
+        where occurrence.kind == .worker && !FolderModules.isRegistered(occurrence.range, in: source) {
+            let reference = table.reference(occurrence, in: source.span)
+            guard let target = WebURL(utf8: reference.span, base: base),
+                case .file(let file) = try place(of: target)
+            else {
+                // A guess may be no worker.
+                if occurrence.flags.contains(.isGuess) { continue }
+                return true
+            }
+            guard isBrought, try isAlone(target, file) else { return true }
+        }
+        // The script does not say relative to which page. The names of service workers are among these too.
+        return table.notes.contains { $0.kind == .address && $0.link == .worker }
+            && source.firstRange(of: Array("Worker(".utf8)) != nil
     }
 
     /// Returns the files that a body's links of these kinds lead to.
@@ -97,7 +149,9 @@ extension FolderWriter {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var targets: [(file: String, url: WebURL)] = []
         for occurrence in table.occurrences
-        where kinds.contains(occurrence.kind) && !occurrence.flags.contains(.isGuess) {
+        where kinds.contains(occurrence.kind)
+            && (occurrence.kind == .worker || !occurrence.flags.contains(.isGuess))
+        {
             let reference = table.reference(occurrence, in: source.span)
             if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
                 target.isHTTP, case .file(let file) = try place(of: target)

@@ -30,8 +30,10 @@ final class FolderWriter: ArchiveWriter {
     var modules = FolderModules()
     /// The scripts that files of pages and scripts load, by the names of the files.
     var uses: [String: [String]] = [:]
-    /// The modules that classic scripts import, by the names of their files.
+    /// The modules and workers that classic scripts load, by the names of their files.
     var imports: [String: [String]] = [:]
+    /// The scripts that are known to load nothing or something, by the names of their files.
+    var alone: [String: Bool] = [:]
     /// The modules that the module whose twin is being written imports; nil while no twin is written.
     var needs: FolderModules.Needs?
     /// The content of the page `START-HERE.html`.
@@ -175,7 +177,7 @@ final class FolderWriter: ArchiveWriter {
     ) throws(ArchiveError) -> BodyContent {
         guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body) else { return content }
         let format = BodyFormat(form: body.form) ?? .opaque
-        if wantsServer(table, format, url) { noteWanting(url) }
+        if try wantsServer(content, table, format, url) { noteWanting(url) }
         // A module that nothing names is imported by a computed name.
         if script != nil, !isClosed, format == .javaScript {
             let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
@@ -247,14 +249,20 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// Whether the body uses workers or models, which browsers do not load from files, or modules without
-    /// having the script that brings them.
-    private func wantsServer(_ table: LinkTable, _ format: BodyFormat, _ url: WebURL) -> Bool {
-        let hasModules = format == .javaScript || format == .html && isLed(table, format, url)
-        return table.occurrences.contains {
-            ([.worker, .model].contains($0.kind) || $0.kind == .module && !hasModules)
-                && !$0.flags.contains(.isGuess)
-        }
+    /// Whether the body uses models or workers that browsers do not load from files, or modules and workers
+    /// without having the script that brings them.
+    private func wantsServer(
+        _ content: BodyContent, _ table: LinkTable, _ format: BodyFormat, _ url: WebURL
+    ) throws(ArchiveError) -> Bool {
+        let isBrought = script != nil && format == .javaScript || isLed(table, format, url)
+        let known = table.occurrences.filter { !$0.flags.contains(.isGuess) }
+        if known.contains(where: { $0.kind == .model || $0.kind == .module && !isBrought }) { return true }
+        guard
+            table.occurrences.contains(where: { $0.kind == .worker })
+                || table.notes.contains(where: { $0.kind == .address && $0.link == .worker })
+        else { return false }
+        let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+        return try hasWantingWorker(bytes, table, url, isBrought: isBrought)
     }
 
     /// Whether the page gets the script of ``FolderScript``.
@@ -288,7 +296,7 @@ final class FolderWriter: ArchiveWriter {
             }
             if isRooted { return true }
             let asked = table.occurrences.filter {
-                $0.kind == .data || $0.kind == .module || $0.flags.contains(.isGuess)
+                [.data, .module, .worker].contains($0.kind) || $0.flags.contains(.isGuess)
             }
             guard !asked.isEmpty, let bytes = try bytes(of: body) else { return false }
             let source = table.source(of: bytes.span) ?? bytes
@@ -336,9 +344,9 @@ final class FolderWriter: ArchiveWriter {
         guard reference.first.map({ $0 != UInt8(ascii: "#") }) ?? false,
             let target = WebURL(utf8: reference.span, base: base), target.isHTTP
         else { return false }
-        if occurrence.kind == .module, !occurrence.flags.contains(.isGuess) {
-            guard !isClosed, case .file = try place(of: target) else { return false }
-            return true
+        if occurrence.kind == .worker || occurrence.kind == .module && !occurrence.flags.contains(.isGuess) {
+            guard !isClosed, case .file(let name) = try place(of: target) else { return false }
+            return occurrence.kind == .module ? true : try isAlone(target, name)
         }
         let isRooted = occurrence.flags.contains(.isGuess) && reference.first == UInt8(ascii: "/")
         let isFetched = !isClosed && (occurrence.kind == .data || target.path.hasSuffix(".json"))

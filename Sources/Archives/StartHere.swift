@@ -55,8 +55,8 @@ struct StartHere {
             wanting.count > Self.mostListed ? "<p>And \(wanting.count - Self.mostListed) more.</p>\n" : ""
         return """
             <h2>Pages that need <code>larder serve</code></h2>
-            <p>Parts of these pages stay empty when they are opened as files, because browsers do not load workers, 3D models and
-            some other content from files. To see all of them, install Larder, and run <code>larder import FOLDER</code> and
+            <p>Parts of these pages stay empty when they are opened as files, because browsers do not load 3D models, some workers
+            and some other content from files. To see all of them, install Larder, and run <code>larder import FOLDER</code> and
             <code>larder serve</code>. Most of them also work with any web server, such as
             <code>python3 -m http.server -d FOLDER</code>.</p>
             <ul>

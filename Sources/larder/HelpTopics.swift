@@ -153,8 +153,9 @@ struct HelpTopic: Sendable {
                       redirects as pages. ~missing.txt lists missing assets, ~larder.jsonl the URL and headers of each
                       file. Bodies without links are unchanged. Where scripts compute URLs (webpack, Docusaurus) or use
                       modules (Vite), the script ~larder.js maps them to the files; fetched data is in ~data/, and a copy
-                      of each module as a classic script in ~modules/. Browsers do not load workers and 3D models from
-                      a folder, so pages that use them need a web server; the report and START-HERE.html say so
+                      of each module and worker in ~modules/. Browsers do not load 3D models, and workers that load other
+                      files, from a folder, so pages that use them need a web server; the report and START-HERE.html
+                      say so
               zip     The same in a zip file
               tar     The same in a tar file compressed with zstd (.tar.zst)
               zim     For Kiwix, with a search index; needs zimwriterfs (zim-tools). --verify runs zimcheck. The language is that

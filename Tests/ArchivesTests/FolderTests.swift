@@ -146,7 +146,7 @@ import Web
             .page("/", "<a href=/map>map</a>"), .page("/map", "<script type=module src=/a.js></script>"),
             .file("/a.js", "text/javascript", Array("import './b.js'".utf8)),
             .file("/b.js", "text/javascript", Array("new Worker(new URL('./w.js', import.meta.url))".utf8)),
-            .file("/w.js", "text/javascript", Array("1".utf8)),
+            .file("/w.js", "text/javascript", Array("importScripts(name)".utf8)),
         ])
         #expect(try site.export("out/", .folder).wantServer == ["https://example.com/b.js"])
         let start = try Self.text(site, "out/START-HERE.html")
@@ -156,6 +156,28 @@ import Web
                 "<li><a href=\"index.html\">https://example.com/</a></li>",
                 "<li><a href=\"map.html\">https://example.com/map</a></li>",
             ])
+    }
+
+    @Test(arguments: [
+        ("postMessage(1)", true), ("fetch(x)", false), ("importScripts('/a.js')", false),
+        ("import.meta", false),
+    ])
+    func `a worker that loads nothing has a twin, and wants no server`(worker: String, isAlone: Bool) throws {
+        let site = try HeldSite([
+            .page("/", "<!doctype html><script>new Worker('/w.js')</script><script src=/a.js></script>"),
+            .page("/m", "<!doctype html><script type=module src=/m.js></script>"),
+            .page("/pwa", "<!doctype html><script>navigator.serviceWorker.register('/sw.js')</script>"),
+            .file("/a.js", "text/javascript", Array("new Worker('/w.js')".utf8)),
+            .file("/m.js", "text/javascript", Array("new Worker(new URL('w.js', import.meta.url))".utf8)),
+            .file("/w.js", "text/javascript", Array(worker.utf8)),
+            .file("/sw.js", "text/javascript", Array("fetch(x)".utf8)),
+        ])
+        let wanting = ["https://example.com/", "https://example.com/a.js", "https://example.com/m.js"]
+        #expect(try site.export("out/", .folder).wantServer == (isAlone ? [] : wanting))
+        #expect(WholeFile.isThere(site.home.file("out/~modules/w.js.js")) == isAlone)
+        guard isAlone else { return }
+        #expect(try Self.text(site, "out/index.html").contains("data-modules=\"w.js\""))
+        #expect(try Self.text(site, "out/~modules/m.js.js").contains("[],[\"w.js\"]"))
     }
 
     @Test(arguments: [

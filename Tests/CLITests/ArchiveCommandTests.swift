@@ -201,7 +201,7 @@ import Web
         let export = try larder("export", origin.url("/"), home.file("model/"))
         #expect(
             export.output.contains(
-                "  1 file uses workers, 3D models or other content that browsers do not load from a folder: "
+                "  1 file uses 3D models, workers or other content that browsers do not load from a folder: "
                     + "parts of those pages stay empty; START-HERE.html lists them; to see them, run: "
                     + "python3 -m http.server -d \(home.file("model/")) (the first: \(origin.url("/")))\n"),
             "\(export)")

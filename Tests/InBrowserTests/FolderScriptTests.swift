@@ -123,6 +123,7 @@ struct FolderScriptTests {
             import("./about.js").then((m) => t("late", m.default()));
             const chunk = "other"; import(`./${chunk}.js`).then((m) => t("computed", m.default));
             fetch("/data.json").then((r) => r.json()).then((d) => t("data", d.told));
+            new Worker(new URL("./worker.js", import.meta.url), { type: "module" }).onmessage = (e) => t("worker", e.data);
             """, "text/javascript"
         ),
         (
@@ -137,6 +138,7 @@ struct FolderScriptTests {
             "/assets/about.js", "import { name } from './index.js'; export default () => 'late ' + name",
             "text/javascript"
         ),
+        ("/assets/worker.js", "postMessage('worked')", "text/javascript"),
         ("/assets/other.js", "export default 'other'", "text/javascript"),
         (
             "/map/main.js",
@@ -186,7 +188,7 @@ struct FolderScriptTests {
         let visit = try browser.open("file://" + folder.file("out/index.html"))
         for (name, word) in [
             ("ready", "ready"), ("image", "image 1"), ("late", "late quince"), ("cycle", "cycle quince"),
-            ("data", "jam"), ("computed", "other"),
+            ("data", "jam"), ("computed", "other"), ("worker", "worked"),
         ] {
             expect(visit, to: name, say: word)
         }

@@ -137,7 +137,7 @@ enum ExportCommand {
             let subject = count == 1 ? "1 file uses" : "\(Wording.grouped(count)) files use"
             let folder = report.form == .folder ? path : "FOLDER"
             lines.append(
-                "  \(subject) workers, 3D models or other content that browsers do not load from a folder: "
+                "  \(subject) 3D models, workers or other content that browsers do not load from a folder: "
                     + "parts of those pages stay empty; START-HERE.html lists them; to see them, run: "
                     + "python3 -m http.server -d \(CommandLine.quoted(folder)) (the first: \(first))")
         }
