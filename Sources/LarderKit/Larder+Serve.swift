@@ -5,6 +5,7 @@ internal import Glibc
 internal import Reports
 public import Serve
 internal import Store
+internal import Synchronization
 internal import System
 public import Web
 
@@ -58,7 +59,9 @@ extension Larder {
             try OfflineCheck.needs(of: site, limit: limit, reader)
         }
         // A policy that loads responses needs a store to put them in; `offline` needs one that exists.
-        if options.mayBeEmpty || options.proxy != nil && options.policy != .offline { try makeStore() }
+        if options.mayBeEmpty && !folder.exists || options.proxy != nil && options.policy != .offline {
+            try makeStore()
+        }
         let log = options.proxy.map { _ in PassLog() }
         var proxy: (port: UInt16, options: Serve.ProxyOptions)?
         if folder.exists, let wanted = options.proxy, let log {
@@ -92,7 +95,9 @@ extension Larder {
             throw LarderError(error)
         }
         do throws(LarderError) {
-            return MirrorService(server, mirror, loads, log, due: try due(options, server))
+            let service = MirrorService(server, mirror, loads, log, due: try due(options, server))
+            if options.isRecorded, port != nil { service.record(store: folder.identity) }
+            return service
         } catch {
             server.stop()
             loads?.stop()
@@ -159,6 +164,8 @@ public final class MirrorService: Sendable {
     private let options: MirrorOptions
     private let loads: ServerLoads?
     private let due: DueUpdates?
+    /// The record of the server, which ends with it.
+    private let recorded = Mutex<ServerRecord?>(nil)
     let log: PassLog?
 
     init(
@@ -202,6 +209,17 @@ public final class MirrorService: Sendable {
         due?.stop()
         server.stop()
         loads?.stop()
+        recorded.withLock { $0 = nil }
+    }
+
+    /// Records the server, so that commands of this user find it.
+    func record(store: String) {
+        let server = RunningServer(
+            port: port, processID: getpid(), address: address, store: store,
+            hasEverySite: options.root == nil && options.security == nil && !isExposed,
+            isScheduled: due != nil)
+        let record = ServerRecord(server)
+        recorded.withLock { $0 = record }
     }
 
     /// Makes the server read the store again before it answers the next request. Changes are noticed within a second
@@ -275,6 +293,8 @@ public struct ServeOptions: Sendable {
     public var notice: @Sendable (String) -> Void = { _ in }
     /// Creates the store if there is none, for a caller that fills it later.
     public var mayBeEmpty = false
+    /// Records the server, so that `RunningServer.all()` finds it in every process of this user.
+    public var isRecorded = false
     /// Adds a bar to pages that shows their date and links to the portal. It can be switched off in the portal.
     public var hasBar = false
     /// The maximum memory of the whole process in bytes, for a process that only serves: fewer responses are cached
@@ -382,6 +402,16 @@ extension Larder {
                 .input, "cannot serve \(text): it is not an http or https URL; name a site or such a URL")
         }
         return address
+    }
+
+    /// The lowest port from `first` to `first` + 99 on which a server can listen; nil if all are in use.
+    ///
+    /// - Parameter address: the address to listen on, as in `ServeOptions.address`.
+    public static func freePort(from first: UInt16, on address: String? = nil) -> UInt16? {
+        let address = address.flatMap { ListenAddress($0) } ?? .loopback
+        return (first...UInt16(clamping: Int(first) + 99)).first {
+            !MirrorServer.isInUse(port: $0, of: address)
+        }
     }
 
     /// The Larder server on a port of this machine, if any.

@@ -239,6 +239,16 @@ package final class MirrorServer: Sendable {
             || !address.isLoopback && MirrorContext.machineNames.contains(name)
     }
 
+    /// Whether another program listens on the port.
+    package static func isInUse(port: UInt16, of address: ListenAddress) -> Bool {
+        do throws(ServerError) {
+            _ = try ListeningSocket.all(on: address, port: port, isShared: false, listens: false)
+            return false
+        } catch {
+            return error.code == EADDRINUSE
+        }
+    }
+
     /// The mirror address of an http or https URL; nil for other URLs.
     package func address(of url: String) -> String? {
         WebURL(url).flatMap(layout.address)

@@ -80,7 +80,11 @@ struct CommandEntry: Sendable {
                 """
                 The portal at the server's own address lists the sites and runs prefetches, updates, checks, exports and other
                 jobs. With --listen, other machines need the password set by larder password; with --read-only, nothing
-                can be changed.
+                can be changed. Sites can be added there even if nothing is stored yet.
+                """,
+                """
+                If a server of this store already runs, the command says where, unless --port names another port. If port 8080
+                is in use, the server takes the next free one.
                 """,
                 """
                 Without --listen, the server refuses requests that were forwarded by a proxy (Via, Forwarded, X-Forwarded-*),
@@ -137,7 +141,10 @@ struct CommandEntry: Sendable {
                 """
                 The server keeps running in the background after the command ends; larder open --stop stops it. $BROWSER
                 names another browser than the desktop's. SITE@N opens an earlier snapshot.
+                """,
                 """
+                Without --port, uses the running server of the store, or starts one on port 8080, or on the next free port.
+                """,
             ], run: OpenCommand.run),
         CommandEntry(
             name: "status", operands: "", operandCount: 0...0,

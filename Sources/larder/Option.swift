@@ -615,8 +615,7 @@ extension Option {
         help: "Show a bar on each page with its date, other snapshots and a search",
         brief: "Show a bar on each page: date, snapshots, search", standard: nil)
     static let openBrowser = Option(
-        name: "--open", value: nil, help: "Open the portal in the browser, even if nothing is stored yet",
-        brief: "Open the portal in the browser",
+        name: "--open", value: nil, help: "Open the portal in the browser",
         standard: nil,
         place: .commandLine)
     static let forget = Option(

@@ -85,14 +85,78 @@ import Testing
         #expect(try larder("open", "--stop", "--port", port).status == 0)
     }
 
-    @Test func `a server that cannot start says why`() throws {
-        let none = try larder("open", "--port", "\(try FreePort.draw())")
-        #expect(none.status == 3)
-        #expect(none.errors.contains("prefetch a site into it first"))
+    @Test func `an empty store opens the portal, and a server that cannot start says why`() throws {
+        let port = "\(try FreePort.draw())"
+        let empty = try larder("open", "--port", port)
+        #expect(empty.status == 0 && empty.output.hasPrefix("http://larder.localhost:\(port)/\n"), "\(empty)")
+        #expect(try larder("open", "--stop", "--port", port).status == 0)
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let taken = try larder("open", "--port", "\(origin.port)")
         #expect(taken.status == 3)
-        #expect(taken.errors.contains("port \(origin.port) is in use"))
-        #expect(home.names().contains("shown") == false)
+        #expect(taken.errors.contains("port \(origin.port) is in use"), "\(taken)")
+    }
+
+    /// The port in the first URL of an output.
+    private func port(in output: String) throws -> Int {
+        let digits = output.split(separator: "localhost:").dropFirst().first?.prefix { $0.isNumber }
+        return try #require(digits.flatMap { Int($0) }, "\(output)")
+    }
+
+    @Test func `without a named port, commands find the server of their store`() throws {
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        let port = try port(in: larder("open").output)
+        let second = try larder("serve")
+        #expect(second.status == 3 && second.output.isEmpty, "\(second)")
+        #expect(
+            second.errors.hasPrefix("larder: already serving this store at http://localhost:\(port)/ (pid "))
+        #expect(second.errors.contains("; larder open --stop ends it; to run another one, name its port"))
+        let again = try larder("open", origin.url("/"))
+        #expect(
+            again.status == 0
+                && again.output == "http://port-\(origin.port).127-0-0-1.localhost:\(port)/\n", "\(again)")
+
+        // A server on a named port is another one.
+        let named = try Command(
+            ["serve", "--port", "0"], home: home, environment: ["XDG_RUNTIME_DIR": home.path])
+        #expect(try self.port(in: named.read(until: "\n")) != port)
+        named.signal(SIGTERM)
+        #expect(named.wait().status == 0)
+
+        // Another store gets another port.
+        let other = try larder("open", "--store", home.file("other"))
+        #expect(try other.status == 0 && self.port(in: other.output) > port, "\(other)")
+        #expect(try larder("open", "--stop", "--store", home.file("other")).status == 0)
+        let stop = try larder("open", "--stop")
+        #expect(stop.status == 0 && stop.output == "The server on port \(port) has stopped\n", "\(stop)")
+        #expect(try larder("open", "--stop").status == 3)
+    }
+
+    @Test func `a server that was killed is not found`() throws {
+        let environment = ["XDG_RUNTIME_DIR": home.path]
+        let port = try FreePort.draw()
+        let words = ["serve", "--port", "\(port)"]
+        let server = try Command(words, home: home, environment: environment)
+        #expect(try self.port(in: server.read(until: "\n")) == port)
+        let second = try larder("serve", "--port", "\(port)")
+        #expect(second.status == 3 && second.errors.contains("already serving this store"), "\(second)")
+        #expect(!second.errors.contains("another one"), "\(second)")
+        server.signal(SIGKILL)
+        _ = server.wait()
+        #expect(home.names().contains("larder"))
+        #expect(try larder("open", "--stop", "--port", "\(port)").status == 3)
+        let next = try Command(words, home: home, environment: environment)
+        #expect(try self.port(in: next.read(until: "\n")) == port)
+        next.signal(SIGTERM)
+        #expect(next.wait().status == 0)
+    }
+
+    @Test func `a named port that is in use is an error, which names a free one`() throws {
+        let ending = try larder("serve", "--port", "\(origin.port)")
+        #expect(ending.status == 3)
+        #expect(
+            ending.errors.hasPrefix(
+                "larder: port \(origin.port) is in use by another program; the next free port is "),
+            "\(ending)")
+        #expect(ending.errors.contains(": larder serve --port "), "\(ending)")
     }
 }

@@ -39,6 +39,9 @@ extension Arguments {
         return text(.store) == nil && path == Larder.defaultPath(environment: ["HOME": home]) ? nil : path
     }
 
+    /// Whether the user has named a port, on the command line, in a variable or in a file.
+    var namesPort: Bool { source(of: .port) != .standard }
+
     /// The value as a size; nil if the option is not given.
     func size(_ option: Option) throws(UsageError) -> ByteSize? {
         guard let text = text(option) else { return nil }
@@ -104,7 +107,7 @@ extension Remedy {
         switch self {
         case .larder: Option.store.name
         case .newLarder:
-            "\(Option.store.name), or start with an empty store, to be filled through the portal, with \(Option.openBrowser.name)"
+            "\(Option.store.name), or leave out \(Option.readOnly.name), to fill the store through the portal"
         case .repair: CommandLine.shown(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
         case .format(let form): "\(Option.format.name) \(form)"

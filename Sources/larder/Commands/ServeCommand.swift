@@ -6,26 +6,41 @@ internal import System
 enum ServeCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let port = try arguments.number(.port, in: 0...65535)
+            let wanted = UInt16(try arguments.number(.port, in: 0...65535))
             let memory = try arguments.size(.memory)?.byteCount ?? 128 << 20
             let larder = try arguments.larder
             var options = try ServeCommand.options(arguments)
             options.notice = { terminal.fail($0) }
             options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
+            options.isRecorded = true
+            // Sites can be added in the portal.
+            options.mayBeEmpty = !options.isReadOnly
+            if let running = larder.servers().first(where: { $0.port == wanted || !arguments.namesPort }) {
+                terminal.fail(already(running, arguments))
+                if arguments.has(.openBrowser), let address = running.address {
+                    OpenCommand.show(address, terminal)
+                }
+                return .unable
+            }
+            let port = try freePort(wanted, options.address, arguments)
             let service = try larder.serve(
-                port: UInt16(port), memoryLimit: Int(clamping: memory), options: options)
-            let mark = ServerMark(port: UInt16(service.port))
+                port: port, memoryLimit: Int(clamping: memory), options: options)
             let stop = Signals.shared.first()
             Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The server is at \(service.address) (Ctrl-C stops)")
+            if port != wanted {
+                terminal.say(
+                    "It uses port \(port), because port \(wanted) \(use(of: wanted)); name another with \(Option.port.name)"
+                )
+            }
             if let port = service.proxyPort {
                 terminal.say("The proxy is at http://localhost:\(port)")
             }
             if service.isExposed { terminal.say(exposure(of: service)) }
             if (try? await larder.snapshots())?.sites.isEmpty == true {
                 terminal.say(
-                    "Nothing is stored yet; prefetch a site in the portal at this address, or with: larder prefetch URL"
-                )
+                    "Nothing is stored in \(larder.shownPath) yet; add the first site in the portal at this address, or with: "
+                        + arguments.command("prefetch", ["URL"]))
             }
             if let root = options.root, options.policy == .offline,
                 (try? await larder.holds(root, orOfItsOrigin: true)) == false
@@ -39,9 +54,38 @@ enum ServeCommand {
             await stop.requested()
             preloading?.cancel()
             await preloading?.value
-            withExtendedLifetime(mark) { service.stop() }
+            service.stop()
             return .done
         }
+    }
+
+    /// The message that a server of the store already runs.
+    private static func already(_ running: RunningServer, _ arguments: Arguments) -> String {
+        let other =
+            arguments.namesPort ? "" : "; to run another one, name its port with \(Option.port.name)"
+        return
+            "already serving this store at \(running.address ?? "port \(running.port)") (pid \(running.processID)); "
+            + "\(OpenCommand.stopCommand(arguments)) ends it\(other)"
+    }
+
+    /// The port to listen on: the wanted one, or if it is in use and the user has not named it, the next free one.
+    private static func freePort(
+        _ wanted: UInt16, _ address: String?, _ arguments: Arguments
+    ) throws -> UInt16 {
+        guard wanted != 0, let free = Larder.freePort(from: wanted, on: address), free != wanted else {
+            return wanted
+        }
+        guard arguments.namesPort else { return free }
+        throw LarderError(
+            .machine,
+            "port \(wanted) \(use(of: wanted)); the next free port is \(free): "
+                + arguments.again(with: [Option.port.name: "\(free)"]))
+    }
+
+    /// Says what uses a port, as a predicate.
+    private static func use(of port: UInt16) -> String {
+        let store = RunningServer.all().first { $0.port == port }?.store
+        return store.map { "serves another store (\($0))" } ?? "is in use by another program"
     }
 
     /// The options of the server or proxy.
@@ -66,7 +110,6 @@ enum ServeCommand {
         options.isReadOnly = arguments.has(.readOnly)
         options.isScheduled = arguments.has(.scheduled)
         options.network = try network(arguments)
-        options.mayBeEmpty = arguments.has(.preloaded) || arguments.has(.openBrowser)
         if let port = try arguments.numberIfGiven(.proxyPort, in: 0...65_535) {
             options.proxy = try ProxyCommand.proxyOptions(arguments, port: UInt16(port))
         }
@@ -156,32 +199,44 @@ enum ServeCommand {
 enum OpenCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let port = UInt16(try arguments.number(.port, in: 1...65535))
-            if arguments.has(.stop) { return try await stop(port, arguments, terminal) }
+            var port = UInt16(try arguments.number(.port, in: 1...65535))
             let larder = try arguments.larder
+            if arguments.has(.stop) { return try await stop(port, larder, arguments, terminal) }
             var (name, snapshot) = (arguments.operands.first, SnapshotName?.none)
             if let text = name {
                 let parts = SnapshotName.parted(text)
                 (name, snapshot) = (parts.site, parts.snapshot)
             }
-            let address = try await larder.address(of: name, in: snapshot, at: port)
+            // Finds mistakes before a server starts.
+            if name != nil { _ = try await larder.address(of: name, in: snapshot, at: port) }
             if let name, try await !larder.holds(name) {
                 terminal.fail(
                     "\(name) is not stored; store it with: \(arguments.command("prefetch", [name]))")
                 return .incomplete
             }
-            let served = await larder.served(at: port)
-            if case .other(let store) = served {
-                terminal.fail(
-                    "port \(port) serves another store (\(store)); name a free port with \(Option.port.name)")
-                return .unable
+            let running = larder.server(preferring: port)
+            var isStarted = false
+            if let running, running.port == port || !arguments.namesPort {
+                port = running.port
+            } else {
+                let served = await larder.served(at: port)
+                if case .other(let store) = served, arguments.namesPort {
+                    terminal.fail(
+                        "port \(port) serves another store (\(store)); name a free port with \(Option.port.name)"
+                    )
+                    return .unable
+                }
+                if served != .this {
+                    if let failure = start(larder, arguments.namesPort ? port : nil) {
+                        terminal.fail(failure)
+                        return .unable
+                    }
+                    port = larder.server(preferring: port)?.port ?? port
+                    isStarted = true
+                }
             }
-            if served == .nothing, let failure = start(larder, port) {
-                terminal.fail(failure)
-                return .unable
-            }
-            show(address, terminal)
-            if served == .nothing {
+            show(try await larder.address(of: name, in: snapshot, at: port), terminal)
+            if isStarted {
                 terminal.say(
                     "The server keeps running in the background; to stop it: \(stopCommand(arguments))")
             }
@@ -191,37 +246,43 @@ enum OpenCommand {
 
     /// Starts a server that keeps running after this command ends. Returns the error, or nil if the server is
     /// ready.
-    private static func start(_ larder: Larder, _ port: UInt16) -> String? {
-        let line = Program.startDetached(["serve", "--port", "\(port)", "--store", larder.path])
+    ///
+    /// - Parameter port: nil for the usual port, or the next one that is free.
+    private static func start(_ larder: Larder, _ port: UInt16?) -> String? {
+        let words = ["serve", "--store", larder.path] + (port.map { ["--port", "\($0)"] } ?? [])
         let mark = "larder: "
-        guard let line else {
+        guard let line = Program.startDetached(words) else {
             return "the server does not start; to see why: \(CommandLine.shown(["serve"]))"
         }
         return line.hasPrefix(mark) ? String(line.dropFirst(mark.count)) : nil
     }
 
     private static func stop(
-        _ port: UInt16, _ arguments: Arguments, _ terminal: Terminal
+        _ port: UInt16, _ larder: Larder, _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
         guard arguments.operands.isEmpty else {
             throw UsageError("--stop accepts no site or URL; see: larder help open")
         }
-        if case .other(let store) = await (try arguments.larder).served(at: port) {
-            terminal.fail(
-                "port \(port) serves another store; stop that server with: "
-                    + CommandLine.shown(["open", "--stop", "--port", "\(port)", "--store", store]))
-            return .unable
+        var server = larder.server(preferring: port) ?? larder.servers().first
+        if arguments.namesPort || server == nil {
+            server = RunningServer.all().first { $0.port == port }
+            if case .other(let store) = await larder.served(at: port) {
+                terminal.fail(
+                    "port \(port) serves another store; stop that server with: "
+                        + CommandLine.shown(["open", "--stop", "--port", "\(port)", "--store", store]))
+                return .unable
+            }
         }
-        guard ServerMark.stopServer(port: port) else {
+        guard let server, server.stop() else {
             terminal.fail(
                 "no server of yours runs on port \(port); name another port with --port")
             return .unable
         }
-        terminal.say("The server on port \(port) has stopped")
+        terminal.say("The server on port \(server.port) has stopped")
         return .done
     }
 
-    private static func stopCommand(_ arguments: Arguments) -> String {
+    static func stopCommand(_ arguments: Arguments) -> String {
         CommandLine.shown(
             ["open", "--stop"] + (arguments.given(.port).map { ["--port", $0] } ?? [])
                 + (arguments.given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
@@ -233,63 +294,5 @@ enum OpenCommand {
         terminal.say(address)
         guard !Program.start(browser, [address]) else { return }
         terminal.fail("cannot start \(browser); open the URL above yourself, or set BROWSER")
-    }
-}
-
-/// A locked file that marks a running server of this user, so that it can be found by its port. The kernel
-/// releases the lock when the server ends for any reason. Unlike a file with a process number, it cannot be
-/// stale.
-final class ServerMark: Sendable {
-    private let file: Int32
-
-    /// Marks this process as the server on the port. Nil if the file cannot be created, or another server has
-    /// locked it; a server works without a mark, too.
-    init?(port: UInt16) {
-        guard let path = Self.path(port: port, makesFolder: true) else { return nil }
-        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { return nil }
-        var lock = Self.lock()
-        guard fcntl(file, F_SETLK, &lock) == 0 else {
-            close(file)
-            return nil
-        }
-        self.file = file
-    }
-
-    deinit { close(file) }
-
-    /// Stops the server on the port, and waits for its end. Returns false if there is none.
-    static func stopServer(port: UInt16) -> Bool {
-        guard let path = path(port: port, makesFolder: false) else { return false }
-        let file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-        guard file >= 0 else { return false }
-        defer { close(file) }
-        var lock = Self.lock()
-        guard fcntl(file, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0,
-            kill(lock.l_pid, SIGTERM) == 0
-        else { return false }
-        var own = Self.lock()
-        while fcntl(file, F_SETLKW, &own) != 0 { guard errno == EINTR else { return false } }
-        return true
-    }
-
-    private static func lock() -> flock {
-        var lock = flock()
-        lock.l_type = Int16(F_WRLCK)
-        lock.l_whence = Int16(SEEK_SET)
-        return lock
-    }
-
-    /// The path of the file, in a folder that only this user can write to.
-    private static func path(port: UInt16, makesFolder: Bool) -> String? {
-        let runtime = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
-        let folder = runtime.hasPrefix("/") ? runtime + "/larder" : "/tmp/larder-\(geteuid())"
-        if makesFolder { mkdir(folder, 0o700) }
-        var status = stat()
-        guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid()
-        else {
-            return nil
-        }
-        return folder + "/serve-\(port).lock"
     }
 }
