@@ -52,6 +52,7 @@
 @_exported public import struct Reports.PinChange
 @_exported public import struct Reports.PinsReport
 @_exported public import struct Reports.ScheduleReport
+@_exported public import enum Reports.ScheduleRunner
 @_exported public import struct Reports.SnapshotsReport
 @_exported public import struct Reports.StatusReport
 @_exported public import struct Reports.StoreReport

@@ -11,9 +11,9 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, or it cannot be read.
     public func status() async throws(LarderError) -> StatusReport {
-        let path = folder.name
+        let (path, runner) = (folder.name, scheduleRunner)
         return try await reading("larder-status") { (reader) throws(StoreError) in
-            try StatusReport(reader, path: path) { reader, site, limit throws(StoreError) in
+            try StatusReport(reader, path: path, runner: runner) { reader, site, limit throws(StoreError) in
                 try OfflineCheck.needs(of: site, limit: limit, reader)
             }
         }

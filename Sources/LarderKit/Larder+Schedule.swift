@@ -1,6 +1,7 @@
 public import Check
 internal import Crawl
 public import Reports
+internal import Serve
 public import Store
 internal import Synchronization
 internal import System
@@ -46,19 +47,31 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if there is no store, or it
     ///   cannot be read.
     public func schedules(_ names: [String] = []) async throws(LarderError) -> ScheduleReport {
-        try await reading("larder-schedule") { (reader) throws(StoreError) in
-            try Self.schedules(names, reader)
+        let runner = scheduleRunner
+        return try await reading("larder-schedule") { (reader) throws(StoreError) in
+            try Self.schedules(names, runner, reader)
         }
     }
 
+    /// The runner of the scheduled updates of this store on this machine, if one is known: a server, or a systemd
+    /// timer of this user. Nil if nothing does.
+    public var scheduleRunner: ScheduleRunner? {
+        if let server = servers().first(where: \.isScheduled) {
+            return .server(
+                address: server.address ?? MirrorServer.portalAddress(at: server.port),
+                processID: server.processID)
+        }
+        return UpdateTimer(of: self, command: "").isEnabled ? .timer(UpdateTimer.unit(of: self)) : nil
+    }
+
     static func schedules(
-        _ names: [String] = [], _ reader: StoreReader
+        _ names: [String] = [], _ runner: ScheduleRunner? = nil, _ reader: StoreReader
     ) throws(StoreError) -> ScheduleReport {
         let held = try reader.sites()
         var wanted: [Site] = []
         for name in names { wanted.append(try SiteName.site(name, in: held)) }
         let sites = names.isEmpty ? held : wanted
-        return ScheduleReport(sites, NoteBook.attempts(reader.folder, for: sites))
+        return ScheduleReport(sites, NoteBook.attempts(reader.folder, for: sites), runner: runner)
     }
 
     /// Updates the sites that are due, one after the other. Several machines that share a store divide the sites
@@ -97,16 +110,51 @@ extension Larder {
     }
 
     /// Records that the update of a site begins. False if it is not due any more because another process has begun
-    /// it.
-    static func begin(_ name: String, _ folder: StoreFolder) throws(StoreError) -> Bool {
+    /// it, and while a run of the site takes longer than the time after which a failed update is repeated.
+    static func begin(
+        _ name: String, _ folder: StoreFolder, now: Int64 = SystemClock.secondsSinceEpoch()
+    ) throws(StoreError) -> Bool {
         let (reader, book) = (try StoreReader(folder), try NoteBook(folder))
-        let now = SystemClock.secondsSinceEpoch()
         let known = try book.attempts()[name]
         guard let site = try reader.sites().first(where: { $0.name == name }),
-            let next = site.nextUpdate(after: known), next <= now
+            let next = site.nextUpdate(after: known), next <= now, try !folder.isPrefetching(site)
         else { return false }
         let count = Int64(site.failures(known)) + 1
         return try book.begin(UpdateAttempt(at: now, count: count), of: name, after: known)
+    }
+}
+
+/// Decides when a server reads the schedules of its store again: after a change of the database, when an update is
+/// due, and now and then. A store without schedules costs two calls of `stat` at each check.
+struct DueClock: Equatable {
+    /// The state that was read last; nil if the schedules must be read at the next check.
+    private var known: (stamp: StoreStamp, next: Int64?, at: Int64)?
+
+    /// The time in seconds after which the schedules are read even if the database seems unchanged.
+    static let maxAge: Int64 = 600
+
+    /// Whether the schedules must be read now.
+    ///
+    /// - Parameter stamp: the state of the database; nil if it is not known.
+    func isTime(at now: Int64, _ stamp: StoreStamp?) -> Bool {
+        guard let known, let stamp, stamp == known.stamp else { return true }
+        return now < known.at || now - known.at >= Self.maxAge || known.next.map { $0 <= now } ?? false
+    }
+
+    /// Records what was read.
+    ///
+    /// - Parameters:
+    ///   - stamp: the state of the database before it was read.
+    ///   - next: the time of the next update; nil if no site has a schedule.
+    mutating func didRead(at now: Int64, _ stamp: StoreStamp?, next: Int64?) {
+        known = stamp.map { ($0, next, now) }
+    }
+
+    mutating func didFail() { known = nil }
+
+    static func == (one: DueClock, other: DueClock) -> Bool {
+        one.known?.stamp == other.known?.stamp && one.known?.next == other.known?.next
+            && one.known?.at == other.known?.at
     }
 }
 
@@ -120,19 +168,21 @@ final class DueUpdates: Sendable {
 
     /// - Parameters:
     ///   - notice: receives why due sites cannot be determined.
-    ///   - isBusy: whether an update of the site is queued or running.
-    ///   - update: queues an update of the site.
+    ///   - isBusy: whether the server could not begin an update at once. Else other processes would begin it again
+    ///     while it waits.
+    ///   - update: starts an update of the site.
     init(
         _ folder: StoreFolder, notice: @escaping @Sendable (String) -> Void,
-        isBusy: @escaping @Sendable (_ site: String) -> Bool,
+        isBusy: @escaping @Sendable () -> Bool,
         update: @escaping @Sendable (_ site: String) -> Void
     ) throws(LarderError) {
         do throws(SystemError) {
             let isStopped = isStopped
             let started = try NamedThread.start("larder-due") {
                 var failure: String?
+                var clock = DueClock()
                 repeat {
-                    let found = Self.look(folder, isBusy, update)
+                    let found = Self.look(folder, &clock, isBusy, update)
                     if let found, found != failure { notice("cannot update due sites: \(found)") }
                     failure = found
                 } while isStopped.wait(atMost: Self.interval, { $0 ? true : nil }) == nil
@@ -143,19 +193,22 @@ final class DueUpdates: Sendable {
         }
     }
 
-    /// Begins the updates that are due. The error message if the store cannot be read; else nil.
+    /// Begins the update that is due. The error message if the store cannot be read; else nil.
     private static func look(
-        _ folder: StoreFolder, _ isBusy: (String) -> Bool, _ update: (String) -> Void
+        _ folder: StoreFolder, _ clock: inout DueClock, _ isBusy: () -> Bool, _ update: (String) -> Void
     ) -> String? {
+        let (now, stamp) = (SystemClock.secondsSinceEpoch(), folder.stamp)
+        // The store may be created later.
+        guard clock.isTime(at: now, stamp), folder.exists else { return nil }
         do throws(StoreError) {
-            // The store may be created later.
-            guard folder.exists else { return nil }
-            let report = try Larder.schedules([], StoreReader(folder))
-            for site in report.due(at: SystemClock.secondsSinceEpoch()) where !isBusy(site.name) {
+            let report = try Larder.schedules([], nil, StoreReader(folder))
+            clock.didRead(at: now, stamp, next: report.sites.compactMap(\.next).min())
+            for site in report.due(at: now) where !isBusy() {
                 if try Larder.begin(site.name, folder) { update(site.name) }
             }
             return nil
         } catch {
+            clock.didFail()
             return error.description
         }
     }

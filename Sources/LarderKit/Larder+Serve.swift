@@ -39,9 +39,12 @@ extension Larder {
             hasMirror: port != nil, hasPassword: folder.portalPassword != nil)
         if port != nil {
             let work = PortalWork(
-                larder: self, network: options.network,
+                larder: self, network: options.network, updateCommand: options.updateCommand,
                 hidesPrivate: !mirror.address.isLoopback && !mirror.showsPrivate)
             mirror.work = { work.carryOut($0, $1) }
+            let isScheduled = options.isScheduled
+            mirror.isScheduled = { [self] in isScheduled && folder.isWritable || scheduleRunner != nil }
+            mirror.canInstallTimer = options.updateCommand != nil
             mirror.exportForms = PortalWork.exportForms
         }
         if port != nil, folder.exists || options.mayBeEmpty {
@@ -108,13 +111,14 @@ extension Larder {
     /// The scheduler of due updates; nil if the options do not ask for one.
     private func due(_ options: ServeOptions, _ server: MirrorServer) throws(LarderError) -> DueUpdates? {
         guard options.isScheduled else { return nil }
-        guard !options.isReadOnly, folder.isWritable else {
+        guard !options.isReadOnly else {
             throw LarderError(
                 .input, "a read-only server cannot update sites; choose either read-only or scheduled updates"
             )
         }
+        guard folder.isWritable else { return nil }
         return try DueUpdates(folder, notice: options.notice) {
-            server.isUpdating($0)
+            server.isFetching
         } update: {
             server.update($0)
         }
@@ -195,6 +199,9 @@ public final class MirrorService: Sendable {
     /// Whether other machines can reach it.
     public var isExposed: Bool { !options.address.isLoopback }
 
+    /// Whether it updates sites when their schedules are due.
+    public var isScheduled: Bool { due != nil }
+
     /// Whether other machines see only the portal, for which they need its password, and no site.
     public var isPortalAlone: Bool { isExposed && options.root == nil }
 
@@ -217,7 +224,7 @@ public final class MirrorService: Sendable {
         let server = RunningServer(
             port: port, processID: getpid(), address: address, store: store,
             hasEverySite: options.root == nil && options.security == nil && !isExposed,
-            isScheduled: due != nil)
+            isScheduled: isScheduled)
         let record = ServerRecord(server)
         recorded.withLock { $0 = record }
     }
@@ -302,8 +309,11 @@ public struct ServeOptions: Sendable {
     public var processMemoryLimit: Int?
     /// Disables all changes through the portal.
     public var isReadOnly = false
-    /// Updates sites when their schedules are due. The portal shows these updates.
+    /// Updates sites when their schedules are due, if the store can be written to. The portal shows these updates.
     public var isScheduled = false
+    /// A shell command that updates the sites that are due. The portal offers to install a systemd timer that runs it;
+    /// nil if it does not.
+    public var updateCommand: String?
     /// Serves https with this certificate. Nil serves plain http.
     public var security: ServeSecurity?
     /// Also runs a forward proxy for programs; nil for none.

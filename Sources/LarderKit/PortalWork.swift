@@ -14,6 +14,8 @@ struct PortalWork: Sendable {
     let larder: Larder
     /// The network options of the server.
     let network: NetworkOptions
+    /// The command of the timer for due updates; nil if none can be installed.
+    var updateCommand: String?
     /// Whether private responses are hidden from users of other machines.
     var hidesPrivate = false
 
@@ -129,6 +131,24 @@ struct PortalWork: Sendable {
         case .settle(let site, let form):
             try waiting(run) { () throws(LarderError) in try await larder.settle(site, as: form) }
             return (.done, [Phrase(.settled)])
+        case .installTimer:
+            guard run.principal == .localUser, let updateCommand else {
+                return (.failed, [Phrase(.refusedTimer)])
+            }
+            let timer = UpdateTimer(of: larder, command: updateCommand)
+            return switch try timer.install() {
+            case .started: (.done, [Phrase(.timerStarted, timer.units[1])])
+            case .notStarted(let reason):
+                (
+                    .failed,
+                    [
+                        Phrase(.timerNotStarted, timer.units[1], reason, timer.startCommand),
+                        Phrase(.timerCron, timer.cronLine),
+                    ]
+                )
+            case .noSystemd:
+                (.failed, [Phrase(.timerNoSystemd), Phrase(.timerCron, timer.cronLine)])
+            }
         case .export(let site, let snapshot, let form):
             return try export(site, snapshot, form, run)
         case .takeIn(let upload, let name, let site, let base):
@@ -325,7 +345,9 @@ extension PortalOrder {
         case .prefetch(let address, _): [address, WebURL(address)?.href].compactMap { $0 }
         case .fetch(let url): [url, WebURL(url)?.href].compactMap { $0 }
         case .pin(let pin), .unpin(let pin): [pin.name, WebURL(pin.name)?.href].compactMap { $0 }
-        case .update, .check, .drop, .rollBack, .remove, .forecast, .collect, .settle, .export, .takeIn: []
+        case .update, .check, .drop, .rollBack, .remove, .forecast, .collect, .settle, .installTimer,
+            .export, .takeIn:
+            []
         }
     }
 }

@@ -4,6 +4,8 @@ package import Web
 /// The update schedules of sites.
 public struct ScheduleReport: Sendable, Equatable {
     public let sites: [Site]
+    /// The runner of the updates that are due; nil if there is none.
+    public let runner: ScheduleRunner?
 
     /// The schedule of a site.
     public struct Site: Sendable, Equatable {
@@ -26,7 +28,10 @@ public struct ScheduleReport: Sendable, Equatable {
     }
 
     /// - Parameter sites: sites with and without a schedule.
-    package init(_ sites: [Store.Site], _ attempts: [String: UpdateAttempt]) {
+    package init(
+        _ sites: [Store.Site], _ attempts: [String: UpdateAttempt], runner: ScheduleRunner? = nil
+    ) {
+        self.runner = runner
         self.sites = sites.map { site in
             let attempt = attempts[site.name]
             return Site(
@@ -37,7 +42,34 @@ public struct ScheduleReport: Sendable, Equatable {
 }
 
 extension ScheduleReport: JSONObject {
-    package var members: JSONMembers { ["sites": sites] }
+    package var members: JSONMembers { ["sites": sites, "runner": runner] }
+}
+
+/// The server or timer that runs the scheduled updates of a store when they are due.
+public enum ScheduleRunner: Sendable, Equatable {
+    /// A server of this machine, which is given by the URL of its portal.
+    case server(address: String, processID: Int32)
+    /// A systemd timer of the user, which is given by its unit.
+    case timer(String)
+}
+
+extension ScheduleRunner: JSONObject {
+    package var members: JSONMembers {
+        switch self {
+        case .server(let address, let processID):
+            ["kind": "server", "address": address, "pid": Int(processID)]
+        case .timer(let unit): ["kind": "timer", "unit": unit]
+        }
+    }
+}
+
+extension ScheduleRunner: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .server(let address, let processID): "the server at \(address) (pid \(processID))"
+        case .timer(let unit): "the systemd timer \(unit)"
+        }
+    }
 }
 
 extension ScheduleReport.Site: JSONObject {

@@ -16,6 +16,8 @@ public struct StatusReport: Sendable, Equatable {
     public let bodies: Int
     /// The total size of the bodies, each counted once however many URLs share it.
     public let byteCount: Int64
+    /// The runner of the scheduled updates; nil if there is none.
+    public let runner: ScheduleRunner?
 
     /// A stored site.
     public struct Site: Sendable, Equatable {
@@ -71,8 +73,12 @@ public struct StatusReport: Sendable, Equatable {
 
     /// - Parameters:
     ///   - path: the name of the store that the report gives.
+    ///   - runner: what runs the scheduled updates.
     ///   - walk: counts the missing URLs of a site; nil to leave them out.
-    package init(_ reader: StoreReader, path: String, walk: SiteNeeds.Walk? = nil) throws(StoreError) {
+    package init(
+        _ reader: StoreReader, path: String, runner: ScheduleRunner? = nil, walk: SiteNeeds.Walk? = nil
+    ) throws(StoreError) {
+        self.runner = runner
         let summary = try reader.summary()
         self.path = path
         let sites = try reader.sites()
@@ -175,7 +181,7 @@ extension StatusReport: JSONObject {
     package var members: JSONMembers {
         [
             "store": path, "sites": sites, "responses": responses, "pages": pages, "assets": assets,
-            "bodies": bodies, "bytes": byteCount,
+            "bodies": bodies, "bytes": byteCount, "runner": runner,
         ]
     }
 }

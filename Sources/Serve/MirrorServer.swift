@@ -64,7 +64,8 @@ package final class MirrorServer: Sendable {
                 try? folder.keep(portalBar: isOn)
             }
             return PortalPowers(
-                gate: PortalGuard(circumstances), board: board, bar: bar, exportForms: options.exportForms)
+                gate: PortalGuard(circumstances), board: board, bar: bar, isScheduled: options.isScheduled,
+                canInstallTimer: options.canInstallTimer, exportForms: options.exportForms)
         }
         board = powers?.board
         let rootHistory =
@@ -156,12 +157,9 @@ package final class MirrorServer: Sendable {
         }
     }
 
-    /// Whether an update of the site, alone or with all others, is waiting or running.
-    package func isUpdating(_ site: String) -> Bool {
-        board?.jobs.contains {
-            !$0.isOver && ($0.order == .update(site: site) || $0.order == .update(site: nil))
-        }
-            ?? false
+    /// Whether an order that makes network requests is waiting or running.
+    package var isFetching: Bool {
+        board?.jobs.contains { !$0.isOver && $0.order.lane == .network } ?? false
     }
 
     /// Starts an update of a site, as the portal does.
@@ -325,6 +323,10 @@ package struct MirrorOptions: Sendable {
     package var work: JobBoard.Worker?
     /// The names of the archive formats that the portal can export sites to.
     package var exportForms = PortalOrder.exportForms
+    /// Whether something runs the scheduled updates of the store. Any thread may call it.
+    package var isScheduled: @Sendable () -> Bool = { false }
+    /// Whether `work` can install a timer that does.
+    package var canInstallTimer = false
     /// Whether pages have a bar. It can be switched off in the portal.
     package var hasBar = false
     /// The TLS configuration; nil for plain http.

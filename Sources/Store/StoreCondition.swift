@@ -154,7 +154,53 @@ extension Connection {
     }
 }
 
+extension StoreFolder {
+    /// Whether a run is prefetching the site now. Does not take its lock, so that no run fails because of this.
+    package func isPrefetching(_ site: Site) throws(StoreError) -> Bool {
+        guard let server else { return StoreLocks.isHeld(self, site: site.id) }
+        return try connect(.readOnly).writers(server).contains { $0.sites.contains(site.name) }
+    }
+
+    /// The state of the database file, which differs after each change. Nil for PostgreSQL, and if the file cannot be
+    /// read.
+    package var stamp: StoreStamp? { server == nil ? StoreStamp(ofDatabase: database) : nil }
+}
+
+/// The sizes and times of a database and its log.
+package struct StoreStamp: Sendable, Equatable {
+    private let figures: [Int64]
+
+    init?(ofDatabase path: String) {
+        var figures: [Int64] = []
+        for path in [path, path + "-wal"] {
+            var status = stat()
+            guard stat(path, &status) == 0 else {
+                // The log is removed when the last process closes the database.
+                guard !figures.isEmpty, errno == ENOENT else { return nil }
+                continue
+            }
+            // A reader creates an empty log.
+            if status.st_size == 0 { continue }
+            let time = status.st_mtim
+            figures += [
+                Int64(clamping: status.st_ino), Int64(status.st_size), Int64(time.tv_sec),
+                Int64(time.tv_nsec),
+            ]
+        }
+        self.figures = figures
+    }
+
+    /// - Parameter figures: any numbers, for tests.
+    package init(figures: [Int64]) { self.figures = figures }
+}
+
 extension StoreLocks {
+    /// Whether another run has the lock of the site.
+    fileprivate static func isHeld(_ folder: StoreFolder, site: Int64) -> Bool {
+        guard let file = try? File(folder.locks, O_RDONLY) else { return false }
+        return holder(file.descriptor, of: site) != nil
+    }
+
     /// Returns the writers of a folder, as one. The kernel does not report which process has a lock.
     fileprivate static func writers(_ folder: StoreFolder, _ sites: [Int64: String]) -> [StoreCondition
         .Writer]

@@ -31,20 +31,21 @@ package enum Tool {
     /// Runs a program and waits until it ends. Blocks the calling thread.
     ///
     /// The program runs in its own process group and reads /dev/null as standard input. Its environment has
-    /// only PATH, LANG and LC_ALL from this process; TMPDIR and HOME are `folder`.
+    /// only PATH, LANG and LC_ALL from this process, and what `keeping` names; else TMPDIR and HOME are `folder`.
     ///
     /// - Parameters:
     ///   - folder: a folder for the program's temporary files and its output.
     ///   - outputLimit: the maximum number of bytes of standard output that are returned. The rest is
     ///     ignored.
+    ///   - names: more variables that the program gets from this process.
     ///   - isStopped: polled at least every 100 ms. When it returns true, the process group is killed.
     /// - Returns: nil if the program was killed because of `isStopped`.
     package static func run(
         _ program: String, _ words: [String], in folder: String, outputLimit: Int = 1 << 20,
-        isStopped: () -> Bool
+        keeping names: [String] = [], isStopped: () -> Bool
     ) throws(SystemError) -> Ending? {
         let (output, errors) = ("\(folder)/output", "\(folder)/errors")
-        let process = try start(program, words, in: folder, output, errors)
+        let process = try start(program, words, in: folder, output, errors, names)
         var status: Int32 = 0
         var pause: UInt32 = 1000
         while true {
@@ -67,7 +68,8 @@ package enum Tool {
     }
 
     private static func start(
-        _ program: String, _ words: [String], in folder: String, _ output: String, _ errors: String
+        _ program: String, _ words: [String], in folder: String, _ output: String, _ errors: String,
+        _ kept: [String]
     ) throws(SystemError) -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -89,10 +91,11 @@ package enum Tool {
         posix_spawnattr_setflags(
             &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         var process = pid_t()
-        let names: [String] = ["PATH", "LANG", "LC_ALL"]
+        let names = ["PATH", "LANG", "LC_ALL"] + kept
+        let own = ["TMPDIR", "HOME"].filter { !kept.contains($0) }.map { "\($0)=\(folder)" }
         let environment = names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
         let status = ([program] + words).withCStrings { words in
-            (environment + ["TMPDIR=\(folder)", "HOME=\(folder)"]).withCStrings { environment in
+            (environment + own).withCStrings { environment in
                 posix_spawn(&process, program, &actions, &attributes, words, environment)
             }
         }

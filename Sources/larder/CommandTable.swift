@@ -74,7 +74,7 @@ struct CommandEntry: Sendable {
             ],
             options: Option.serve, synonyms: ["start", "server"],
             mainOptions: [
-                .port, .policy, .atRoot, .listen, .tls, .bar, .scheduled, .openBrowser, .memory, .store,
+                .port, .policy, .atRoot, .listen, .tls, .bar, .noSchedule, .openBrowser, .memory, .store,
             ],
             notes: [
                 """
@@ -136,7 +136,7 @@ struct CommandEntry: Sendable {
                 "larder open", "larder open example.com", "larder open example.com@3",
                 "larder open https://example.com/docs/", "larder open --stop",
             ],
-            options: [.store, .port, .stop, .quiet], synonyms: ["browse", "view"],
+            options: [.store, .port, .stop, .noSchedule, .quiet], synonyms: ["browse", "view"],
             notes: [
                 """
                 The server keeps running in the background after the command ends; larder open --stop stops it. $BROWSER
@@ -491,22 +491,24 @@ struct CommandEntry: Sendable {
         // MARK: Maintenance
         CommandEntry(
             name: "schedule", operands: "[SITE...] [EVERY]", operandCount: 0...1000,
-            summary: "Set how often sites are updated, and show what is due",
+            summary: "Set how often sites are updated, and list the schedules",
             examples: [
                 "larder schedule example.com daily", "larder schedule example.com every 6h",
-                "larder schedule example.com off", "larder schedule", "larder schedule example.com --hour 6",
+                "larder schedule example.com off", "larder schedule", "larder schedule --install",
+                "larder schedule example.com --print-timer --hour 6",
             ],
-            options: [.store, .hour, .json, .quiet],
+            options: [.store, .install, .printTimer, .hour, .json, .quiet],
             notes: [
                 """
-                EVERY is hourly, daily, weekly, a time such as 6h or 3d, or off. larder update --due and larder serve
-                --scheduled update sites that are due. Times vary a little, so that not all clients ask at once. A failed update
-                is retried after ten minutes, then after twice the time each; updates missed while the machine slept are done
-                once.
+                EVERY is hourly, daily, weekly, a time such as 6h or 3d, or off. larder serve, larder open and larder update
+                --due update sites that are due; several at a time do not update a site twice. Times vary a little, so that not
+                all clients ask at once. A failed update is retried after ten minutes, then after twice the time each; updates
+                missed while the machine slept are done once.
                 """,
                 """
-                Without EVERY, prints a systemd timer and a cron line: for larder update --due every hour if any site has a
-                schedule, else for larder update once a day.
+                Without EVERY, lists the schedules and what runs them. --install installs a systemd timer of the user that runs
+                larder update --due every 15 minutes, also when no server runs. --print-timer prints it, with a cron line; if no
+                site has a schedule, it is for larder update once a day.
                 """,
             ], run: ScheduleCommand.run),
         CommandEntry(

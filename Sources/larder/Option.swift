@@ -165,9 +165,21 @@ struct Option: Sendable, Equatable {
         brief: "Update only sites that are due (see larder schedule)",
         standard: nil,
         place: .commandLine)
-    static let scheduled = Option(
-        name: "--scheduled", value: nil, help: "Update sites when they are due (see larder schedule)",
+    static let noSchedule = Option(
+        name: "--no-schedule", value: nil,
+        help: "Do not update sites when they are due (see larder schedule)",
+        brief: "Do not update sites when they are due",
         standard: nil)
+    static let scheduled = Option(
+        name: "--scheduled", value: nil,
+        help: "Update sites when they are due; this is the default, and an error with --read-only",
+        brief: "Update sites when they are due (the default)", standard: nil)
+    static let install = Option(
+        name: "--install", value: nil, help: "Install a systemd timer that runs due updates",
+        standard: nil, place: .commandLine)
+    static let printTimer = Option(
+        name: "--print-timer", value: nil, help: "Print a systemd timer and a line for cron",
+        standard: nil, place: .commandLine)
     static let hour = Option(
         name: "--hour", value: "N", help: "Hour of the printed daily timer, from 0 to 23", standard: "4")
     static let help = Option(
@@ -651,7 +663,7 @@ extension Option {
             .policy,
             .rule.in(.general), .patience, .preloaded, .every, .base, .format,
             .assets, .verify, .strong, .memory, .maxSize, .compress.in(.general), .noShim, .allowNetwork,
-            .showPrivate, .readOnly, .scheduled, .bar, .openBrowser,
+            .showPrivate, .readOnly, .noSchedule, .scheduled, .bar, .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions
 }

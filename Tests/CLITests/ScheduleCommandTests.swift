@@ -35,7 +35,7 @@ import Testing
         let fields = cron.split(separator: " ", maxSplits: 5).map(String.init)
         #expect(fields.count == 6 && fields[1] == "6" && fields[2...4] == ["*", "*", "*"])
         let command = fields[5].replacing("\\%", with: "%")
-        #expect(try words(of: command) == ["update", "example.com", "--store", store, "--quiet"])
+        #expect(try words(of: command) == ["update", "example.com", "--store", store])
     }
 
     /// By systemd.service(5): escapes of C within quotes, then `%%` and `$$`. What else begins with one of
@@ -85,17 +85,25 @@ import Testing
         let set = try larder("schedule", origin.url("/"), "every", "6h")
         #expect(set.status == 0, "\(set)")
         #expect(set.output.hasPrefix("\(origin.url("/")): 6h, next 1"), "\(set)")
-        #expect(try larder("status").output.hasSuffix("  now\n"))
+        #expect(try larder("status").output.contains("  now\n"))
         let first = try larder("update", "--due")
         #expect(first.status == 0 && first.output.contains("1 page"), "\(first)")
         #expect(try larder("update", "--due").output == "No site is due\n")
         let list = try larder("schedule")
-        #expect(list.output.hasPrefix("# \(origin.url("/")): 6h, next "), "\(list)")
-        #expect(list.output.contains("OnCalendar=*-*-* *:") && list.output.contains("update --due --store"))
+        let lines = list.output.split(separator: "\n")
+        #expect(lines.count == 3 && lines[0].hasPrefix("Site "), "\(list)")
+        #expect(lines[1].hasPrefix(origin.url("/")) && lines[1].contains("  6h  "), "\(list)")
+        #expect(lines[2].hasPrefix("Nothing runs the scheduled updates: start a server with larder open "))
+        #expect(try larder("status").output.contains("\nNothing runs the scheduled updates"))
+        let timer = try larder("schedule", "--print-timer").output
+        #expect(timer.contains("OnCalendar=*-*-* *:") && timer.contains("update --due --store"), "\(timer)")
         let json = try larder("schedule", "--json").output
         #expect(json.contains("\"schedule\": \"6h\"") && json.contains("\"failures\": 0"), "\(json)")
 
         #expect(try larder("schedule", origin.url("/"), "off").output.contains("no schedule"))
+        #expect(
+            try larder("schedule").output.hasPrefix("No site has a schedule; set one with: larder schedule"))
+        #expect(try !larder("status").output.contains("Nothing runs"))
         #expect(try larder("update", "--due").output == "No site is due\n")
     }
 
@@ -162,7 +170,8 @@ import Testing
     @Test func `a larder that only a variable leads to is named, and the usual one is not`() throws {
         for (data, store) in [("data", home.file("data") + "/larder"), (nil, nil)] {
             let environment = data.map { ["XDG_DATA_HOME": home.file($0)] } ?? [:]
-            let ending = try Command(["schedule"], home: home, environment: environment).wait()
+            let ending = try Command(["schedule", "--print-timer"], home: home, environment: environment)
+                .wait()
             #expect(ending.status == 0, "\(ending)")
             let lines = ending.output.split(separator: "\n").filter {
                 $0.contains("larder update") || $0.contains(" update ")
@@ -181,7 +190,7 @@ import Testing
         #expect(
             wrong.status == 2 && wrong.errors.contains("--hour sets the time of the printed timer"),
             "\(wrong)")
-        #expect(try larder("schedule").output.contains("OnCalendar=*-*-* 04:"))
+        #expect(try larder("schedule", "--print-timer").output.contains("OnCalendar=*-*-* 04:"))
         #expect(try larder("schedule", "--hour", "6").output.contains("OnCalendar=*-*-* 06:"))
         #expect(try larder("schedule", origin.url("/"), "daily").status == 0)
         let told = try larder("schedule", "--hour", "6")
@@ -190,9 +199,120 @@ import Testing
 
     @Test func `a larder in the current folder is named whole`() throws {
         let ending = try Command(
-            ["schedule"], home: home, environment: ["LARDER_STORE": "pantry"],
+            ["schedule", "--print-timer"], home: home, environment: ["LARDER_STORE": "pantry"],
             shell: "cd \"$HOME\" && exec \"$0\" \"$@\""
         ).wait()
         #expect(ending.output.contains("--store \(home.path)/pantry"), "\(ending)")
+    }
+
+    // MARK: - What runs the updates
+
+    private var environment: [String: String] { ["XDG_RUNTIME_DIR": home.path] }
+
+    /// A server whose first line was read.
+    private func serve(_ words: String...) throws -> Command {
+        let server = try Command(
+            ["serve", "--port", "0", "--store", home.file("larder")] + words, home: home,
+            environment: environment)
+        #expect(server.read(until: "\n").contains("The server is at"))
+        return server
+    }
+
+    private func end(_ server: Command) {
+        server.signal(SIGTERM)
+        #expect(server.wait().status == 0)
+    }
+
+    private func run(_ arguments: String..., path: String = "") throws -> Command.Ending {
+        try Command(
+            arguments + ["--store", home.file("larder")], home: home,
+            environment: environment.merging(path.isEmpty ? [:] : ["PATH": path]) { $1 }
+        ).wait()
+    }
+
+    @Test func `a server updates what is due unless it is told not to, and the list names it`() throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        try stock(origin)
+        #expect(try run("schedule", origin.url("/"), "weekly").errors.isEmpty)
+        #expect(try run("update", "--due").status == 1)
+        var server = try serve("--no-schedule")
+        #expect(try run("schedule").output.contains("Nothing runs the scheduled updates"))
+        #expect(try run("status").output.contains("Nothing runs the scheduled updates"))
+        end(server)
+        server = try serve()
+        #expect(try run("schedule").output.contains("are run by the server at http://localhost:"))
+        #expect(try run("schedule", "--json").output.contains("\"kind\": \"server\""))
+        #expect(try !run("status").output.contains("Nothing runs"))
+        #expect(try run("status", "--json").output.contains("\"pid\": "))
+        end(server)
+        let both = try run("serve", "--port", "0", "--scheduled", "--no-schedule")
+        #expect(both.status == 2 && both.errors.contains("contradict each other"), "\(both)")
+    }
+
+    @Test func `two servers and a timer update a site once`() throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        origin.on("/", .page("<title>Fresh</title>"))
+        try stock(origin)
+        #expect(try run("schedule", origin.url("/"), "daily").status == 0)
+        let servers = [try serve(), try serve()]
+        let timer = try run("update", "--due")
+        #expect(timer.status == 0, "\(timer)")
+        #expect(origin.waitForRequests(1, to: "/"))
+        for server in servers { end(server) }
+        #expect(try run("update", "--due").output == "No site is due\n")
+        #expect(origin.requests(to: "/").count == 1)
+    }
+
+    private func text(of name: String) throws -> String {
+        try Command([], home: home, shell: "cat \"$HOME/\(name)\"").wait().output
+    }
+
+    /// A `systemctl` that writes down what it is told, and enables the timer as systemd does.
+    private func systemctl(_ ending: String) throws -> String {
+        mkdir(home.file("bin"), 0o755)
+        let path = try home.write(
+            """
+            #!/bin/sh
+            echo "$*" >> "$HOME/calls"
+            units="$HOME/.config/systemd/user"
+            \(ending)
+            [ "$2" != enable ] || { mkdir -p "$units/timers.target.wants" && ln -s "$units/$4" "$units/timers.target.wants/$4"; }
+            """, to: "bin/systemctl")
+        chmod(path, 0o755)
+        return home.file("bin") + ":/usr/bin:/bin"
+    }
+
+    @Test func `a timer is installed, and from then on runs the updates`() throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        try stock(origin)
+        let path = try systemctl("")
+        let none = try run("schedule", "--install", path: path)
+        #expect(none.status == 0 && none.output.contains("No site has a schedule yet"), "\(none)")
+        #expect(try run("schedule", origin.url("/"), "daily", path: path).status == 0)
+        let list = try run("schedule", path: path)
+        #expect(list.output.contains("are run by the systemd timer larder-update-"), "\(list)")
+        let units = home.names(in: ".config/systemd/user").filter { $0.hasPrefix("larder") }.sorted()
+        #expect(units.count == 2, "\(units)")
+        let calls = try text(of: "calls")
+        #expect(
+            calls
+                == "--user daemon-reload\n--user enable --now \(units.last ?? "")\n")
+        let service = try text(of: ".config/systemd/user/\(units.first ?? "")")
+        #expect(service.hasPrefix("# Due updates of \(home.file("larder"))\n[Unit]\n"), "\(service)")
+        #expect(service.contains("ExecStart=/bin/sh -c \"exec "), "\(service)")
+        #expect(service.contains("/larder update --due --store "), "\(service)")
+    }
+
+    @Test func `without a running systemd, a cron line is offered`() throws {
+        let path = try systemctl("echo 'Failed to connect to bus: No medium found' >&2; exit 1")
+        let failed = try run("schedule", "--install", path: path)
+        #expect(failed.status == 3, "\(failed)")
+        #expect(failed.errors.contains("Failed to connect to bus: No medium found; start it with: systemctl"))
+        #expect(failed.output.contains("59/15 * * * * "), "\(failed)")
+        let mistaken = try run("schedule", "--install", "--hour", "6", path: path)
+        #expect(mistaken.status == 2, "\(mistaken)")
     }
 }

@@ -129,7 +129,7 @@ struct ServerStoreTests {
         let entry = try #require(CommandEntry.named("update"))
         let arguments = try Arguments(["--store", secret], for: entry)
         #expect(arguments.again == "larder update --store 'postgres://ann@db.test/larder?schema=x'")
-        let schedule = try larder(["schedule"], secret)
+        let schedule = try larder(["schedule", "--print-timer"], secret)
         #expect(schedule.status == 0 && schedule.output.contains("ann@db.test"), "\(schedule)")
         #expect(!schedule.output.contains("secret"))
     }

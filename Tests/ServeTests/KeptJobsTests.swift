@@ -22,7 +22,7 @@ import Web
             .unpin(.init(isSite: false, name: "https://a.test/x")),
             .drop(snapshot: 3, site: "https://a.test/"),
             .rollBack(site: "https://a.test/", snapshot: 2), .forecast(limit: nil), .collect(limit: "2G"),
-            .settle(site: "https://a.test/", settings),
+            .settle(site: "https://a.test/", settings), .installTimer,
             .export(site: "https://a.test/", snapshot: nil, form: "wacz"),
             .export(site: "https://a.test/", snapshot: 7, form: "zip"),
             .takeIn(upload: String(repeating: "0a", count: 16), name: "a b.har", site: nil, base: nil),

@@ -125,11 +125,61 @@ import Web
         #expect(principals.change { $0 } == [.localUser, .remoteUser, .remoteUser, .remoteUser])
     }
 
-    /// What the owner of the portal is answered.
+    @Test func `only the user of this machine installs a timer, where one can be installed`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let board = JobBoard { _, _ in (.done, []) }
+        defer { board.close() }
+        var forwarded = PortalVisitor()
+        forwarded.isForwarded = true
+        for (visitor, canInstall) in [(forwarded, true), (PortalVisitor(), false)] {
+            let answer = try #require(
+                try sent("timer", "", shelf, board, by: visitor, canInstallTimer: canInstall))
+            #expect(answer.status == 403)
+        }
+        #expect(board.jobs.isEmpty)
+        // The answer comes when the order is carried out.
+        #expect(try sent("timer", "", shelf, board, canInstallTimer: true) == nil)
+        #expect(board.jobs.map(\.order) == [.installTimer])
+    }
+
+    @Test func `pages say that nothing runs the scheduled updates, and offer a timer`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let board = JobBoard { _, _ in (.done, []) }
+        defer { board.close() }
+        func page(_ target: String, isScheduled: Bool = false, canInstallTimer: Bool = true) throws -> String
+        {
+            let powers = PortalPowers(
+                gate: PortalGuard(.init()), board: board, isScheduled: { isScheduled },
+                canInstallTimer: canInstallTimer)
+            let portal = Portal(
+                layout: OriginLayout(port: 8080), powers: powers, now: { PortalShelf.now })
+            return String(
+                decoding: try portal.answer(target, reader: shelf.reader()).bytes, as: UTF8.self)
+        }
+        let (words, button) = ("Nothing runs the scheduled updates", "/-/do/timer")
+        let targets = ["/", "/-/sites/1", "/-/sites/1/settings"]
+        for target in targets { #expect(try !page(target).contains(words), "\(target)") }
+        try StoreWriter(shelf.folder).keep(schedule: .daily, ofSite: PortalShelf.site)
+        for target in targets {
+            let idle = try page(target)
+            #expect(idle.contains(words) && idle.contains(button), "\(target)")
+            #expect(try !page(target, canInstallTimer: false).contains(button))
+            #expect(try !page(target, isScheduled: true).contains(words))
+        }
+    }
+
+    /// What the owner of the portal is answered; nil if the answer comes later.
     private func sent(
         _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard,
         by visitor: PortalVisitor = PortalVisitor()
     ) throws -> Answer {
+        try #require(try sent(name, form, shelf, board, by: visitor, canInstallTimer: false))
+    }
+
+    private func sent(
+        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard,
+        by visitor: PortalVisitor = PortalVisitor(), canInstallTimer: Bool
+    ) throws -> Answer? {
         var visitor = visitor
         var gate = PortalGuard(.init())
         // Only a server that listens for other machines has such visitors.
@@ -142,7 +192,8 @@ import Web
             visitor.session = session
         }
         let portal = Portal(
-            layout: OriginLayout(port: 8080), powers: PortalPowers(gate: gate, board: board),
+            layout: OriginLayout(port: 8080),
+            powers: PortalPowers(gate: gate, board: board, canInstallTimer: canInstallTimer),
             now: { PortalShelf.now })
         guard case .owner(let token) = gate.standing(of: visitor, now: SystemClock.seconds()) else {
             throw TestError("no token")
@@ -152,7 +203,7 @@ import Web
             "/-/do/\(name)", type: "application/x-www-form-urlencoded",
             body: Array("token=\(token)&\(form)".utf8), from: visitor, reader: shelf.reader(),
             slot: later.slot)
-        return try #require(answer)
+        return answer
     }
 
     @Test(

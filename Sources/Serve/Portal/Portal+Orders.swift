@@ -8,6 +8,10 @@ package struct PortalPowers: Sendable {
     let gate: PortalGuard
     let board: JobBoard
     var bar = BarSwitch()
+    /// Whether something runs the scheduled updates: this server, another one, or a timer.
+    var isScheduled: @Sendable () -> Bool = { false }
+    /// Whether the portal can install a timer that does.
+    var canInstallTimer = false
     /// The formats of `PortalOrder.exportForms` that can be written on this machine.
     var exportForms = PortalOrder.exportForms
 }
@@ -61,6 +65,11 @@ extension Portal {
             return refusal(400, error.phrase, visitor, form: name == "prefetch" ? form : nil)
         }
         guard let order else { return notFound(PortalLinks.deeds + name, visitor) }
+        // A user of another machine may not change what this user's systemd runs.
+        if order == .installTimer, powers.gate.principal(of: visitor) != .localUser || !powers.canInstallTimer
+        {
+            return refusal(403, Phrase(.refusedTimer), visitor)
+        }
         if let mistake = try unknownTarget(of: order, reader) {
             return refusal(404, mistake.phrase, visitor)
         }
@@ -349,7 +358,7 @@ extension PortalOrder {
     /// Whether the client waits for the outcome.
     fileprivate var isQuick: Bool {
         switch self {
-        case .pin, .unpin, .drop, .rollBack, .settle: true
+        case .pin, .unpin, .drop, .rollBack, .settle, .installTimer: true
         case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .takeIn: false
         }
     }

@@ -329,6 +329,9 @@ struct Portal {
             jsonAddress: "\(target)\(separator)format=json")
         context.language = visitor.language
         guard let powers else { return context }
+        context.isScheduled = powers.isScheduled
+        context.canInstallTimer =
+            powers.canInstallTimer && powers.gate.principal(of: visitor) == .localUser
         context.hasBar = !layout.isExposed
         context.hasFiles = powers.board.files != nil
         switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {

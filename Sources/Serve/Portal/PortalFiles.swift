@@ -130,7 +130,7 @@ package final class PortalFiles: Sendable {
                     kept.insert(Self.name(ofJob: job.number))
                 }
             case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast,
-                .collect, .settle:
+                .collect, .settle, .installTimer:
                 break
             }
         }

@@ -131,6 +131,21 @@ extension HTMLWriter {
     }
 }
 
+extension HTMLWriter {
+    /// Says that nothing runs the scheduled updates, if that is so, with a button that changes it.
+    ///
+    /// - Parameter isScheduled: whether a site of the page has a schedule.
+    mutating func idleSchedule(_ context: PortalContext, isScheduled: Bool) {
+        guard isScheduled, !context.isScheduled() else { return }
+        element("div", ["class": "notice warn"]) { html in
+            html.element("p", say: .scheduleIdle)
+            guard context.canInstallTimer, context.token != nil else { return }
+            html.element("p", say: .scheduleIdleHint)
+            html.orderButton("timer", .doTimer, context)
+        }
+    }
+}
+
 // MARK: - The form of a prefetch
 
 extension PlanForm {

@@ -215,6 +215,10 @@ struct PortalContext {
     var hasSession = false
     /// The order that led to this page.
     var notice: PortalJob?
+    /// Whether something runs the scheduled updates.
+    var isScheduled: @Sendable () -> Bool = { true }
+    /// Whether the visitor can install a timer that does.
+    var canInstallTimer = false
 
     func words(_ sentence: Sentence) -> String { sentence.text(in: language) }
 

@@ -18,6 +18,8 @@ package enum PortalOrder: Sendable, Equatable {
     case forecast(limit: String?)
     case collect(limit: String?)
     case settle(site: String, PlanForm)
+    /// Installs the systemd timer that runs due updates.
+    case installTimer
     /// Exports a site to an archive. A nil snapshot exports the live one.
     case export(site: String, snapshot: SnapshotName?, form: String)
     /// Imports an uploaded file, given by its number and name. `site` is the site that gets the snapshot;
@@ -43,7 +45,8 @@ package enum PortalOrder: Sendable, Equatable {
     var lane: Lane {
         switch self {
         case .prefetch, .update, .fetch: .network
-        case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle: .larder
+        case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle, .installTimer:
+            .larder
         case .export, .takeIn: .archives
         }
     }
@@ -53,7 +56,7 @@ package enum PortalOrder: Sendable, Equatable {
         switch self {
         case .remove: .seconds(10)
         case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle,
-            .export, .takeIn:
+            .installTimer, .export, .takeIn:
             .zero
         }
     }
@@ -66,7 +69,7 @@ package enum PortalOrder: Sendable, Equatable {
         case .update(let site): site
         case .rollBack(let site, _), .settle(let site, _), .export(let site, _, _): site
         case .takeIn(_, _, let site, _): site
-        case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect: nil
+        case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer: nil
         }
     }
 
@@ -80,7 +83,7 @@ package enum PortalOrder: Sendable, Equatable {
         case .rollBack(let site, let snapshot): (site, SnapshotName(snapshot))
         case .export(let site, let snapshot, _): (site, snapshot)
         // A pin outlives its site.
-        case .unpin, .prefetch, .fetch, .forecast, .collect, .takeIn: nil
+        case .unpin, .prefetch, .fetch, .forecast, .collect, .installTimer, .takeIn: nil
         }
     }
 
@@ -91,8 +94,8 @@ package enum PortalOrder: Sendable, Equatable {
     var isResumable: Bool {
         switch self {
         case .prefetch, .update: true
-        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle, .export,
-            .takeIn:
+        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle,
+            .installTimer, .export, .takeIn:
             false
         }
     }
@@ -112,6 +115,7 @@ package enum PortalOrder: Sendable, Equatable {
         case .forecast: Phrase(.jobForecast)
         case .collect: Phrase(.jobCollect)
         case .settle(let site, _): Phrase(.jobSettle, site)
+        case .installTimer: Phrase(.jobTimer)
         case .export(let site, nil, let form): Phrase(.jobExport, site, form.uppercased())
         case .export(let site, let snapshot?, let form):
             Phrase(.jobExportSnapshot, site, form.uppercased(), "\(snapshot)")
@@ -263,6 +267,7 @@ extension PortalOrder {
         case "forecast": self = .forecast(limit: try size())
         case "collect": self = .collect(limit: try size())
         case "settings": self = .settle(site: try text("site"), try PlanForm(form))
+        case "timer": self = .installTimer
         case "export":
             let name = try text("form")
             guard Self.exportForms.contains(name) else { throw PortalMistake(Phrase(.mistakeChoice, name)) }
@@ -314,6 +319,7 @@ extension PortalOrder {
         case .forecast(let size): ("forecast", limit(size))
         case .collect(let size): ("collect", limit(size))
         case .settle(let site, let plan): ("settings", [("site", site)] + plan.fields)
+        case .installTimer: ("timer", [])
         case .export(let site, let snapshot, let form):
             (
                 "export",

@@ -36,6 +36,9 @@ package enum Sentence: String, Sendable, CaseIterable {
     // URLs with a snapshot number or a date
     case pastWord, pastAddress, pastSnapshot, pastRoot
     // Automatic updates
+    case scheduleIdle, scheduleIdleHint, doTimer, jobTimer, timerStarted, timerNotStarted, timerNoSystemd,
+        timerCron,
+        refusedTimer
     case formEvery, formEveryHint, everyNever, everyHour, everySix, everyDay, everyWeek, everyOther,
         nextUpdate
     // Archives
@@ -103,8 +106,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .youAreHere: ("Breadcrumb", "当前位置")
         case .footer:
             (
-                "These pages make network requests only for actions that you start. For programs: ",
-                "除您启动的操作外，这些页面不会访问网络。供程序读取："
+                "The server makes network requests only for actions that you start or schedule. For programs: ",
+                "服务器仅为您启动或安排的操作访问网络。供程序读取："
             )
         case .asJSON: ("this page as JSON", "本页的 JSON 版本")
         case .toSites: ("All sites", "所有站点")
@@ -129,8 +132,37 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .formEvery: ("Automatic updates", "自动更新")
         case .formEveryHint:
             (
-                "Works only if the server runs with `--scheduled`, or with a timer; see: `larder help schedule`",
-                "需要服务器以 `--scheduled` 启动，或使用定时器；参见：`larder help schedule`"
+                "Updates run while a server runs, or by a timer; see: `larder help schedule`",
+                "更新在服务器运行期间进行，或由定时器执行；参见：`larder help schedule`"
+            )
+        case .scheduleIdle:
+            (
+                "Nothing runs the scheduled updates: this server updates no sites, and no timer is installed.",
+                "没有程序执行定期更新：本服务器不更新站点，也没有安装定时器。"
+            )
+        case .scheduleIdleHint:
+            (
+                "A timer updates due sites every 15 minutes, also when no server runs.",
+                "定时器每 15 分钟更新到期的站点，即使没有服务器在运行。"
+            )
+        case .doTimer: ("Install a systemd timer", "安装 systemd 定时器")
+        case .jobTimer: ("Install a systemd timer", "安装 systemd 定时器")
+        case .timerStarted: ("`%1` now updates due sites every 15 minutes.", "`%1` 现在每 15 分钟更新到期的站点。")
+        case .timerNotStarted:
+            (
+                "`%1` is written, but systemd did not start it: %2. Start it with `%3`.",
+                "已写入 `%1`，但 systemd 未能启动它：%2。请用 `%3` 启动。"
+            )
+        case .timerNoSystemd: ("This machine has no systemd.", "本机没有 systemd。")
+        case .timerCron:
+            (
+                "To use cron instead, add this line with `crontab -e`: `%1`",
+                "要改用 cron，请用 `crontab -e` 添加此行：`%1`"
+            )
+        case .refusedTimer:
+            (
+                "Only the user of this machine can install a timer. Open the portal there, or see: `larder help schedule`",
+                "只有本机用户可以安装定时器。请在本机打开门户，或参见：`larder help schedule`"
             )
         case .everyNever: ("Never", "从不")
         case .everyHour: ("Every hour", "每小时")

@@ -47,6 +47,7 @@ struct SitePage: PortalPage {
             html.element("p", ["class": "url soft"]) { $0.address(start) }
         }
         site.writeState(to: &html, context)
+        html.idleSchedule(context, isScheduled: site.site.schedule != nil)
         writeActions(to: &html, context)
         site.writeCounts(to: &html)
         writeOrders(to: &html, context)

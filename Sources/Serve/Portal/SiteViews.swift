@@ -87,6 +87,7 @@ struct SettingsPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .settingsLead)
         html.whyNot(context)
+        html.idleSchedule(context, isScheduled: site.schedule != nil)
         html.order("settings", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
             plan.write(to: &html, isNew: false)
             html.element("button", ["type": "submit"], say: .doSettle)

@@ -153,6 +153,10 @@ enum StatusCommand {
         let unfinished = report.sites.filter { $0.live == nil }.map { site in
             "\(site.name) has no complete snapshot; to continue: \(arguments.command("prefetch", site.start))"
         }
-        return ([head] + table.lines.map { "  " + $0 } + unfinished).joined(separator: "\n")
+        // Only a missing runner is worth a line: the table says when the next update is.
+        let idle =
+            report.runner == nil && report.sites.contains { $0.schedule != nil }
+            ? [ScheduleCommand.runner(nil, arguments)] : []
+        return ([head] + table.lines.map { "  " + $0 } + unfinished + idle).joined(separator: "\n")
     }
 }

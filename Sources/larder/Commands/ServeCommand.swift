@@ -15,6 +15,12 @@ enum ServeCommand {
             options.isRecorded = true
             // Sites can be added in the portal.
             options.mayBeEmpty = !options.isReadOnly
+            if arguments.has(.scheduled), arguments.has(.noSchedule) {
+                throw UsageError("--scheduled and --no-schedule contradict each other; use one of them")
+            }
+            options.isScheduled =
+                arguments.has(.scheduled) || !arguments.has(.noSchedule) && !options.isReadOnly
+            options.updateCommand = ScheduleCommand.dueCommand(arguments)
             if let running = larder.servers().first(where: { $0.port == wanted || !arguments.namesPort }) {
                 terminal.fail(already(running, arguments))
                 if arguments.has(.openBrowser), let address = running.address {
@@ -37,6 +43,10 @@ enum ServeCommand {
                 terminal.say("The proxy is at http://localhost:\(port)")
             }
             if service.isExposed { terminal.say(exposure(of: service)) }
+            if arguments.has(.scheduled), !service.isScheduled {
+                terminal.fail(
+                    "the store cannot be written to, so this server updates no sites; check its permissions")
+            }
             if (try? await larder.snapshots())?.sites.isEmpty == true {
                 terminal.say(
                     "Nothing is stored in \(larder.shownPath) yet; add the first site in the portal at this address, or with: "
@@ -108,7 +118,6 @@ enum ServeCommand {
         options.security = try security(arguments)
         options.requiresStrongDigests = arguments.has(.strong)
         options.isReadOnly = arguments.has(.readOnly)
-        options.isScheduled = arguments.has(.scheduled)
         options.network = try network(arguments)
         if let port = try arguments.numberIfGiven(.proxyPort, in: 0...65_535) {
             options.proxy = try ProxyCommand.proxyOptions(arguments, port: UInt16(port))
@@ -227,7 +236,7 @@ enum OpenCommand {
                     return .unable
                 }
                 if served != .this {
-                    if let failure = start(larder, arguments.namesPort ? port : nil) {
+                    if let failure = start(larder, arguments.namesPort ? port : nil, arguments) {
                         terminal.fail(failure)
                         return .unable
                     }
@@ -248,8 +257,10 @@ enum OpenCommand {
     /// ready.
     ///
     /// - Parameter port: nil for the usual port, or the next one that is free.
-    private static func start(_ larder: Larder, _ port: UInt16?) -> String? {
-        let words = ["serve", "--store", larder.path] + (port.map { ["--port", "\($0)"] } ?? [])
+    private static func start(_ larder: Larder, _ port: UInt16?, _ arguments: Arguments) -> String? {
+        let words =
+            ["serve", "--store", larder.path] + (port.map { ["--port", "\($0)"] } ?? [])
+            + (arguments.has(.noSchedule) ? [Option.noSchedule.name] : [])
         let mark = "larder: "
         guard let line = Program.startDetached(words) else {
             return "the server does not start; to see why: \(CommandLine.shown(["serve"]))"
