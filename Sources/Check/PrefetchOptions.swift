@@ -10,6 +10,9 @@ public struct PrefetchOptions: Sendable {
     public var plan = SitePlan()
     /// The limits of this run. The next run continues where this one ended.
     public var limits = CrawlLimits()
+    /// False fetches only the start pages with everything that they need, and follows none of their links. A stored
+    /// site that has more pages is not reduced to one: that is an error.
+    public var followsLinks = true
     /// How stored responses of the site are used. `offline` and `refresh-behind` are not allowed.
     public var policy = CachePolicy.revalidate
     /// The options of the network.

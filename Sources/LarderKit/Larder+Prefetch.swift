@@ -31,9 +31,27 @@ extension Larder {
         _ urls: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try WebURL.starts(urls)
+        var options = options
+        if !options.followsLinks {
+            try await refuseSite(first.href)
+            options.plan.scope.depth = 0
+        }
         return try await rehearsing(options) { (run, options) throws(LarderError) in
             try run.prefetch(first, start: start, options: options, by: principal)
         }
+    }
+
+    /// Throws if the name is that of a stored site that has more than one page.
+    private func refuseSite(_ name: String) async throws(LarderError) {
+        guard folder.exists else { return }
+        let site = try await reading("larder-look") { (reader) throws(StoreError) in
+            try reader.sites().first { $0.name == name }
+        }
+        guard let site, SitePlan(text: site.settings).scope.depth != 0 else { return }
+        throw LarderError(
+            .input,
+            "\(name) is stored as a site with all its pages, which one page would replace; update it with: larder update \(name)"
+        )
     }
 
     /// Prefetches the site that a manifest describes, and publishes the snapshot only if its required bundles verify;

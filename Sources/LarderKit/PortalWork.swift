@@ -61,9 +61,10 @@ struct PortalWork: Sendable {
         }
         switch order {
         case .prefetch(let address, let form):
-            let options = try options(form, run)
+            var options = try options(form, run)
+            options.followsLinks = !form.isOnlyPage
             return told([
-                try waiting(run) { () throws(LarderError) in
+                try waiting(run) { [options] () throws(LarderError) in
                     try await larder.prefetch([address], options: options, by: run.principal)
                 }
             ])

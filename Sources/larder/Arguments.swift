@@ -201,6 +201,13 @@ extension Arguments {
     func prefetchOptions() throws(UsageError) -> PrefetchOptions {
         var options = PrefetchOptions()
         options.plan = try sitePlan()
+        if has(.onlyPage) {
+            for option in [Option.depth, .sitemap] where given(option) != nil {
+                throw UsageError(
+                    "\(option.name) follows links, and \(Option.onlyPage.name) follows none; leave out one")
+            }
+            options.followsLinks = false
+        }
         options.limits.byteCount = try byteCount(.maxBytes)
         options.limits.time = try time(.maxTime)
         if let patience = try time(.hostPatience) { options.patience = patience }

@@ -33,11 +33,12 @@ struct CommandEntry: Sendable {
             examples: [
                 "larder prefetch https://example.com/docs/",
                 "larder prefetch https://example.com/docs/ --scope path --exclude '*.pdf'",
+                "larder add https://example.com/article --page",
                 "larder prefetch manifests/site.json",
             ],
             options: Option.prefetch, aliases: ["get", "add"], synonyms: ["download", "mirror"],
             mainOptions: [
-                .scope, .depth, .include, .exclude, .maxPages, .rate, .render, .cookies, .store, .json,
+                .onlyPage, .scope, .depth, .include, .exclude, .maxPages, .rate, .render, .cookies, .store,
             ],
             notes: [
                 """

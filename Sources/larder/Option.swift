@@ -246,7 +246,7 @@ extension Option {
 /// The options of `prefetch`, `update` and `plan`.
 extension Option {
     static let prefetch: [Option] =
-        [.store, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
+        [.store, .onlyPage, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
         + scopeOptions + mannerOptions + renderOptions + heldOptions + storedKeepOptions + networkOptions
         + identityOptions
     static let work: [Option] =
@@ -301,6 +301,10 @@ extension Option {
         .userAgent, .header, .user, .bearer, .netrc, .cookies, .saveCookies, .certificate, .certificateKey,
     ]
 
+    static let onlyPage = Option(
+        name: "--page", value: nil,
+        help: "Fetch only this page with everything it needs, and follow no links",
+        brief: "Fetch only this page and what it needs", standard: nil, place: .commandLine)
     static let scope = Option(
         name: "--scope", value: "EXTENT",
         help: "Follow pages on the same host, below the same path (folder), or in the whole domain",

@@ -12,12 +12,15 @@ import Web
     private static let orders: [PortalOrder] = {
         var plan = PlanForm()
         (plan.scope, plan.render, plan.depth, plan.maxPages, plan.maxBytes) = ("path", "never", 2, 9, "200M")
+        var page = PlanForm()
+        page.isOnlyPage = true
         var settings = PlanForm()
         (settings.robots, settings.perHost) = ("ignore", 4)
         (settings.include, settings.exclude) = (["/a/**", "b.test"], ["*.pdf"])
         return [
             .prefetch(address: "https://a.test/", plan), .update(site: nil),
-            .update(site: "https://a.test/"), .fetch(url: "https://a.test/x"),
+            .prefetch(address: "https://a.test/b", page), .update(site: "https://a.test/"),
+            .fetch(url: "https://a.test/x"),
             .check(site: "https://a.test/"), .pin(.init(isSite: true, name: "https://a.test/")),
             .unpin(.init(isSite: false, name: "https://a.test/x")),
             .drop(snapshot: 3, site: "https://a.test/"),

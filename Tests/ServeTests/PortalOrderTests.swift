@@ -21,6 +21,14 @@ import Web
         #expect(
             try order("prefetch", "url=example.com/a&depth=2&pages=50&scope=path&bytes=200M")
                 == .prefetch(address: "https://example.com/a", plan))
+        var page = PlanForm()
+        page.isOnlyPage = true
+        #expect(
+            try order("prefetch", "url=example.com/a&what=page")
+                == .prefetch(address: "https://example.com/a", page))
+        #expect(
+            try order("prefetch", "url=a.test&what=site") == .prefetch(address: "https://a.test/", PlanForm())
+        )
         #expect(try order("update", "") == .update(site: nil))
         #expect(try order("update", "site=https%3A%2F%2Fa.test%2F") == .update(site: "https://a.test/"))
         #expect(try order("pin", "site=a") == .pin(.init(isSite: true, name: "a")))
@@ -41,7 +49,8 @@ import Web
         ("prefetch", "url="), ("prefetch", "url=javascript:alert(1)"), ("prefetch", "url=file:///etc/passwd"),
         ("prefetch", "url=http://u:p@a.test/"), ("prefetch", "url=a.test&depth=-1"),
         ("prefetch", "url=a.test&depth=x"), ("prefetch", "url=a.test&pages=0"),
-        ("prefetch", "url=a.test&scope=all"), ("prefetch", "url=a.test&render=maybe"),
+        ("prefetch", "url=a.test&scope=all"), ("prefetch", "url=a.test&what=all"),
+        ("prefetch", "url=a.test&render=maybe"),
         ("prefetch", "url=a.test&bytes=much"), ("drop", "site=a"), ("drop", "snapshot=1"), ("remove", ""),
         ("collect", "limit=-1"), ("pin", ""), ("settings", "site=a&perHost=65"),
         ("prefetch", "url=nope"), ("prefetch", "url=--help"), ("prefetch", "url=-x.test"),
@@ -140,6 +149,31 @@ import Web
         // The answer comes when the order is carried out.
         #expect(try sent("timer", "", shelf, board, canInstallTimer: true) == nil)
         #expect(board.jobs.map(\.order) == [.installTimer])
+    }
+
+    @Test func `the form that the bookmarklet opens has the URL, and does nothing by itself`() throws {
+        let shelf = try PortalShelf()
+        let board = JobBoard { _, _ in (.done, []) }
+        defer { board.close() }
+        let portal = Portal(
+            layout: OriginLayout(port: 8080), powers: PortalPowers(gate: PortalGuard(.init()), board: board),
+            now: { PortalShelf.now })
+        func page(_ target: String) throws -> String {
+            String(decoding: try portal.answer(target, reader: shelf.reader()).bytes, as: UTF8.self)
+        }
+        let add = try page("/-/add?url=https%3A%2F%2Fa.test%2F%3Fq%3D%22%3E%3Cb%3E")
+        #expect(
+            add.contains("name=\"url\" type=\"text\" value=\"https://a.test/?q=&quot;&gt;&lt;b&gt;\""),
+            "\(add)")
+        #expect(add.contains("<option value=\"page\" selected"))
+        #expect(add.contains("frame-ancestors 'none'"))
+        #expect(board.jobs.isEmpty)
+        let save = try page("/-/save")
+        #expect(
+            save.contains("href=\"javascript:void(open(")
+                && save.contains("http://larder.localhost:8080/-/add?url="),
+            "\(save)")
+        #expect(!save.contains("script-src"))
     }
 
     @Test func `pages say that nothing runs the scheduled updates, and offer a timer`() throws {

@@ -173,6 +173,8 @@ struct FrontierCore: Sendable {
 
     /// Adds a sitemap that robots.txt or the user names.
     mutating func startGuide(_ url: WebURL, nearestZone: NetworkZone) {
+        // A run that follows no links follows none of a sitemap either.
+        guard scope.deepest != 0 else { return }
         discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, nearestZone: nearestZone)
     }
 

@@ -170,6 +170,9 @@ struct PortalLinks {
 
     /// The import form, and the prefix of files that jobs made.
     static let takeIn = "/-/import"
+    /// The form that saves one page, and the page that explains how to save from the browser.
+    static let add = "/-/add"
+    static let save = "/-/save"
     static let files = "/-/files/"
 
     static func file(of job: Int, named name: String) -> String {

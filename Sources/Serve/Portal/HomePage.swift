@@ -38,6 +38,7 @@ struct HomePage: PortalPage {
             html.storeOrders(context)
             html.element("h2", say: .newPrefetch)
             html.prefetchForm(context)
+            html.next(PortalLinks.save, html.words(.saveTitle))
         }
         html.whyNot(context)
         html.element("h2", say: .openOriginal)
@@ -73,6 +74,7 @@ struct HomePage: PortalPage {
         html.element("p", ["class": "lead"], say: .homeEmpty)
         html.element("h2", say: .homeStock)
         html.prefetchForm(context)
+        if context.token != nil { html.next(PortalLinks.save, html.words(.saveTitle)) }
         if context.hasFiles, context.token != nil { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
         html.element("p", say: .homeTerminal)
         html.element("pre", text: "larder prefetch https://example.com/")

@@ -43,7 +43,7 @@ struct RefusalPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "notice warn", "role": "alert", "id": "mistake"], say: reason)
         if reason == Phrase(.refusedPassword) { html.element("pre", text: "larder password") }
-        if let form { html.prefetchForm(context, form) }
+        if let form { html.prefetchForm(context, form, isMistaken: true) }
         html.element("p") { $0.link(context.links.home, say: .toSites) }
     }
 

@@ -163,6 +163,10 @@ struct Portal {
             return powers.map { JobsPage(jobs(for: visitor, $0), files: $0.board.files, now: now()) }
         case PortalLinks.takeIn:
             return powers?.board.files == nil ? nil : ImportPage(try memory.sites(reader))
+        case PortalLinks.add:
+            return powers == nil ? nil : AddPage(request)
+        case PortalLinks.save:
+            return powers == nil ? nil : SavePage()
         case PortalLinks.bar:
             return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:

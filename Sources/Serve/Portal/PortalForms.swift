@@ -213,16 +213,24 @@ extension PlanForm {
 extension HTMLWriter {
     /// Writes the form that starts a prefetch.
     ///
-    /// - Parameter form: the submitted form, to be corrected.
-    mutating func prefetchForm(_ context: PortalContext, _ form: PortalRequest? = nil) {
+    /// - Parameters:
+    ///   - form: the values of its fields.
+    ///   - isMistaken: whether a field of the form was invalid.
+    mutating func prefetchForm(
+        _ context: PortalContext, _ form: PortalRequest? = nil, isMistaken: Bool = false
+    ) {
         order("prefetch", context, style: "order sheetlike") { html in
             html.field(
                 "url", .formAddress, type: "text", value: form?["url"] ?? "", hint: .formAddressHint,
                 isRequired: true, isWide: true, mode: "url",
-                mistake: form == nil ? nil : "mistake f-url-hint")
-            html.element("details", ["open": form == nil ? nil : ""]) { html in
+                mistake: isMistaken ? "mistake f-url-hint" : nil)
+            let plan = PlanForm(readable: form)
+            html.choice(
+                "what", .formWhat, [("site", .whatSite), (PlanForm.page, .whatPage)],
+                chosen: plan.isOnlyPage ? PlanForm.page : "site")
+            html.element("details", ["open": isMistaken ? "" : nil]) { html in
                 html.element("summary", say: .formMore)
-                PlanForm(readable: form).write(to: &html, isNew: true)
+                plan.write(to: &html, isNew: true)
             }
             html.element("button", ["type": "submit"], say: .doPrefetch)
         }

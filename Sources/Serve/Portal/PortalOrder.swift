@@ -102,7 +102,7 @@ package enum PortalOrder: Sendable, Equatable {
 
     var title: Phrase {
         switch self {
-        case .prefetch(let address, _): Phrase(.jobPrefetch, address)
+        case .prefetch(let address, let form): Phrase(form.isOnlyPage ? .jobPage : .jobPrefetch, address)
         case .update(nil): Phrase(.jobUpdateAll)
         case .update(let site?): Phrase(.jobUpdate, site)
         case .fetch(let url): Phrase(.jobFetch, url)
@@ -126,6 +126,8 @@ package enum PortalOrder: Sendable, Equatable {
 
 /// The settings of a site, as a form contains them.
 package struct PlanForm: Sendable, Equatable {
+    /// Whether only the page itself is fetched, with everything that it needs.
+    package var isOnlyPage = false
     /// Names of a `SiteExtent`, a `RenderMode` and a `RobotsPolicy`; nil for the default.
     package var scope: String?
     package var render: String?
@@ -142,6 +144,8 @@ package struct PlanForm: Sendable, Equatable {
 
     package init() {}
 
+    static let page = "page"
+    static let subjects = ["site", page]
     static let scopes = ["host", "path", "domain"]
     static let renderModes = ["auto", "never", "always"]
     static let robotsPolicies = ["obey", "ignore"]
@@ -162,6 +166,7 @@ package struct PlanForm: Sendable, Equatable {
             }
             return number
         }
+        isOnlyPage = try choice("what", Self.subjects) == Self.page
         scope = try choice("scope", Self.scopes)
         render = try choice("render", Self.renderModes)
         robots = try choice("robots", Self.robotsPolicies)
@@ -185,6 +190,7 @@ package struct PlanForm: Sendable, Equatable {
     /// Takes the valid fields of a form that is shown again for correction.
     init(readable form: PortalRequest?) {
         guard let form else { return }
+        isOnlyPage = form["what"] == Self.page
         scope = form["scope"].flatMap { Self.scopes.contains($0) ? $0 : nil }
         render = form["render"].flatMap { Self.renderModes.contains($0) ? $0 : nil }
         depth = form["depth"].flatMap { Int($0) }
@@ -195,7 +201,8 @@ package struct PlanForm: Sendable, Equatable {
     /// The fields of an equivalent form.
     var fields: [(name: String, value: String)] {
         let all: [(String, String?)] = [
-            ("scope", scope), ("render", render), ("robots", robots), ("depth", depth.map(String.init)),
+            ("what", isOnlyPage ? Self.page : nil), ("scope", scope), ("render", render), ("robots", robots),
+            ("depth", depth.map(String.init)),
             ("pages", maxPages.map(String.init)), ("perHost", perHost.map(String.init)),
             ("bytes", maxBytes), ("every", every),
             ("include", include.isEmpty ? nil : include.joined(separator: "\n")),

@@ -28,6 +28,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case exported, exportDamaged, exportMissing, imported, importRefused, importGrown
     case loaded, collected, wouldCollect, wouldDrop, wouldEvict, settled, quoted, lost
     // The form of a prefetch and the settings of a site
+    case formWhat, whatSite, whatPage, jobPage, addTitle, addLead, saveTitle, saveLead, saveBookmark,
+        saveBookmarkHint
     case formAddress, formAddressHint, formMore, formScope, scopeHost, scopePath, scopeDomain, formRender
     case renderAuto, renderNever, renderAlways, formDepth, formDepthHint, formPages, formNoLimitHint,
         formBytes
@@ -408,6 +410,28 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .quoted: ("%1", "详细信息（英文）：%1")
 
         case .formAddress: ("URL", "网址")
+        case .formWhat: ("What", "内容")
+        case .whatSite: ("The site, as the options say", "整个站点（按选项）")
+        case .whatPage: ("Only this page", "仅此网页")
+        case .jobPage: ("Save the page %1", "保存网页 %1")
+        case .addTitle: ("Save a page", "保存网页")
+        case .addLead:
+            (
+                "Larder fetches the page itself, without your logins in this browser. Check the URL before you go on.",
+                "Larder 会自行获取该网页，不使用您在此浏览器中的登录。请先核对网址。"
+            )
+        case .saveTitle: ("Save from the browser", "从浏览器保存")
+        case .saveLead:
+            (
+                "Save the page that you are looking at, without copying its URL.",
+                "无需复制网址，直接保存正在浏览的网页。"
+            )
+        case .saveBookmark: ("Save to Larder", "保存到 Larder")
+        case .saveBookmarkHint:
+            (
+                "Drag this link to the bookmarks bar. On any page, the bookmark opens a form here that saves the page:",
+                "将此链接拖到书签栏。在任意网页上点击该书签，即可打开此处的表单并保存网页："
+            )
         case .formAddressHint:
             ("The start page, for example https://example.com/docs/", "起始页，例如 https://example.com/docs/")
         case .formMore: ("Options", "选项")

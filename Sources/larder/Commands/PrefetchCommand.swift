@@ -10,6 +10,9 @@ enum PrefetchCommand {
             let options = try options(arguments, watch)
             let larder = try arguments.larder
             let manifest = try manifest(arguments)
+            if manifest != nil, !options.followsLinks {
+                throw UsageError("--page needs the URL of a page, not a manifest; name the page")
+            }
             let report = try await watch.during(again: arguments.again) {
                 if let manifest {
                     try await larder.prefetch(
