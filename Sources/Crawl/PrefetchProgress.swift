@@ -210,6 +210,8 @@ struct ProgressMeter: Sendable {
     /// The time span over which the remaining time is estimated, and the shortest one that suffices.
     private static let span: Duration = .seconds(20)
     private static let leastSpan: Duration = .seconds(3)
+    /// An estimate is given only if the speeds of the earlier and the later half of the span differ at most by this factor.
+    private static let maxSpeedRatio = 2.0
     private static let distance: Duration = .milliseconds(250)
     /// The longest remaining time that is reported.
     private static let longest: Duration = .seconds(100 * 3600)
@@ -260,13 +262,24 @@ struct ProgressMeter: Sendable {
     }
 
     /// The estimated remaining time, measured from the sample with the most open work; nil while the open
-    /// work does not decrease.
+    /// work does not decrease, or not steadily.
     private func remaining(_ now: Sample) -> Duration? {
         guard now.left > 0, let peak = samples.max(by: { $0.left <= $1.left }), peak.left > now.left,
             now.elapsed - peak.elapsed >= Self.leastSpan
         else { return nil }
         let time = (now.elapsed - peak.elapsed) * now.left / (peak.left - now.left)
-        return time > Self.longest ? nil : time
+        return time > Self.longest || !isSteady(from: peak, to: now) ? nil : time
+    }
+
+    private func isSteady(from start: Sample, to end: Sample) -> Bool {
+        let middle = start.elapsed + (end.elapsed - start.elapsed) / 2
+        guard let between = samples.last(where: { $0.elapsed <= middle }), between.elapsed > start.elapsed
+        else { return false }
+        func speed(_ start: Sample, _ end: Sample) -> Double {
+            Double(start.left - end.left) / ((end.elapsed - start.elapsed) / .seconds(1))
+        }
+        let (earlier, later) = (speed(start, between), speed(between, end))
+        return earlier > 0 && later > 0 && max(earlier, later) <= Self.maxSpeedRatio * min(earlier, later)
     }
 
     private mutating func keep(_ sample: Sample) {

@@ -98,7 +98,9 @@ extension Larder {
             throw LarderError(error)
         }
         do throws(LarderError) {
-            let service = MirrorService(server, mirror, loads, log, due: try due(options, server))
+            let service = MirrorService(
+                server, mirror, loads, log, due: try due(options, server),
+                indexing: options.finishesIndex && folder.isWritable ? BackgroundIndexing(folder) : nil)
             if options.isRecorded, port != nil { service.record(store: folder.identity) }
             return service
         } catch {
@@ -168,15 +170,17 @@ public final class MirrorService: Sendable {
     private let options: MirrorOptions
     private let loads: ServerLoads?
     private let due: DueUpdates?
+    private let indexing: BackgroundIndexing?
     /// The record of the server, which ends with it.
     private let recorded = Mutex<ServerRecord?>(nil)
     let log: PassLog?
 
     init(
         _ server: MirrorServer, _ options: MirrorOptions, _ loads: ServerLoads?, _ log: PassLog?,
-        due: DueUpdates? = nil
+        due: DueUpdates? = nil, indexing: BackgroundIndexing? = nil
     ) {
         self.due = due
+        self.indexing = indexing
         self.server = server
         self.options = options
         self.loads = loads
@@ -214,10 +218,14 @@ public final class MirrorService: Sendable {
     /// Cancels running requests, and returns when every thread has ended. May be called repeatedly.
     public func stop() {
         due?.stop()
+        indexing?.stop()
         server.stop()
         loads?.stop()
         recorded.withLock { $0 = nil }
     }
+
+    /// Returns when the pages that were not in the search index have been added to it; for tests.
+    func waitForIndex() { indexing?.wait() }
 
     /// Records the server, so that commands of this user find it.
     func record(store: String) {
@@ -307,6 +315,8 @@ public struct ServeOptions: Sendable {
     /// The maximum memory of the whole process in bytes, for a process that only serves: fewer responses are cached
     /// in memory than `memoryLimit` allows. Nil for no limit.
     public var processMemoryLimit: Int?
+    /// Adds stored pages that are not in the search index to it, in the background, if the store can be written to.
+    public var finishesIndex = false
     /// Disables all changes through the portal.
     public var isReadOnly = false
     /// Updates sites when their schedules are due, if the store can be written to. The portal shows these updates.

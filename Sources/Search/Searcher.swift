@@ -26,6 +26,15 @@ package final class Searcher {
         return index
     }
 
+    /// The number of pages in snapshots that are complete and not in the index.
+    private func newPageCount(_ index: SearchIndex) throws(StoreError) -> Int {
+        var count = 0
+        for snapshot in try reader.textSnapshots(site: nil) where snapshot.isOver {
+            if try !index.hasRead(snapshot) { count += try reader.textBodies(of: snapshot).count }
+        }
+        return count
+    }
+
     /// Whether there is an index to search.
     package var isReady: Bool { get throws(StoreError) { try current() != nil } }
 
@@ -37,7 +46,7 @@ package final class Searcher {
         guard let index = try current() else { return report }
         index.isWanted = isWanted
         report.texts = try index.textCount()
-        report.unread = try index.unreadCount()
+        report.unread = max(try index.unreadCount(), try newPageCount(index))
         let site = try options.site.map { (name) throws(StoreError) in
             try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
         }

@@ -53,6 +53,9 @@ package final class NamedThread: Sendable {
         }
     }
 
+    /// Gives the calling thread a lower priority. Linux counts threads as processes here, so that the other threads keep theirs.
+    package static func lowerPriority() { setpriority(Int32(PRIO_PROCESS.rawValue), 0, 5) }
+
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
         argument in
         guard let argument else { return nil }

@@ -93,7 +93,8 @@ enum ProgressBlock: Equatable {
 
     private static func received(_ progress: PrefetchProgress) -> [String?] {
         [
-            "\(Wording.bytes(progress.byteCount)) at \(Wording.bytes(progress.bytesPerSecond))/s",
+            Wording.bytes(progress.byteCount)
+                + (progress.phase == .fetching ? " at \(Wording.bytes(progress.bytesPerSecond))/s" : ""),
             progress.confirmed > 0 ? "\(Wording.grouped(progress.confirmed)) unchanged" : nil,
             progress.savedByteCount > 0 ? "\(Wording.bytes(progress.savedByteCount)) not sent again" : nil,
         ]

@@ -103,16 +103,16 @@ package struct LookupCandidate: Sendable, Hashable {
 package struct CacheBusters: Sendable, Hashable {
     /// The names of parameters that count whatever their value, in lower case.
     package var names: Set<String>
-    /// Whether a parameter that is only a number counts, as in `app.js?1699999999`.
-    package var includesBareNumbers: Bool
+    /// Whether a parameter that is only a number or version counts, as in `app.js?1699999999` and `app.js?v1.0`.
+    package var includesBareVersions: Bool
     /// Names of parameters that count only if their value is a time or a random number, since `v=1.2` and
     /// `v=1.3` may be different resources. If there are any, a parameter without a value counts under the
     /// same condition.
     package var readings: Set<String> = []
 
-    package init(names: Set<String>, includesBareNumbers: Bool = true) {
+    package init(names: Set<String>, includesBareVersions: Bool = true) {
         self.names = names
-        self.includesBareNumbers = includesBareNumbers
+        self.includesBareVersions = includesBareVersions
     }
 
     /// The parameters in common use.
@@ -125,7 +125,7 @@ package struct CacheBusters: Sendable, Hashable {
 
     /// The parameters for requests by programs: only those whose value is a time or a random number.
     package static let strict: CacheBusters = {
-        var busters = CacheBusters(names: [], includesBareNumbers: false)
+        var busters = CacheBusters(names: [], includesBareVersions: false)
         busters.readings = known.names
         return busters
     }()
@@ -142,16 +142,22 @@ package struct CacheBusters: Sendable, Hashable {
 
     private func isBuster(_ parameter: Substring.UTF8View) -> Bool {
         let name = parameter.prefix { $0 != 0x3D }
-        if includesBareNumbers, !name.isEmpty, name.count == parameter.count, name.allSatisfy(\.isASCIIDigit)
-        {
-            return true
-        }
+        if includesBareVersions, name.count == parameter.count, Self.isVersion(name) { return true }
         let lowercased = HTTPGrammar.lowercased(name)
         if names.contains(lowercased) { return true }
         guard !readings.isEmpty else { return false }
         return name.count == parameter.count
             ? Self.isReading(name)
             : readings.contains(lowercased) && Self.isReading(parameter.dropFirst(name.count + 1))
+    }
+
+    /// Whether a text is a number, or numbers with dots between them; either may follow a `v`: `17`, `v2`, `1.0`,
+    /// `v1.0.3`.
+    private static func isVersion(_ text: Substring.UTF8View) -> Bool {
+        let numbers = text.first.map { $0 | 0x20 } == UInt8(ascii: "v") ? text.dropFirst() : text
+        return numbers.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy {
+            !$0.isEmpty && $0.allSatisfy(\.isASCIIDigit)
+        }
     }
 
     /// Whether a value is a time (seconds since 1970 or a finer unit) or a number as from `Math.random()`.

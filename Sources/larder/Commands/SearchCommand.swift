@@ -15,7 +15,8 @@ enum SearchCommand {
             options.limit = try arguments.number(.limit, in: 1...1000)
             let (larder, question) = (try arguments.larder, question(arguments.operands))
             var report = try await larder.search(question, options: options)
-            if report.unread > 0, await reads(report.unread, larder, terminal) {
+            let isUnindexed = report.texts == nil || report.unread > 0
+            if isUnindexed, await reads(report.unread, larder, terminal) {
                 report = try await larder.search(question, options: options)
             }
             if arguments.has(.json) {

@@ -13,6 +13,7 @@ enum ServeCommand {
             options.notice = { terminal.fail($0) }
             options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
             options.isRecorded = true
+            options.finishesIndex = !options.isReadOnly
             // Sites can be added in the portal.
             options.mayBeEmpty = !options.isReadOnly
             if arguments.has(.scheduled), arguments.has(.noSchedule) {

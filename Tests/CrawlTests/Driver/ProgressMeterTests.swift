@@ -25,6 +25,10 @@ import Testing
             (Array(shrinking.prefix(5)), nil),
             // Ten go in half a second, and forty are left.
             (Array(shrinking.prefix(7)), .seconds(2)),
+            // The later half went ten times as fast, and less than half as fast.
+            ([1000, 999, 998, 997, 996, 986, 976, 966, 956], nil),
+            ([1000, 900, 800, 700, 600, 580, 560, 540, 520], nil),
+            ([1000, 900, 800, 700, 600, 540, 480, 420, 360], .milliseconds(2250)),
             // More is found than is fetched.
             (Array(stride(from: 100, through: 200, by: 10)), nil),
             (Array(repeating: 50, count: 20), nil),

@@ -65,7 +65,9 @@ struct LookupCandidateTests {
     @Test(
         arguments: [
             ("?_=1", ""), ("?v=1.2&a=b", "?a=b"), ("?a=b&CB=9", "?a=b"), ("?a=b&cb", "?a=b"),
-            ("?1699999999", ""),
+            ("?1699999999", ""), ("?v1.0", ""), ("?V2", ""), ("?1.0.3&a=b", "?a=b"), ("?v1.0=", nil),
+            ("?v", ""), ("?v1.", nil),
+            ("?1..2", nil), ("?1.0-beta", nil), ("?.5", nil), ("?vv1", nil),
             ("?a&123&b", "?a&b"), ("?ver=1&&t=2", "?"), ("?a=_", nil), ("?1=2", nil), ("?vv=1", nil),
             ("", nil),
             ("?", nil),
@@ -79,7 +81,7 @@ struct LookupCandidateTests {
     }
 
     @Test func `the list is the caller's`() {
-        let own = CacheBusters(names: ["z"], includesBareNumbers: false)
+        let own = CacheBusters(names: ["z"], includesBareVersions: false)
         #expect(own.stripped(webURL("https://x.example/?z=1&v=2&3"))?.href == "https://x.example/?v=2&3")
         #expect(own.stripped(webURL("https://x.example/?v=2&3")) == nil)
     }
