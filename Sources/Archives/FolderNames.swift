@@ -9,6 +9,8 @@ struct FolderNames: Sendable {
     private let start: WebURL
     /// The URL that has a path, by the hash of the path in lower case.
     private var taken: [UInt64: Owner] = [:]
+    /// The hashes of all URLs.
+    private var added: Set<UInt64> = []
     /// The contents of the URLs whose paths collide, by the hashes of the URLs.
     private var contents: [UInt64: UInt64] = [:]
     /// The hashes of the paths of files that several URLs share.
@@ -52,17 +54,20 @@ struct FolderNames: Sendable {
         let own = candidate(url, type)
         let path = own.lowercased()
         let name = Self.hash(path)
-        let content = isRedirect ? nil : body.map { Self.hash("\(own)\n\(Hex.encode($0))") }
-        let added = Owner(
+        // Scripts may show something else for another query.
+        let content =
+            isRedirect ? nil : body.map { Self.hash("\(own)\n\(url.query ?? "")\n\(Hex.encode($0))") }
+        let owner = Owner(
             address: Self.hash(url.href), rank: rank(url, isRedirect: isRedirect), content: content)
-        if let other = taken[name], other.address != added.address {
+        if let other = taken[name], other.address != owner.address {
             if let content = other.content { contents[other.address] = content }
-            if let content { contents[added.address] = content }
+            if let content { contents[owner.address] = content }
             if let content, content == other.content { shared.insert(name) }
-            taken[name] = min(other, added)
+            taken[name] = min(other, owner)
         } else {
-            taken[name] = added
+            taken[name] = owner
         }
+        added.insert(owner.address)
         var end = path.utf8.startIndex
         while let slash = path.utf8[end...].firstIndex(of: UInt8(ascii: "/")) {
             folders.insert(Self.hash(String(path[..<slash])))
@@ -70,10 +75,8 @@ struct FolderNames: Sendable {
         }
     }
 
-    /// Whether this URL, or another one with the same file, was added.
-    func has(_ url: WebURL, _ type: String?) -> Bool {
-        taken[Self.hash(candidate(url, type).lowercased())] != nil
-    }
+    /// Whether this URL was added.
+    func has(_ url: WebURL) -> Bool { added.contains(Self.hash(url.href)) }
 
     /// Returns the path of the file in the exported folder, with slashes.
     func name(of url: WebURL, _ type: String?) -> String {
@@ -124,10 +127,8 @@ struct FolderNames: Sendable {
         }
         var file = url.path.hasSuffix("/") || segments.isEmpty ? "index" : segments.removeLast()
         file = Self.suffixed(file, type)
-        // A path with two slashes in a row is a different URL.
-        let isOdd = url.path.contains("//")
-        let mark = (url.query.map { "?" + $0 } ?? "") + (isOdd ? url.path : "")
-        if !mark.isEmpty { file = Self.inserting("~" + Self.digest(mark), in: file) }
+        // A path with two slashes in a row is a different URL. Queries are told apart where they collide.
+        if url.path.contains("//") { file = Self.inserting("~" + Self.digest(url.path), in: file) }
         let origin = url.origin == start.origin ? [] : [Self.others, host(url)]
         let path = (origin + segments + [file]).joined(separator: "/")
         guard path.utf8.count > Self.longestPath else { return path }

@@ -235,7 +235,7 @@ final class FolderWriter: ArchiveWriter {
         // Other sites may have stored the URL too, and this site may share their response.
         let isOurs =
             site.snapshots.contains { $0.id == found.snapshot }
-            || isNow && WebURL(href).map { names.has($0, found.type) } ?? false
+            || isNow && WebURL(href).map { names.has($0) } ?? false
         guard isOurs else { return nil }
         guard isExported(ShownRow(response: found, referrer: nil)) else { return nil }
         return try ArchiveError.storing { () throws(StoreError) in try content(found) }

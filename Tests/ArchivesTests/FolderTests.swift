@@ -25,6 +25,8 @@ import Web
         ("https://example.com/b.min.js", "text/javascript", "b.min.js"),
         ("https://example.com/x.HTM", "text/html", "x.HTM"),
         ("https://example.com/LICENSE", "text/plain", "LICENSE.txt"),
+        ("https://example.com/s.css?v=1", "text/css", "s.css"),
+        ("https://example.com/?lang=en", "text/html", "index.html"),
         ("https://example.com/a.c", "text/plain", "a.c"),
         ("https://cdn.test/x.css", "text/css", "~web/cdn.test/x.css"),
         ("http://cdn.test:8080/x.css", "text/css", "~web/http_cdn.test_8080/x.css"),
@@ -38,7 +40,7 @@ import Web
     }
 
     @Test(arguments: [
-        "https://example.com/a?b=c", "https://example.com/nul.txt", "https://example.com/a.",
+        "https://example.com/nul.txt", "https://example.com/a.",
         "https://example.com/caf%C3%A9",
         "https://example.com/.git/config", "https://example.com/a:b*c",
         "https://example.com/" + String(repeating: "x", count: 300),
@@ -185,6 +187,7 @@ import Web
         (["https://example.com/index.html", "https://example.com/"], "index.html"),
         (["https://example.com/a", "https://example.com/a.html"], "a.html"),
         (["https://example.com/b", "https://example.com/B"], "b.html"),
+        (["https://example.com/c?d", "https://example.com/c"], "c.html"),
     ])
     func `the plainest of several addresses keeps the plain name`(addresses: [String], name: String) throws {
         var names = FolderNames(start: try #require(WebURL("https://example.com/")))
@@ -340,7 +343,8 @@ import Web
                 "history.pushState(0,'',window[window.larder$||\"location\"].href)"))
         let script = try Self.text(site, "out/~larder.js")
         for part in [
-            "\"origin\":\"https://example.com\"", "\"/old\":\"docs/index.html\"", "\"/d.json?v=1\":\"d~",
+            "\"origin\":\"https://example.com\"", "\"/old\":\"docs/index.html\"",
+            "\"/d.json?v=1\":\"d.json\"",
             "\"pages\":[\"/\",\"/docs/\",\"/still\"]",
         ] {
             #expect(script.contains(part), "\(part)")
