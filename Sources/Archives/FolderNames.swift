@@ -7,6 +7,8 @@ internal import Web
 /// Add all URLs before you ask for names, because the name of a URL depends on collisions with others.
 struct FolderNames: Sendable {
     private let start: WebURL
+    /// Whether URLs with different queries never share a file.
+    private let tellsQueriesApart: Bool
     /// The URL that has a path, by the hash of the path in lower case.
     private var taken: [UInt64: Owner] = [:]
     /// The hashes of all URLs.
@@ -41,8 +43,9 @@ struct FolderNames: Sendable {
     /// The maximum length of a path. Windows allows 260 characters including the folder of the export.
     private static let longestPath = 160
 
-    init(start: WebURL) {
-        self.start = start
+    /// - Parameter tellsQueriesApart: Whether scripts of the site can read the query of a page.
+    init(start: WebURL, tellsQueriesApart: Bool = false) {
+        (self.start, self.tellsQueriesApart) = (start, tellsQueriesApart)
     }
 
     /// Two URLs of one path share a file if they have the same body, as `/` and `/index.html` usually do.
@@ -54,9 +57,8 @@ struct FolderNames: Sendable {
         let own = candidate(url, type)
         let path = own.lowercased()
         let name = Self.hash(path)
-        // Scripts may show something else for another query.
-        let content =
-            isRedirect ? nil : body.map { Self.hash("\(own)\n\(url.query ?? "")\n\(Hex.encode($0))") }
+        let query = tellsQueriesApart ? url.query ?? "" : ""
+        let content = isRedirect ? nil : body.map { Self.hash("\(own)\n\(query)\n\(Hex.encode($0))") }
         let owner = Owner(
             address: Self.hash(url.href), rank: rank(url, isRedirect: isRedirect), content: content)
         if let other = taken[name], other.address != owner.address {

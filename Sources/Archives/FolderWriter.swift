@@ -94,7 +94,21 @@ final class FolderWriter: ArchiveWriter {
             try ScratchFolder(named: "larder-export")
         }
         list = BodySpool(.inFiles(folder: temporary.path))
-        var names = FolderNames(start: start)
+        names = FolderNames(start: start)
+        try addNames()
+        if try isLed() {
+            // With the script, pages know their URLs, and may show something else for another query.
+            names = FolderNames(start: start, tellsQueriesApart: true)
+            try addNames()
+            places = [:]
+            alone = [:]
+            script = FolderScript(start: start)
+            hasRouter = try hasScript { LocationReads.isRouter($0.span) }
+        }
+        try note(FolderList.head(site: site.name, start: start.key.href))
+    }
+
+    private func addNames() throws(ArchiveError) {
         var failure: StoreError?
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: site.id, asOf: snapshot) { row in
@@ -113,12 +127,6 @@ final class FolderWriter: ArchiveWriter {
             }
             if let failure { throw failure }
         }
-        self.names = names
-        if try isLed() {
-            script = FolderScript(start: start)
-            hasRouter = try hasScript { LocationReads.isRouter($0.span) }
-        }
-        try note(FolderList.head(site: site.name, start: start.key.href))
     }
 
     private func note(_ text: String) throws(ArchiveError) {

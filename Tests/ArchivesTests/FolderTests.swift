@@ -214,6 +214,21 @@ import Web
             try Self.name("https://example.com/START-HERE.html/a").lowercased() != "start-here.html/a.html")
     }
 
+    @Test(arguments: [("1", 1), ("fetch('/d.json')", 2)])
+    func `two queries of one body share a file, unless scripts may tell them apart`(
+        script: String, count: Int
+    ) throws {
+        let page = "<!doctype html><a href='/?lang=de'>de</a><script src=/app.js></script>"
+        let site = try HeldSite([
+            .page("/", page), .page("/?lang=de", page),
+            .file("/app.js", "text/javascript", Array(script.utf8)),
+            .file("/d.json", "application/json", Array("{}".utf8)),
+        ])
+        let report = try site.export("out/", .folder)
+        #expect(report.isVerified == true && report.responses == 4, "\(report)")
+        #expect(site.home.names(in: "out").count { $0.hasPrefix("index") } == count)
+    }
+
     @Test func `two addresses of one body share a file, and come in again as two`() throws {
         let page = "<title>t</title><a href=index.html>i</a>"
         let site = try HeldSite([
