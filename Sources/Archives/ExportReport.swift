@@ -145,6 +145,8 @@ extension ExportReport.Large: JSONObject {
 public struct ImportReport: Sendable, Equatable {
     public let site: String
     public let snapshot: Int64
+    /// The URL of the first page in the archives; nil if they have none.
+    package internal(set) var start: String?
     /// Whether the snapshot is live.
     public internal(set) var isPublished = false
     /// The number of imported responses. Of several responses with the same URL, only the newest counts.

@@ -15,6 +15,9 @@ package struct ImportPlan: Sendable {
     package var start: [String] = []
     /// The base URL of folders that do not state their own.
     package var base: WebURL?
+    /// Whether the archive is a page that the user has saved in a browser of this machine. It becomes the start page of
+    /// a site of its own. Responses of its own site, and documents, are private.
+    package var isSavedPage = false
     package var limits = ArchiveLimits()
     /// Returns the reason for refusing the response at a URL, or nil. The content is nil unless it is the
     /// whole body of a successful response. It is called from several threads.
@@ -55,6 +58,8 @@ package final class Import {
     private var owners: [String: String?] = [:]
     /// The user named a stored site. On its own host, imported responses replace stored ones.
     private let isOfNamedSite: Bool
+    /// The page that the user has saved in a browser; nil for other imports.
+    private let page: WebURL?
     /// URLs by the digests of the bodies that they have.
     private var originals: [Digest: String] = [:]
     /// The scanner for the bodies of revisits.
@@ -143,7 +148,14 @@ package final class Import {
             let reader = try StoreReader(plan.folder)
             let sites = try reader.sites()
             let archives = plan.paths.map { Folder.resolved($0) }
-            if plan.site == nil, let site = Self.site(of: sites, startingNear: name) {
+            if plan.isSavedPage {
+                // A site with responses from its origin is not replaced by one page.
+                if let held = sites.first(where: { $0.name == name }),
+                    try reader.hasAnythingFromOrigin(site: held.id)
+                {
+                    name += " (saved)"
+                }
+            } else if plan.site == nil, let site = Self.site(of: sites, startingNear: name) {
                 guard try Self.consists(site, ofImportsOf: archives, reader) else {
                     refusal = ArchiveError(
                         .input,
@@ -155,18 +167,24 @@ package final class Import {
                 name = site.name
             }
             let held = sites.first { $0.name == name }
-            let begin = held?.start ?? (plan.start.isEmpty ? [start ?? name] : plan.start)
+            let begin =
+                plan.isSavedPage
+                ? [start ?? name] : held?.start ?? (plan.start.isEmpty ? [start ?? name] : plan.start)
             // An archive must not add responses for existing sites unless the user names one of them.
-            let mayHave = held != nil ? begin : plan.site == nil ? [] : [name] + begin
+            let mayHave =
+                plan.isSavedPage
+                ? [start ?? name] : held != nil ? begin : plan.site == nil ? [] : [name] + begin
             others = Self.others(of: sites, besides: name, at: mayHave)
             own = Set(mayHave.compactMap { WebURL($0)?.host })
-            isOfNamedSite = held != nil && plan.site != nil
+            isOfNamedSite = plan.isSavedPage || held != nil && plan.site != nil
+            page = plan.isSavedPage ? start.flatMap { WebURL($0) } : nil
             snapshot = try writer.begin(site: name, start: begin, now: now, importing: archives)
             writes = try WriteQueue(writer, snapshot: snapshot)
         } catch {
             throw refusal ?? ArchiveError(error)
         }
         report = ImportReport(site: name, snapshot: snapshot.number)
+        report.start = start
         report.signers = signers
     }
 
@@ -486,6 +504,13 @@ package final class Import {
         return Found(body: .new(new), links: links.resolve(at: url, reading.table), isPage: isPage)
     }
 
+    /// Whether the browser may have used the user's logins for the response.
+    private func isPartOfSavedPage(_ url: WebURL, isPage: Bool) -> Bool {
+        guard let page else { return false }
+        func site(_ host: String) -> String { PublicSuffixes.system.registrableDomain(of: host) ?? host }
+        return isPage || site(url.host) == site(page.host)
+    }
+
     private func add(
         _ response: ArchivedResponse, _ url: WebURL, _ body: NewResponse.Body, links: NewLinks?, isPage: Bool,
         isRevisit: Bool = false
@@ -505,7 +530,7 @@ package final class Import {
         }
         let variant = variant(of: response)
         new.variant = variant.text
-        if variant.hadSecret { new.flags.insert(.isPrivate) }
+        if variant.hadSecret || isPartOfSavedPage(url, isPage: isPage) { new.flags.insert(.isPrivate) }
         let ready = new
         try ArchiveError.storing { () throws(StoreError) in
             try writes.add(ready)

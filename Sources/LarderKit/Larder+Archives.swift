@@ -232,6 +232,14 @@ extension Larder {
         _ paths: [String], into site: String? = nil, at base: String? = nil, growth: ByteSize? = nil,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> ImportReport {
+        try await takeIn(paths, into: site, at: base, growth: growth, isSavedPage: false, progress: progress)
+    }
+
+    /// - Parameter isSavedPage: whether the file is a page that the user has saved in a browser of this machine.
+    func takeIn(
+        _ paths: [String], into site: String?, at base: String?, growth: ByteSize?, isSavedPage: Bool,
+        progress: (@Sendable (WorkProgress) -> Void)?
+    ) async throws(LarderError) -> ImportReport {
         let (folder, interruption) = (folder, Interruption())
         let url = base.flatMap { WebURL($0)?.key }
         if let base, url?.isHTTP != true {
@@ -242,7 +250,7 @@ extension Larder {
         return try await Self.onThread("larder-import", onCancel: interruption.request) {
             () throws(LarderError) -> ImportReport in
             var plan = ImportPlan(folder, paths: paths)
-            plan.site = site
+            (plan.site, plan.isSavedPage) = (site, isSavedPage)
             plan.base = url
             plan.limits = ArchiveLimits(
                 allowing: growth?.byteCount, room: DiskRoom.bytes(in: Self.existing(folder.path)))

@@ -154,6 +154,8 @@ struct PortalWork: Sendable {
             return try export(site, snapshot, form, run)
         case .takeIn(let upload, let name, let site, let base):
             return try takeIn(upload, name, site, base, run)
+        case .save(let upload, let name):
+            return try save(upload, name, run)
         }
     }
 
@@ -261,6 +263,40 @@ struct PortalWork: Sendable {
         return (report.isComplete ? .done : .lacking, outcome)
     }
 
+    /// Stores a page that a browser extension sent, and adds it to the search index.
+    private func save(
+        _ upload: String, _ name: String, _ run: JobRun
+    ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
+        guard let path = run.files?.upload(upload, named: name) else {
+            return (.failed, [Phrase(.mistakeLost)])
+        }
+        let report: ImportReport
+        do throws(LarderError) {
+            report = try waiting(run) { [larder] () throws(LarderError) in
+                let report = try await larder.takeIn(
+                    [path], into: nil, at: nil, growth: nil, isSavedPage: true, progress: Self.reporting(run))
+                if report.isPublished { _ = try await larder.index(report.site) }
+                return report
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            return (.failed, [Phrase(.quoted, error.description.replacing(path, with: name))])
+        }
+        guard report.isPublished, let url = report.start else {
+            return (.failed, report.refused.prefix(1).map { Phrase(.quoted, $0.reason) })
+        }
+        let title = try? StoreReader(larder.folder).response(for: url)?.body?.title
+        var outcome = [
+            Phrase(
+                .savedPage, url, Wording.grouped(report.responses), Wording.bytes(report.byteCount),
+                title ?? url)
+        ]
+        if report.leftOutCount > 0 {
+            outcome.append(Phrase(.savedOthers, Wording.grouped(report.leftOutCount)))
+        }
+        return (.done, outcome)
+    }
+
     private static func reporting(_ run: JobRun) -> @Sendable (WorkProgress) -> Void {
         let start = SystemClock.seconds()
         return { progress in
@@ -347,7 +383,7 @@ extension PortalOrder {
         case .fetch(let url): [url, WebURL(url)?.href].compactMap { $0 }
         case .pin(let pin), .unpin(let pin): [pin.name, WebURL(pin.name)?.href].compactMap { $0 }
         case .update, .check, .drop, .rollBack, .remove, .forecast, .collect, .settle, .installTimer,
-            .export, .takeIn:
+            .export, .takeIn, .save:
             []
         }
     }

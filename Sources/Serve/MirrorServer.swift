@@ -64,7 +64,9 @@ package final class MirrorServer: Sendable {
                 try? folder.keep(portalBar: isOn)
             }
             return PortalPowers(
-                gate: PortalGuard(circumstances), board: board, bar: bar, isScheduled: options.isScheduled,
+                gate: PortalGuard(circumstances), board: board, bar: bar,
+                extensions: circumstances.isReadOnly ? nil : ExtensionBook(folder),
+                isScheduled: options.isScheduled,
                 canInstallTimer: options.canInstallTimer, exportForms: options.exportForms)
         }
         board = powers?.board

@@ -125,6 +125,19 @@ extension StoreFolder {
         }
     }
 
+    var extensionFile: String { path + "/extensions.json" }
+    private static let maxExtensionFileBytes = 64 * 1024
+
+    /// The browser extensions that may save pages as JSON, or nil if there are none.
+    package var portalExtensions: [UInt8]? {
+        try? WholeFile.read(extensionFile, atMost: Self.maxExtensionFileBytes)
+    }
+
+    /// Stores the browser extensions that may save pages as JSON.
+    package func keep(portalExtensions text: String) throws(StoreError) {
+        try StoreError.wrapping { () throws(SystemError) in try WholeFile.replace(extensionFile, with: text) }
+    }
+
     var rootFile: String { path + "/roots" }
     private static let maxRootFileBytes = 64 * 1024
 

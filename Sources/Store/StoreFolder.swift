@@ -114,7 +114,7 @@ package struct StoreFolder: Sendable, Equatable {
                 packs, bodies, incoming, partials, quarantine, locks, journal, reserve, loginFolder,
                 passwordFile,
                 secretKeyFile,
-                portalFile, portalLock, portalFiles, portalBar, rootFile,
+                portalFile, portalLock, portalFiles, portalBar, extensionFile, rootFile,
             ] + databaseFiles
         for part in parts { Self.tighten(part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }

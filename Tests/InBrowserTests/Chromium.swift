@@ -35,11 +35,13 @@ final class Chromium {
     ///   - secureOrigins: taken for safe places as those of https are, for service workers and `Secure`
     ///     cookies.
     ///   - keyDigest: of an authority whose certificates are taken.
+    ///   - extensionFolder: of an unpacked extension, for the pages of the first context.
     ///   - proxy: the port of a proxy that is asked for everything, and the digest of its authority's key.
     init(
         viewport: Viewport = Viewport(), prefersDark: Bool = false, names: String? = nil,
         secureOrigins: [String] = [],
-        proxy: (port: UInt16, keyDigest: String)? = nil, trusting keyDigest: String? = nil
+        proxy: (port: UInt16, keyDigest: String)? = nil, trusting keyDigest: String? = nil,
+        extensionFolder: String? = nil
     ) throws(ChromiumError) {
         self.viewport = viewport
         self.prefersDark = prefersDark
@@ -53,13 +55,16 @@ final class Chromium {
             // Whatever a fresh browser would do of itself.
             "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
             "--disable-component-update",
-            "--disable-default-apps", "--disable-extensions", "--disable-sync",
+            "--disable-default-apps", "--disable-sync",
             "--disable-domain-reliability",
             "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only",
             "--password-store=basic",
             "--disable-features=MediaRouter,OptimizationHints,Translate,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
                 // Processes that are kept ready for what nobody opens.
-                + "SpareRendererForSitePerProcess,PreloadTopChromeWebUI",
+                + "SpareRendererForSitePerProcess,PreloadTopChromeWebUI"
+                // Else extensions can only be loaded by hand.
+                + (extensionFolder == nil ? "" : ",DisableLoadExtensionCommandLineSwitch"),
+            extensionFolder.map { "--load-extension=\($0)" } ?? "--disable-extensions",
             // The same picture every time.
             "--hide-scrollbars", "--mute-audio", "--disable-gpu", "--force-color-profile=srgb",
             "--font-render-hinting=none",
@@ -79,9 +84,12 @@ final class Chromium {
             arguments.append("--unsafely-treat-insecure-origin-as-secure=\(origins)")
         }
         if getuid() == 0 { arguments.append("--no-sandbox") }
-        let isPlain = names == nil && secureOrigins.isEmpty && proxy == nil && keyDigest == nil
+        let isPlain =
+            names == nil && secureOrigins.isEmpty && proxy == nil && keyDigest == nil
+            && extensionFolder == nil
         lease = try ChromiumLease(
-            secureOrigins.isEmpty ? Self.executable : Self.whole, arguments + ["about:blank"],
+            secureOrigins.isEmpty && extensionFolder == nil ? Self.executable : Self.whole,
+            arguments + ["about:blank"],
             isShared: isPlain)
     }
 
@@ -119,6 +127,40 @@ final class Chromium {
         try visit.prepare(viewport, prefersDark: prefersDark)
         try visit.navigate(to: url, within: limit, quiet: quiet)
         return visit
+    }
+
+    /// Waits for the service worker of an extension, and evaluates an expression in it.
+    func evaluateInExtension(_ expression: String) throws(ChromiumError) -> JSONValue? {
+        // Its worker starts when the extension is loaded, and may be asleep later.
+        var worker: String?
+        let end = ContinuousClock.now + .seconds(120)
+        while worker == nil {
+            guard ContinuousClock.now < end else {
+                throw ChromiumError("waiting for an extension", "it has no worker")
+            }
+            let targets = try connection.call("Target.getTargets") { _ in }["targetInfos"]?.array ?? []
+            worker =
+                targets.first {
+                    $0["type"]?.string == "service_worker"
+                        && $0["url"]?.string?.hasPrefix("chrome-extension://") == true
+                        && $0["url"]?.string?.hasSuffix("/background.js") == true
+                }?["targetId"]?.string
+            if worker == nil { try connection.receive(within: .milliseconds(200)) }
+        }
+        let session = try connection.call("Target.attachToTarget") {
+            $0.member("targetId", worker ?? "")
+            $0.member("flatten", true)
+        }["sessionId"]?.string
+        let answer = try connection.call("Runtime.evaluate", session: session) {
+            $0.member("expression", expression)
+            $0.member("awaitPromise", true)
+            $0.member("returnByValue", true)
+        }
+        if let exception = answer["exceptionDetails"] {
+            throw ChromiumError(
+                "evaluating \(expression)", exception["exception"]?["description"]?.string ?? "it threw")
+        }
+        return answer["result"]?["value"]
     }
 
     private func newContext() throws(ChromiumError) -> String {

@@ -26,6 +26,7 @@ import Web
             .drop(snapshot: 3, site: "https://a.test/"),
             .rollBack(site: "https://a.test/", snapshot: 2), .forecast(limit: nil), .collect(limit: "2G"),
             .settle(site: "https://a.test/", settings), .installTimer,
+            .save(upload: String(repeating: "1c", count: 16), name: "page.mhtml"),
             .export(site: "https://a.test/", snapshot: nil, form: "wacz"),
             .export(site: "https://a.test/", snapshot: 7, form: "zip"),
             .takeIn(upload: String(repeating: "0a", count: 16), name: "a b.har", site: nil, base: nil),

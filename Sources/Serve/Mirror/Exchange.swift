@@ -147,6 +147,7 @@ final class Exchange {
         else { return false }
         switch context.names.place(authority: request.authority, target: request.targetText) {
         case .shim, .name, .way, .refused: return false
+        case .portal where Portal.isOfExtension(request.targetText, origin: request.origin): return false
         case .portal, .portalRedirect: return !request.target.starts(with: PortalLinks.barFrame.utf8)
         case .copy(let addresses):
             return addresses.first.flatMap { WebURL($0) }.map { !layout.isPublished($0) } ?? true

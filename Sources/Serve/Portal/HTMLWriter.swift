@@ -173,6 +173,9 @@ struct PortalLinks {
     /// The form that saves one page, and the page that explains how to save from the browser.
     static let add = "/-/add"
     static let save = "/-/save"
+    /// The addresses of the browser extension's requests.
+    static let pair = "/-/extension/pair"
+    static let savePage = "/-/extension/save"
     static let files = "/-/files/"
 
     static func file(of job: Int, named name: String) -> String {

@@ -8,6 +8,8 @@ package struct PortalPowers: Sendable {
     let gate: PortalGuard
     let board: JobBoard
     var bar = BarSwitch()
+    /// The browser extensions that may save pages; nil if none may.
+    var extensions: ExtensionBook?
     /// Whether something runs the scheduled updates: this server, another one, or a timer.
     var isScheduled: @Sendable () -> Bool = { false }
     /// Whether the portal can install a timer that does.
@@ -27,6 +29,9 @@ extension Portal {
         slot: () -> ReplySlot
     ) throws(StoreError) -> Answer? {
         guard let powers else { return refusal(403, Phrase(.refusedReadOnly), visitor) }
+        if Self.isOfExtension(target, origin: visitor.origin) {
+            return takeFromExtension(target, type: type, body: body, from: visitor, powers, slot: slot)
+        }
         if target == PortalLinks.deeds + "import", let type,
             let upload = Self.upload(type, powers, visitor)
         {
@@ -50,6 +55,17 @@ extension Portal {
         if name == "bar" {
             powers.bar.turn(on: form["on"] == "1")
             return seeOther(Self.place(form["back"]))
+        }
+        if ["pair", "unpair"].contains(name) {
+            guard let book = powers.extensions, powers.gate.principal(of: visitor) == .localUser else {
+                return refusal(403, Phrase(.refusedDistance), visitor)
+            }
+            if name == "pair" {
+                book.offerCode(now: SystemClock.seconds())
+            } else if let number = form.number("number") {
+                try book.remove(Int(clamping: number))
+            }
+            return seeOther(PortalLinks.save)
         }
         let order: PortalOrder?
         do throws(PortalMistake) {
@@ -165,6 +181,11 @@ extension Portal {
         _ long: LongUpload, to target: String, method: String, type: String?, isChunked: Bool,
         byteCount: Int64, from visitor: PortalVisitor
     ) -> Reply? {
+        if method == "POST", let powers, Self.isOfExtension(target, origin: visitor.origin) {
+            return passFromExtension(
+                long, to: target, type: type, isChunked: isChunked, byteCount: byteCount, from: visitor,
+                powers)
+        }
         guard method == "POST", target == PortalLinks.deeds + "import", let powers, let type,
             let files = powers.board.files, MultipartReader(type: type) != nil
         else { return nil }
@@ -347,7 +368,7 @@ extension Portal {
 }
 
 /// The number of a job, which may be over before its number is known to the callback.
-private final class ReplyNumber: Sendable {
+final class ReplyNumber: Sendable {
     private let number = Monitor<Int?>(nil)
 
     var value: Int? { number.wait(atMost: .seconds(5)) { $0 } }
@@ -359,7 +380,7 @@ extension PortalOrder {
     fileprivate var isQuick: Bool {
         switch self {
         case .pin, .unpin, .drop, .rollBack, .settle, .installTimer: true
-        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .takeIn: false
+        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .takeIn, .save: false
         }
     }
 }

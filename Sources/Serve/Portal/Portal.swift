@@ -166,7 +166,9 @@ struct Portal {
         case PortalLinks.add:
             return powers == nil ? nil : AddPage(request)
         case PortalLinks.save:
-            return powers == nil ? nil : SavePage()
+            return powers.map {
+                SavePage($0.extensions, canPair: $0.gate.principal(of: visitor) == .localUser)
+            }
         case PortalLinks.bar:
             return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:

@@ -119,7 +119,7 @@ package final class PortalFiles: Sendable {
         var kept = underway.withLock { $0 }
         for job in jobs() {
             switch job.order {
-            case .takeIn(let upload, _, _, _):
+            case .takeIn(let upload, _, _, _), .save(let upload, _):
                 // A later job may retry an interrupted import.
                 let isWanted = !job.isOver || job.state == .ended(.interrupted)
                 let name = Self.name(ofUpload: upload)

@@ -159,6 +159,8 @@ struct PortalVisitor: Equatable, Sendable {
     /// The value of `Sec-Fetch-Site`.
     var site: String?
     var session: String?
+    /// The token of a browser extension (`Authorization: Bearer`).
+    var bearer: String?
     /// The value of `Accept`.
     var accept: String?
     var language = PortalLanguage.english
@@ -173,6 +175,10 @@ struct PortalVisitor: Equatable, Sendable {
         (self.authority, self.client) = (authority, client)
         (origin, site, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
         language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+        let scheme = "Bearer "
+        bearer = fields["Authorization"].flatMap {
+            $0.hasPrefix(scheme) ? String($0.dropFirst(scheme.utf8.count)) : nil
+        }
         isForwarded = fields.list.contains { Self.isOfProxies($0.name) }
         let name = Self.cookieName(port: port)
         session = fields.combined("Cookie").flatMap { text in

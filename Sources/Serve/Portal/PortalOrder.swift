@@ -25,6 +25,8 @@ package enum PortalOrder: Sendable, Equatable {
     /// Imports an uploaded file, given by its number and name. `site` is the site that gets the snapshot;
     /// `base` is the original URL of the files.
     case takeIn(upload: String, name: String, site: String?, base: String?)
+    /// Stores a page that a browser extension sent, in a file that is given by its number and name.
+    case save(upload: String, name: String)
 
     /// A site or URL to pin.
     package struct PortalPin: Sendable, Equatable {
@@ -47,7 +49,7 @@ package enum PortalOrder: Sendable, Equatable {
         case .prefetch, .update, .fetch: .network
         case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle, .installTimer:
             .larder
-        case .export, .takeIn: .archives
+        case .export, .takeIn, .save: .archives
         }
     }
 
@@ -56,7 +58,7 @@ package enum PortalOrder: Sendable, Equatable {
         switch self {
         case .remove: .seconds(10)
         case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle,
-            .installTimer, .export, .takeIn:
+            .installTimer, .export, .takeIn, .save:
             .zero
         }
     }
@@ -69,7 +71,7 @@ package enum PortalOrder: Sendable, Equatable {
         case .update(let site): site
         case .rollBack(let site, _), .settle(let site, _), .export(let site, _, _): site
         case .takeIn(_, _, let site, _): site
-        case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer: nil
+        case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer, .save: nil
         }
     }
 
@@ -83,7 +85,7 @@ package enum PortalOrder: Sendable, Equatable {
         case .rollBack(let site, let snapshot): (site, SnapshotName(snapshot))
         case .export(let site, let snapshot, _): (site, snapshot)
         // A pin outlives its site.
-        case .unpin, .prefetch, .fetch, .forecast, .collect, .installTimer, .takeIn: nil
+        case .unpin, .prefetch, .fetch, .forecast, .collect, .installTimer, .takeIn, .save: nil
         }
     }
 
@@ -95,7 +97,7 @@ package enum PortalOrder: Sendable, Equatable {
         switch self {
         case .prefetch, .update: true
         case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle,
-            .installTimer, .export, .takeIn:
+            .installTimer, .export, .takeIn, .save:
             false
         }
     }
@@ -120,6 +122,7 @@ package enum PortalOrder: Sendable, Equatable {
         case .export(let site, let snapshot?, let form):
             Phrase(.jobExportSnapshot, site, form.uppercased(), "\(snapshot)")
         case .takeIn(_, let name, _, _): Phrase(.jobImport, name)
+        case .save: Phrase(.jobSave)
         }
     }
 }
@@ -279,6 +282,12 @@ extension PortalOrder {
             let name = try text("form")
             guard Self.exportForms.contains(name) else { throw PortalMistake(Phrase(.mistakeChoice, name)) }
             self = .export(site: try text("site"), snapshot: form.snapshot("snapshot"), form: name)
+        case "save":
+            let (upload, name) = (try text("upload"), try text("name"))
+            guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
+                throw PortalMistake(Phrase(.mistakeForm))
+            }
+            self = .save(upload: upload, name: name)
         case "import":
             let (upload, name) = (try text("upload"), try text("name"))
             guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
@@ -332,6 +341,7 @@ extension PortalOrder {
                 "export",
                 [("site", site), ("form", form)] + (snapshot.map { [("snapshot", "\($0)")] } ?? [])
             )
+        case .save(let upload, let name): ("save", [("upload", upload), ("name", name)])
         case .takeIn(let upload, let name, let site, let base):
             (
                 "import",

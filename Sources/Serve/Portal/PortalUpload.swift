@@ -14,6 +14,9 @@ final class PortalUpload {
     private var reader: MultipartReader
     private let files: PortalFiles
     private let refusal: (_ token: String?) -> Phrase?
+    /// The name of the order that the upload becomes.
+    private let order: String
+    private let maxByteCount: Int64
     private var fields: [(name: String, value: String)] = []
     private var draft: PortalFiles.Draft?
     /// The name of the file; nil until the file has begun.
@@ -29,9 +32,15 @@ final class PortalUpload {
 
     /// - Parameters:
     ///   - type: the Content-Type; the result is nil if it is not a form with files.
+    ///   - order: the name of the order that the upload becomes.
+    ///   - maxByteCount: the size in bytes beyond which the file is refused.
     ///   - refusal: returns why a client with this token may not upload; nil if it may.
-    init?(type: String, _ files: PortalFiles, refusal: @escaping (_ token: String?) -> Phrase?) {
+    init?(
+        type: String, _ files: PortalFiles, makes order: String = "import", maxByteCount: Int64 = .max,
+        refusal: @escaping (_ token: String?) -> Phrase?
+    ) {
         guard let reader = MultipartReader(type: type) else { return nil }
+        (self.order, self.maxByteCount) = (order, maxByteCount)
         (self.reader, self.files, self.refusal) = (reader, files, refusal)
     }
 
@@ -68,6 +77,9 @@ final class PortalUpload {
 
     private func write(_ bytes: [UInt8]) {
         guard isInFile else { return }
+        guard byteCount + Int64(bytes.count) <= maxByteCount else {
+            return refuse(413, Phrase(.mistakeLarge))
+        }
         do throws(SystemError) { try draft?.write(bytes) } catch {
             return refuse(507, Phrase(.quoted, error.description))
         }
@@ -101,8 +113,8 @@ final class PortalUpload {
         let own = fields.filter { $0.name != "upload" && $0.name != "name" }
         let all = own + [("upload", number), ("name", name)]
         do throws(PortalMistake) {
-            let order = try PortalOrder("import", PortalRequest(path: "/", fields: all))
-            return order.map(Outcome.order) ?? .refused(400, Phrase(.mistakeForm))
+            let made = try PortalOrder(order, PortalRequest(path: "/", fields: all))
+            return made.map(Outcome.order) ?? .refused(400, Phrase(.mistakeForm))
         } catch {
             return .refused(400, error.phrase)
         }

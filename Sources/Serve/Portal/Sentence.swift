@@ -28,6 +28,9 @@ package enum Sentence: String, Sendable, CaseIterable {
     case exported, exportDamaged, exportMissing, imported, importRefused, importGrown
     case loaded, collected, wouldCollect, wouldDrop, wouldEvict, settled, quoted, lost
     // The form of a prefetch and the settings of a site
+    case extensionTitle, extensionLead, extensionInstall, pairCode, pairCodeHint, doPair, pairedTitle,
+        doUnpair
+    case pairWrong, refusedPairing, refusedDistance, mistakeLarge, jobSave, savedPage, savedOthers
     case formWhat, whatSite, whatPage, jobPage, addTitle, addLead, saveTitle, saveLead, saveBookmark,
         saveBookmarkHint
     case formAddress, formAddressHint, formMore, formScope, scopeHost, scopePath, scopeDomain, formRender
@@ -410,6 +413,46 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .quoted: ("%1", "详细信息（英文）：%1")
 
         case .formAddress: ("URL", "网址")
+        case .extensionTitle: ("Browser extension", "浏览器扩展")
+        case .extensionLead:
+            (
+                "The extension sends the page as you see it, also behind a login: its document with images, styles and fonts, but no cookies and no scripts.",
+                "扩展会按您看到的样子发送网页，包括登录后的网页：文档及其图片、样式和字体，但不含 Cookie 和脚本。"
+            )
+        case .extensionInstall:
+            (
+                "In Chromium or Chrome, open `chrome://extensions`, switch on the developer mode, and load the folder `extension` of Larder as an unpacked extension. Then pair it here: its options ask for a code.",
+                "在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，将 Larder 的 `extension` 文件夹作为未打包的扩展加载。然后在此配对：扩展的选项页会要求输入配对码。"
+            )
+        case .pairCode: ("Code: ", "配对码：")
+        case .pairCodeHint: (" It is valid for ten minutes, and once.", " 十分钟内有效，仅可使用一次。")
+        case .doPair: ("Pair an extension", "配对扩展")
+        case .pairedTitle: ("Paired extensions", "已配对的扩展")
+        case .doUnpair: ("Remove", "移除")
+        case .pairWrong:
+            (
+                "The code is wrong or not valid any more. Press “Pair an extension” in the portal for another one.",
+                "配对码错误或已失效。请在门户中点击“配对扩展”获取新的配对码。"
+            )
+        case .refusedPairing:
+            (
+                "This extension is not paired with this Larder. Pair it in its options.",
+                "此扩展尚未与此 Larder 配对。请在扩展的选项页中配对。"
+            )
+        case .refusedDistance:
+            (
+                "Only a browser on the machine of this server can do that. Use it there.",
+                "只有服务器所在机器上的浏览器才能执行此操作。请在该机器上操作。"
+            )
+        case .mistakeLarge:
+            ("The page is larger than 256 MB. Save a smaller page.", "网页超过 256 MB。请保存较小的网页。")
+        case .jobSave: ("Save a page from the browser", "保存浏览器中的网页")
+        case .savedPage: ("Saved %1: %2 responses, %3. Title: %4", "已保存 %1：%2 个响应，%3。标题：%4")
+        case .savedOthers:
+            (
+                "Left out, because they belong to other stored sites: %1.",
+                "已略过属于其他已存站点的内容：%1 项。"
+            )
         case .formWhat: ("What", "内容")
         case .whatSite: ("The site, as the options say", "整个站点（按选项）")
         case .whatPage: ("Only this page", "仅此网页")
