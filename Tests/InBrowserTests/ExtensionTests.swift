@@ -93,10 +93,10 @@ struct ExtensionTests {
         #expect(visit.failures.isEmpty)
 
         // The portal lists the pairing, and removes it.
-        try portal.navigate(to: "http://larder.localhost:\(service.port)/-/save", quiet: nil)
-        #expect(try portal.text().contains("Paired extensions"))
+        let list = try Chromium().open("http://larder.localhost:\(service.port)/-/save", quiet: nil)
+        #expect(try list.text().contains("Paired extensions"))
         try press(
-            "unpair", portal, until: "!document.body.innerText.includes('Paired extensions')")
+            "unpair", list, until: "!document.body.innerText.includes('Paired extensions')")
         let refused = try browser.evaluateInExtension(
             """
             (async () => {
