@@ -168,6 +168,30 @@ import Web
         #expect(sites.first { $0.name == origin.url("/") }?.snapshots.count == 1)
     }
 
+    @Test func `a page that is too long for memory is saved, and one that is too large is refused unread`()
+        async throws
+    {
+        let token = try pair()
+        let text = Self.saved.replacing("png\r", with: String(repeating: "x", count: 20 << 20) + "\r")
+        let answer = try save(token, origin: Self.own, text: text)
+        #expect(answer.status == 200, "\(answer.text)")
+        #expect(try save("wrong", origin: Self.own, text: text).status == 401)
+        let client = try RawClient(port: Int(service.port))
+        try client.send(
+            """
+            POST /-/extension/save HTTP/1.1\r
+            Host: larder.localhost:\(service.port)\r
+            Origin: \(Self.own)\r
+            Authorization: Bearer \(token)\r
+            Content-Type: \(Self.boundary)\r
+            Content-Length: \(300 << 20)\r
+            \r
+
+            """)
+        #expect(try client.response().status == 413)
+        #expect(try await larder.snapshots().sites.first?.snapshots.count == 1)
+    }
+
     @Test func `what is no saved page is refused with a reason`() async throws {
         let token = try pair()
         let answer = try save(token, origin: Self.own, text: "nonsense")
