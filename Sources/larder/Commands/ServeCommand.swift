@@ -229,7 +229,11 @@ enum OpenCommand {
             if let running, running.port == port || !arguments.namesPort {
                 port = running.port
             } else {
-                let served = await larder.served(at: port)
+                // Only a server of an earlier version has a record without its store. Other programs on the usual port
+                // might not answer, and do not have to: there are other ports.
+                let isOfEarlierVersion = RunningServer.all().contains { $0.port == port && $0.store == nil }
+                let served =
+                    arguments.namesPort || isOfEarlierVersion ? await larder.served(at: port) : .nothing
                 if case .other(let store) = served, arguments.namesPort {
                     terminal.fail(
                         "port \(port) serves another store (\(store)); name a free port with \(Option.port.name)"
@@ -278,7 +282,15 @@ enum OpenCommand {
         var server = larder.server(preferring: port) ?? larder.servers().first
         if arguments.namesPort || server == nil {
             server = RunningServer.all().first { $0.port == port }
-            if case .other(let store) = await larder.served(at: port) {
+            let isOurs = server.map { larder.servers().contains($0) } ?? false
+            var other = isOurs ? nil : server?.store
+            // A server of an earlier version has not recorded its store, but reports it.
+            if !isOurs, other == nil, server != nil || arguments.namesPort,
+                case .other(let store) = await larder.served(at: port)
+            {
+                other = store
+            }
+            if let store = other {
                 terminal.fail(
                     "port \(port) serves another store; stop that server with: "
                         + CommandLine.shown(["open", "--stop", "--port", "\(port)", "--store", store]))
