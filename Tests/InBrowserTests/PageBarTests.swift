@@ -35,13 +35,15 @@ struct PageBarTests {
             ("Cross-Origin-Embedder-Policy", "require-corp"),
         ]
         origin.on("/", page)
-        origin.on("/plain", .page("<!DOCTYPE html><title>Plain</title><p>plain <a href=/>jam</a>"))
         origin.otherwise { _ in .failure(404) }
         scratch = try TemporaryFolder()
         larder = Larder(at: scratch.file("larder"))
         var options = PrefetchOptions()
         options.browser = ""
-        for _ in 0..<2 {
+        for number in 1...2 {
+            // An unchanged site gets no second snapshot.
+            origin.on(
+                "/plain", .page("<!DOCTYPE html><title>Plain</title><p>plain \(number) <a href=/>jam</a>"))
             _ = try await larder.prefetch([origin.url("/"), origin.url("/plain")], options: options)
         }
     }

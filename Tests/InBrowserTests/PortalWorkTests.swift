@@ -15,14 +15,17 @@ struct PortalWorkTests {
         origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><title>Jam</title><a href=/plum>plum</a><a href=/pear>pear</a>"))
         origin.on("/plum", .page("<!DOCTYPE html><title>Plum</title>plum"))
-        origin.on("/pear", .page("<!DOCTYPE html><title>Pear</title>pear"))
         origin.on("/alone", .page("<!DOCTYPE html><title>Alone</title>alone"))
         origin.otherwise { _ in .failure(404) }
         scratch = try TemporaryFolder()
         larder = Larder(at: scratch.file("larder"))
         var options = PrefetchOptions()
         options.browser = ""
-        for _ in 0..<3 { _ = try await larder.prefetch([origin.url("/")], options: options) }
+        for number in 1...3 {
+            // An unchanged site gets no further snapshot.
+            origin.on("/pear", .page("<!DOCTYPE html><title>Pear</title>pear \(number)"))
+            _ = try await larder.prefetch([origin.url("/")], options: options)
+        }
         origin.forgetRequests()
     }
 
