@@ -25,6 +25,8 @@ public struct CheckReport: Sendable, Equatable {
     public var notes: [String] = []
     /// For a site, the numbers of missing URLs; nil for a manifest.
     public package(set) var missingURLs: MissingURLs?
+    /// For a site, whether assets of its pages were not fetched because of a limit or its settings.
+    package var lacksAssets = false
     /// For a site, the comparison of its pages offline and online; nil if there was none.
     public package(set) var rehearsal: Rehearsal?
     /// How much must be proved about a site for the check to succeed.
@@ -115,6 +117,7 @@ public struct CheckReport: Sendable, Equatable {
         var report = CheckReport(subject: subject, places: places, items: items + further, failsOn: failsOn)
         report.notes = self.notes + notes
         report.missingURLs = missingURLs
+        report.lacksAssets = lacksAssets
         report.rehearsal = rehearsal
         report.requires = requires
         return report

@@ -35,6 +35,7 @@ package enum OfflineCheck {
             var found = CheckReport(
                 subject: .site(site.name), places: ["stored"], items: walk.items(faults),
                 failsOn: options.failsOn)
+            found.lacksAssets = walk.lacksAssets
             found.missingURLs = .now(of: site, walked: found.walkedCounts)
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {
@@ -69,6 +70,11 @@ package enum OfflineCheck {
         needs.walked = walk.nodes.count
         let report = CheckReport(subject: .site(site.name), places: [], items: items, failsOn: [])
         needs.counts = report.walkedCounts
+        needs.broken = items.filter { $0.verdict == .broken }.map { item in
+            SiteNeeds.Lack(
+                href: item.name, reason: .other(item.detail ?? ""),
+                isAsset: nodes[item.name]?.isAsset ?? false, asker: item.chain.last)
+        }
         needs.missing = items.filter { $0.verdict == .missing }.map { item in
             var reason = SiteNeeds.Lack.Reason.other(item.detail ?? "")
             if case .missing(let known) = nodes[item.name]?.state { reason = known }
@@ -115,7 +121,8 @@ extension OfflineWalk {
         let plan = SitePlan(text: site.settings)
         do throws(PatternMistake) {
             let scope = try Scope(start: site.start.compactMap { WebURL($0) }, options: plan.scope)
-            self.init(reader, scope, plan, limit: limit)
+            self.init(
+                reader, scope, plan, unknownHosts: MissingURLs(of: site)?.unknownHosts ?? [], limit: limit)
         } catch {
             throw StoreError(
                 .request, doing: "read the settings of", path: site.name, detail: error.description,

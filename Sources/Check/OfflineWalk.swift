@@ -38,6 +38,8 @@ struct OfflineWalk {
     /// The IDs of the bodies of imported responses. Their bytes are always compared with the digest.
     private(set) var importedBodies: Set<Int64> = []
     private var ownSnapshots: Set<Int64> = []
+    /// Whether an asset was not fetched because of a limit or the settings.
+    private(set) var lacksAssets = false
     private var placeOfBody: [Int64: Int] = [:]
 
     /// The maximum number of nodes. The walk stops above it.
@@ -46,14 +48,18 @@ struct OfflineWalk {
 
     private static let mostRedirects = 20
 
-    init(_ reader: StoreReader, _ scope: Scope, _ settings: SitePlan, limit: Int = .max) {
+    /// - Parameter unknownHosts: the hosts without an address.
+    init(
+        _ reader: StoreReader, _ scope: Scope, _ settings: SitePlan, unknownHosts: Set<String>,
+        limit: Int = .max
+    ) {
         self.reader = reader
         self.limit = limit
         self.scope = scope
         obeysRobots = settings.obeysRobots
         manners = settings.manners
         leftOut = settings.leftOut
-        unknownHosts = settings.missing?.unknownHosts ?? []
+        self.unknownHosts = unknownHosts
         // Rules were parsed when they were stored. A prefetch also ignores one that cannot be parsed now.
         rules = CacheRules(settings.rules.compactMap { try? CacheRules.Rule($0) })
     }
@@ -153,6 +159,7 @@ struct OfflineWalk {
         let node = nodes[number]
         guard node.state == .waiting else { return }
         guard let url = WebURL(node.href), verdict(on: url, node).isFollowed else {
+            if node.isAsset, !node.isGuess { lacksAssets = true }
             nodes[number].state = .ignored
             return
         }
@@ -187,7 +194,10 @@ struct OfflineWalk {
     {
         if node.isOfManifest { return .leftOut("only the manifest of a web app links to it") }
         if unknownHosts.contains(url.host) { return .broken("its host has no address") }
-        if node.isAsset, let reason = leftOut?.reason(forAsset: url) { return .leftOut(reason) }
+        if node.isAsset, let reason = leftOut?.reason(forAsset: url) {
+            lacksAssets = true
+            return .leftOut(reason)
+        }
         if !node.isAsset, !node.isStart {
             if let rule = try robotsRule(against: url) {
                 return .leftOut("disallowed by robots.txt: \(rule)")

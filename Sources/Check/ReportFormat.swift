@@ -111,7 +111,11 @@ extension CheckReport {
     }
 
     private var missingLines: [String] {
-        missingURLs.map { ["missing URLs: \($0)"] } ?? []
+        guard let missingURLs else { return [] }
+        let outside = missingURLs.notFetched - count(.notFetched)
+        let note =
+            outside > 0 && outside < missingURLs.notFetched ? " (\(outside) of them outside the site)" : ""
+        return ["missing URLs: \(missingURLs)\(note)"]
     }
 
     private var weakProofs: [String] {
@@ -183,7 +187,10 @@ extension CheckReport {
         let isRead = items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } }
         if case .site = subject, isRead, !items.contains(where: { $0.verdict == .unverifiable }) {
             // URLs that the servers do not have are reported as broken.
-            let needed = "everything its pages are known to need"
+            let needed =
+                lacksAssets
+                ? "everything its pages need, except what a limit or its settings left out,"
+                : "everything its pages are known to need"
             let isBroken = items.contains { $0.verdict == .broken }
             let stored = "\(needed)\(isBroken ? " and its servers have" : "") is stored and undamaged"
             return (rehearsal?.summary ?? []) + ["\(name): \(summary); \(stored)\(rehearsalEnding)"]

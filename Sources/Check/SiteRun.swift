@@ -360,6 +360,7 @@ package struct SiteRun {
             plan.startsAtAssets
             ? [] : try misses(on: Set(plan.start.map(\.host))).filter { isOwn($0, plan) }
         var plan = plan
+        if let held = self.plan(ofSite: plan.site) { plan.sitePlan.keepHistory(of: held) }
         // Responses must also meet the requirements of other sites' manifests.
         plan.required = try storing { () throws(StoreError) in
             try RequirementsInForce.all(
@@ -439,10 +440,12 @@ package struct SiteRun {
         let rendering = report.rendering
         var settings = plan.sitePlan
         settings.leftOut = leftOut
-        settings.missing = report.isPublished ? report.missingURLs : plan.sitePlan.missing
+        if report.isPublished { settings.note(report.missingURLs) }
         settings.doubts = report.doubts
         if report.isPublished {
-            settings.confirmed = report.isUnchanged ? SystemClock.secondsSinceEpoch() : nil
+            settings.confirmed =
+                report.isUnchanged
+                ? SnapshotConfirmation(snapshot: report.snapshot, date: SystemClock.secondsSinceEpoch()) : nil
         }
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns

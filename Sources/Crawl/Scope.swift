@@ -402,6 +402,7 @@ package enum SkipReason: Sendable, Hashable {
         case .otherHost: "on another host"
         case .otherDomain: "on another domain"
         case .otherFolder: "outside the start's folder"
+        case .tooDeep(0): "a link of the one page that was asked for"
         case .tooDeep(let depth): "more than \(depth) \(depth == 1 ? "link" : "links") from the start"
         case .excluded(let pattern): "excluded by \(pattern)"
         case .scheme: "not http or https"

@@ -48,10 +48,10 @@ public struct SitePlan: Sendable, Equatable {
     package var zone: NetworkZone?
     /// The content that a limit or a trap kept out of the last snapshot; nil if there is none.
     package var leftOut: LeftOut?
-    /// The numbers of URLs that are missing in the last snapshot; nil before the first run.
-    package var missing: MissingURLs?
-    /// When an update last found that the live snapshot is unchanged, in seconds since 1970; nil if none did.
-    package var confirmed: Int64?
+    /// The numbers of URLs that are missing in the last snapshots that went live, the newest last.
+    package var missing: [MissingURLs] = []
+    /// The last snapshot that an update found unchanged, and when; nil if none did.
+    package var confirmed: SnapshotConfirmation?
     /// Which snapshots collections keep; without rules all.
     public var keep = KeepRules()
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
@@ -88,9 +88,9 @@ public struct SitePlan: Sendable, Equatable {
         leftOut = json["leftOut"].map { LeftOut($0) }
         zone = json["zone"]?.string.flatMap { NetworkZone(name: $0) }
         doubts = texts("doubts")
-        confirmed = json["confirmed"]?.int.map { Int64($0) }
+        confirmed = json["confirmed"].flatMap { SnapshotConfirmation($0) }
         keep = json["keep"].map { KeepRules($0) } ?? KeepRules()
-        missing = json["missing"].map { MissingURLs($0) }
+        missing = json["missing"]?.array?.map { MissingURLs($0) } ?? []
     }
 
     /// The settings as JSON, without members that have their default values.
@@ -100,7 +100,7 @@ public struct SitePlan: Sendable, Equatable {
     /// scope and lists; the manifest and the left-out content belong to the last snapshot.
     package func over(_ held: SitePlan) -> SitePlan {
         var plan = held
-        (plan.manifest, plan.leftOut, plan.missing) = (nil, nil, nil)
+        (plan.manifest, plan.leftOut) = (nil, nil)
         plan.robots = robots ?? held.robots
         plan.nofollow = nofollow ?? held.nofollow
         plan.noindex = noindex ?? held.noindex
@@ -110,6 +110,21 @@ public struct SitePlan: Sendable, Equatable {
         plan.connectionsPerHost = connectionsPerHost ?? held.connectionsPerHost
         return plan
     }
+
+    /// Keeps what is known about earlier snapshots in the settings of a further run.
+    package mutating func keepHistory(of held: SitePlan) {
+        (missing, confirmed) = (held.missing, held.confirmed)
+        if keep.isEmpty { keep = held.keep }
+    }
+
+    /// Records the numbers of missing URLs of the snapshot that went live.
+    package mutating func note(_ counts: MissingURLs) {
+        missing.removeAll { $0.snapshot == counts.snapshot }
+        missing = missing.suffix(Self.maxCounts - 1) + [counts]
+    }
+
+    /// The counts of older snapshots are forgotten.
+    private static let maxCounts = 50
 
     /// Whether robots.txt is obeyed.
     public var obeysRobots: Bool { robots != .ignore }
@@ -244,7 +259,8 @@ extension SitePlan: JSONObject {
             "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "frozen": IfAny(frozen),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
-            "zone": IfAny(zone?.name), "doubts": IfAny(doubts), "missing": IfAny(missing?.storedMembers),
+            "zone": IfAny(zone?.name), "doubts": IfAny(doubts),
+            "missing": IfAny(missing.map(\.storedMembers)),
             "confirmed": IfAny(confirmed),
             "keep": IfAny(keep.isEmpty ? nil : keep),
         ]

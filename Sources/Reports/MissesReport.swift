@@ -103,6 +103,8 @@ package struct SiteNeeds: Sendable, Equatable {
     }
 
     package var missing: [Lack] = []
+    /// URLs that do not exist on the live site.
+    package var broken: [Lack] = []
     /// The numbers of missing URLs in the scope of the site.
     package var counts = MissingURLs(broken: 0, failed: 0, notFetched: 0)
     /// The number of URLs that were visited.

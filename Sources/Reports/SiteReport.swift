@@ -62,7 +62,7 @@ public struct StatusReport: Sendable, Equatable {
         public let isRejected: Bool
         /// The number of its responses.
         public let responses: Int
-        /// When an update last found that the live snapshot is unchanged; nil if none did, and for other snapshots.
+        /// When the last update that found a snapshot unchanged found this one so; nil for other snapshots.
         public let confirmed: Int64?
         /// The identifier in the store, unique among the snapshots of all sites.
         package let id: Int64
@@ -173,7 +173,7 @@ extension StatusReport.Snapshot {
         finished = snapshot.finished
         isRejected = snapshot.isRejected
         responses = snapshot.responseCount
-        confirmed = snapshot.id == site.published ? site.confirmed : nil
+        confirmed = site.confirmed(snapshot)
     }
 }
 

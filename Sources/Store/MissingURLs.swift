@@ -22,23 +22,22 @@ public struct MissingURLs: Sendable, Equatable {
         (self.unknownHosts, self.snapshot) = (unknownHosts, snapshot)
     }
 
-    /// The stored counts of a site's live snapshot; nil if they are those of another snapshot, or none are stored.
+    /// The stored counts of a site's live snapshot; nil if none are stored.
     package init?(of site: Site) {
-        guard let stored = try? JSONValue.parse(site.settings.utf8.span)["missing"],
-            let live = site.name(ofSnapshot: site.published)
-        else { return nil }
-        self.init(stored)
-        guard snapshot == live.number else { return nil }
+        let stored = try? JSONValue.parse(site.settings.utf8.span)["missing"]?.array?.map { MissingURLs($0) }
+        let live = site.name(ofSnapshot: site.published)?.number
+        guard let counts = stored?.last(where: { $0.snapshot == live }) else { return nil }
+        self = counts
     }
 
-    /// The counts of a site now: those of the run that made the live snapshot, with the failed URLs that are still missing;
-    /// nil if nothing is known.
+    /// The counts of a site now: those of the run that made the live snapshot, and for broken and failed URLs those by the
+    /// stored links, which may have changed since; nil if nothing is known.
     ///
     /// - Parameter walked: the counts by the stored links; nil if they were not followed. They do not include URLs outside
     ///   the scope of the site.
     package static func now(of site: Site, walked: MissingURLs?) -> MissingURLs? {
         guard var counts = MissingURLs(of: site) else { return walked }
-        if let walked { counts.failed = walked.failed }
+        if let walked { (counts.broken, counts.failed) = (walked.broken, walked.failed) }
         return counts
     }
 

@@ -1,4 +1,4 @@
-internal import Web
+package import Web
 
 /// A stored site: its start URLs and its snapshots.
 package struct Site: Sendable, Equatable {
@@ -13,9 +13,17 @@ package struct Site: Sendable, Equatable {
     package let overlay: Int64?
     /// How it is prefetched and served, as whoever prefetched it wrote it down; empty when nothing was said.
     package let settings: String
-    /// When an update last found that the live snapshot is unchanged, in seconds since 1970; nil if none did.
-    package var confirmed: Int64? {
-        (try? JSONValue.parse(settings.utf8.span))?["confirmed"]?.int.map { Int64($0) }
+    /// The last snapshot that an update found unchanged, and when; nil if none did.
+    package var confirmation: SnapshotConfirmation? {
+        (try? JSONValue.parse(settings.utf8.span))?["confirmed"].flatMap { SnapshotConfirmation($0) }
+    }
+
+    /// When an update last found that a snapshot is unchanged, in seconds since 1970; nil if none did.
+    package func confirmed(_ snapshot: Snapshot) -> Int64? {
+        guard let confirmation, snapshot.base == nil, confirmation.snapshot == snapshot.number else {
+            return nil
+        }
+        return confirmation.date
     }
 
     package init(
@@ -31,6 +39,28 @@ package struct Site: Sendable, Equatable {
         self.overlay = overlay
         self.settings = settings
     }
+}
+
+/// An update that found a snapshot unchanged.
+package struct SnapshotConfirmation: Sendable, Equatable {
+    /// The number of the snapshot.
+    package let snapshot: Int64
+    /// Seconds since 1970.
+    package let date: Int64
+
+    package init(snapshot: Int64, date: Int64) {
+        (self.snapshot, self.date) = (snapshot, date)
+    }
+
+    /// Reads it from the settings of a site.
+    package init?(_ json: JSONValue) {
+        guard let snapshot = json["snapshot"]?.int, let date = json["date"]?.int else { return nil }
+        self.init(snapshot: Int64(snapshot), date: Int64(date))
+    }
+}
+
+extension SnapshotConfirmation: JSONObject {
+    package var members: JSONMembers { ["snapshot": snapshot, "date": date] }
 }
 
 /// The name of a snapshot within its site: `3`, or `3+` for the overlay on snapshot 3. Numbers count from 1.
@@ -584,16 +614,25 @@ extension StoreWriter {
                 try removeRows(of: site)
             }
         } catch  where error.reason == .full && !isServed {
-            // The disk has no room for the log of one large transaction, so that most rows are removed in small ones first.
-            try forgetRemoval()
-            try removeResponses(of: site)
-            try holding(site) { () throws(StoreError) in try removeRows(of: site) }
+            // A full disk has no room for the record, without which the removal is final.
+            try removeWithoutRecord(site)
         }
         do throws(StoreError) {
             try renewJournal()
         } catch  where error.reason == .full {
             // The old journal names removed rows too, which does no harm as long as the database exists.
             isJournalBehind = true
+        }
+    }
+
+    private func removeWithoutRecord(_ site: Site) throws(StoreError) {
+        _ = try? isLogEmptied()
+        do throws(StoreError) {
+            try holding(site) { () throws(StoreError) in try removeRows(of: site) }
+        } catch  where error.reason == .full {
+            // The disk has no room for the log of one large transaction, so that most rows are removed in small ones first.
+            try removeResponses(of: site)
+            try holding(site) { () throws(StoreError) in try removeRows(of: site) }
         }
     }
 
@@ -663,8 +702,13 @@ extension StoreWriter {
                 }
                 try forgetCounts()
             }
-            try countAgain()
-            try renewJournal()
+            // The URLs are removed. On a full disk, the journal and the counts are renewed by a later command.
+            do throws(StoreError) {
+                try countAgain()
+                try renewJournal()
+            } catch  where error.reason == .full {
+                isJournalBehind = true
+            }
         }
         return urls.count
     }

@@ -135,7 +135,7 @@ extension Site {
     private var lastComplete: (began: Int64, ended: Int64)? {
         snapshots.last { $0.finished != nil && $0.base == nil }.flatMap { snapshot in
             snapshot.finished.map { finished in
-                guard snapshot.id == published, let confirmed else { return (snapshot.started, finished) }
+                guard let confirmed = confirmed(snapshot) else { return (snapshot.started, finished) }
                 return (max(confirmed, snapshot.started), max(confirmed, finished))
             }
         }

@@ -277,8 +277,9 @@ struct CommandEntry: Sendable {
             examples: ["larder undo"], options: [.store, .json, .quiet], synonyms: ["restore", "unremove"],
             notes: [
                 """
-                Stores again what the last larder remove removed, or the removal of a snapshot in the portal. Possible until
-                the next larder gc, which frees the space. Exit status 1: nothing can be undone.
+                Stores again what the last larder remove removed, or a removal in the portal. Possible until the next removal, and
+                until larder gc, which frees the space. Exit status 1: nothing can be undone. 2: a removed site was prefetched
+                again.
                 """
             ], run: UndoCommand.run),
         // MARK: Bundles and CI

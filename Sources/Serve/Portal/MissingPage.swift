@@ -195,7 +195,29 @@ struct MissingPage: PortalPage {
         writeOthers([list == .pages ? .assets : .pages], to: &html, context)
     }
 
+    private func writeBroken(_ needs: SiteNeeds, to html: inout HTMLWriter, _ context: PortalContext) {
+        guard !isContinued, !needs.broken.isEmpty else { return }
+        html.element("h2", say: .broken)
+        html.element("ul", ["class": "list"]) { html in
+            for lack in needs.broken.prefix(PortalLimits.lines) {
+                html.element("li") { html in
+                    html.link(context.links.details(lack.href), ["class": "name url"]) {
+                        $0.address(lack.href)
+                    }
+                    html.element("span", ["class": "soft"]) { html in
+                        html.foreign(Wording.cut(Self.words(for: lack.reason, html)))
+                    }
+                    if let asker = lack.asker {
+                        html.asker(asker, lack.isAsset ? .neededBy : .linkedBy, context)
+                    }
+                }
+            }
+        }
+        html.remainder(of: needs.broken.count)
+    }
+
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
+        if let needs { return writeBroken(needs, to: &html, context) }
         guard !tombstones.isEmpty else { return }
         html.element("h2", say: .broken)
         html.element("p", ["class": "soft"], say: .goneSaid)
@@ -221,9 +243,13 @@ struct MissingPage: PortalPage {
             "notFetched": counts?.notFetched, "misses": misses, "failedURLs": needs?.missing,
         ]
         let gone: JSONMembers = [
-            "brokenURLs": tombstones.map { stone -> JSONMembers in
-                ["url": stone.href, "status": stone.status, "referrer": stone.referrer]
-            }
+            "brokenURLs": needs?.broken.map(\.members)
+                ?? tombstones.map { stone -> JSONMembers in
+                    [
+                        "url": stone.href, "reason": "the server answered \(stone.status)",
+                        "asker": stone.referrer,
+                    ]
+                }
         ]
         guard let list else { return found + gone }
         return found + [

@@ -196,8 +196,8 @@ enum RemoveCommand {
                 terminal.say(try await removed(operand, from: larder, addsToLast: number > 0))
             }
             terminal.say(
-                "To undo this: \(arguments.command("undo")); to free the disk space, which makes it final: "
-                    + arguments.command("gc"))
+                "To undo this, before anything else is removed: \(arguments.command("undo")); to free the disk space, which "
+                    + "makes it final: \(arguments.command("gc"))")
             return .done
         }
     }
@@ -243,7 +243,7 @@ enum UndoCommand {
         await terminal.attempt {
             guard let restored = try await arguments.larder.undoRemoval() else {
                 terminal.fail(
-                    "nothing to undo: nothing was removed since the last larder gc, which makes removals final"
+                    "nothing to undo: only the last removal can be undone, and only until the next larder gc"
                 )
                 return .incomplete
             }
