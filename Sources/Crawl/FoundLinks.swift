@@ -203,7 +203,7 @@ struct ReferenceList {
     /// Whether the document has more links than are followed.
     private(set) var isCut = false
     /// The most references of each role that are taken from one document.
-    private let maxLinks: Int
+    let maxLinks: Int
 
     init(maxLinks: Int) { self.maxLinks = maxLinks }
 

@@ -1,5 +1,4 @@
 internal import Bundles
-internal import Codings
 internal import Digest
 internal import Fetch
 internal import Markup
@@ -230,7 +229,8 @@ final class ScanWorker {
     ) throws(StoreError) -> NewBody? {
         let mediaType = fields.contentType
         if job.role == .guide {
-            (result.links, result.isOverlong) = guided(by: bytes, mediaType, job.url)
+            (result.links, result.isOverlong) = references.readSitemap(
+                bytes, mediaType, at: job.url, by: scanner)
             return try NewBody(
                 content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
         }
@@ -389,46 +389,6 @@ final class ScanWorker {
 
     private static let inspectedByteCount = 4096
 
-    /// Returns the pages in a sitemap, or the sitemaps in a sitemap index. The format is XML, a feed or text
-    /// lines, possibly compressed with gzip.
-    private func guided(
-        by bytes: [UInt8], _ mediaType: MediaType?, _ url: WebURL
-    ) -> (links: [FoundLink], isOverlong: Bool) {
-        let inflated = Gzip.isGzip(bytes.span) ? Gzip.inflate(bytes.span, limit: Self.largestSitemap) : bytes
-        guard let bytes = inflated, url.path != "/robots.txt" else { return ([], false) }
-        let format = BodyFormat(mediaType: nil, url: url, body: bytes.span)
-        guard format != .opaque else { return lines(of: bytes, url) }
-        references.removeAll()
-        let table = scanner.scan(bytes.span, as: format, charset: mediaType?.charset) {
-            references.append($0, $1)
-        }
-        let links = references.resolve(against: url, table: table)
-        guard Self.listsGuides(bytes) else { return (links, references.isCut) }
-        return (links.compactMap(\.url).map { FoundLink(url: $0, role: .guide) }, references.isCut)
-    }
-
-    /// Whether the document is a sitemap index.
-    private static func listsGuides(_ bytes: [UInt8]) -> Bool {
-        let root = Array("<sitemapindex".utf8)
-        let beginning = bytes.prefix(inspectedByteCount)
-        return beginning.indices.contains { beginning[$0...].starts(with: root) }
-    }
-
-    /// The maximum uncompressed size of a sitemap, by the sitemap protocol.
-    private static let largestSitemap = 52_428_800
-
-    private func lines(of bytes: [UInt8], _ url: WebURL) -> (links: [FoundLink], isOverlong: Bool) {
-        let lines = bytes.split(maxSplits: maxLinks) { $0 == 0x0A || $0 == 0x0D }
-        let links = lines.prefix(maxLinks).compactMap { line -> FoundLink? in
-            let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
-            guard text.starts(with: "http".utf8), let target = WebURL(utf8: Array(text).span) else {
-                return nil
-            }
-            return FoundLink(url: target.key, role: .page)
-        }
-        return (links, lines.count > maxLinks)
-    }
-
     /// Reads the links of a stored response from its link table, and scans the body again only if the table
     /// cannot be used.
     private func reread(
@@ -438,7 +398,10 @@ final class ScanWorker {
         let reader = try openReader()
         if job.role == .guide {
             let bytes = try reader.content(of: body)?.load()
-            if let bytes { (result.links, result.isOverlong) = guided(by: bytes, nil, job.url) }
+            if let bytes {
+                (result.links, result.isOverlong) = references.readSitemap(
+                    bytes, nil, at: job.url, by: scanner)
+            }
             return
         }
         let encoded = try reader.links(of: body)
