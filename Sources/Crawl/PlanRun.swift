@@ -5,11 +5,11 @@ internal import Store
 package import System
 package import Web
 
-/// Loads a sample of a site's pages and estimates the rest. Stores nothing, and fetches only robots.txt, the
-/// sampled pages, and the sizes of some of their assets.
+/// Loads a sample of a site's pages and estimates the rest. Stores nothing, and requests only robots.txt,
+/// sitemaps, the site's search index, the sampled pages, and the sizes of some files and assets.
 ///
 /// The frontier of a prefetch decides which URLs belong to the site and may be requested. It returns all of
-/// them at once, and the sample chooses among the pages.
+/// them at once, and the sample chooses among them.
 package struct PlanRun: ~Copyable {
     private let plan: CrawlPlan
     private let loop: FetchLoop
@@ -19,19 +19,30 @@ package struct PlanRun: ~Copyable {
     private var sample: PlanSample
     /// The frontier's numbers of the pages that the sample may choose.
     private var candidates: [WebURL: UInt32] = [:]
+    /// The assets that the sample may weigh.
+    private var assets: [WebURL: UInt32] = [:]
     private var askedRobots = 0
+    /// Sitemaps and search indexes that were requested.
+    private var readGuides: Set<UInt32> = []
+    /// The URLs of search indexes, and whether the pages that they list are named `.html`.
+    private var searchIndexes: [WebURL: Bool] = [:]
 
-    private static let mostRedirects = 10
-    /// The number of assets per page whose sizes are requested.
-    private static let measuredAssets = 8
+    private static let maxRedirects = 10
     /// The maximum number of hosts whose robots.txt is loaded. Pages of further hosts count, but are not
     /// sampled.
-    private static let mostRobots = 32
+    private static let maxRobots = 32
+    /// The share of the requests that loads sitemaps and search indexes, and their maximum number.
+    private static let shareOfGuides = 0.15
+    private static let maxGuides = 60
+    /// Larger pages and files are cut off here, and their size is that of the header `Content-Length`.
+    private static let maxBytes = 16 << 20
 
     private var report: PlanReport
 
-    /// - Parameter seed: chooses the random pages of the sample.
-    package init(_ plan: CrawlPlan, mostPages: Int = 120, seed: UInt64 = 0) throws(CrawlError) {
+    /// - Parameters:
+    ///   - maxRequests: the maximum number of requests, except for redirects of the last ones.
+    ///   - seed: chooses the random pages of the sample.
+    package init(_ plan: CrawlPlan, maxRequests: Int = 200, seed: UInt64 = 0) throws(CrawlError) {
         let scope: Scope
         do throws(PatternMistake) {
             scope = try Scope(start: plan.start, options: plan.scope)
@@ -48,7 +59,7 @@ package struct PlanRun: ~Copyable {
         self.loop = loop
         references = ReferenceList(maxLinks: plan.maxLinksPerDocument)
         frontier = Frontier(scope: scope, options: plan.sampleOptions)
-        sample = PlanSample(mostPages: mostPages, seed: seed)
+        sample = PlanSample(maxRequests: maxRequests, seed: seed)
         report = PlanReport(
             site: plan.site,
             estimate: sample.estimate(PlanSample.Manner(connections: plan.connectionsPerHost)))
@@ -56,14 +67,21 @@ package struct PlanRun: ~Copyable {
 
     /// Makes one request after the other, so that the sample is no load for the site. Blocks.
     package mutating func run(
-        _ interruption: Interruption, progress: (Int) -> Void
+        _ interruption: Interruption, progress: (_ requests: Int) -> Void
     ) throws(CrawlError) -> PlanReport {
         for url in plan.start { apply(.start(url, nearestZone: plan.startZone)) }
+        for url in plan.sitemaps { apply(.guide(url, nearestZone: plan.startZone)) }
         offer(try takeDue(interruption))
-        while !interruption.isRequested, let url = sample.next() {
-            guard let number = candidates[url] else { continue }
-            try look(at: number, interruption)
-            progress(sample.pages.count)
+        while !interruption.isRequested, let request = sample.next(spent: report.requests) {
+            switch request {
+            case .page(let url):
+                if let number = candidates[url] { try look(at: number, interruption) }
+            case .file(let url):
+                if let number = candidates[url] { try weigh(number, request, interruption) }
+            case .asset(let url):
+                if let number = assets[url] { try weigh(number, request, interruption) }
+            }
+            progress(report.requests)
         }
         report.isInterrupted = interruption.isRequested
         let distance = plan.sitePlan.obeysRobots ? frontier.crawlDelay : nil
@@ -95,16 +113,25 @@ package struct PlanRun: ~Copyable {
             case .render(let number): apply(.rendered(number, .init()))
             }
         }
+        // Sitemaps and search indexes come first: they list pages at one request each.
+        for number in due.sorted() where frontier.role(of: number) == .guide {
+            due += try readGuide(number, interruption)
+        }
         return due.sorted()
     }
 
     /// Offers the pages among the due URLs to the sample.
-    private mutating func offer(_ due: [UInt32]) {
-        for number in due where frontier.role(of: number) == .page {
+    private mutating func offer(_ due: [UInt32], areListed: Bool = false) {
+        for number in due {
             let url = frontier.url(number)
-            guard candidates.updateValue(number, forKey: url) == nil else { continue }
-            let leadsOn = plan.scope.depth.map { frontier.entry(number).depth < $0 } ?? true
-            sample.offer(url, leadsOn: leadsOn)
+            switch frontier.role(of: number) {
+            case .guide: break
+            case .asset: assets[url] = number
+            case .page:
+                guard candidates.updateValue(number, forKey: url) == nil else { continue }
+                let leadsOn = plan.scope.depth.map { frontier.entry(number).depth < $0 } ?? true
+                sample.offer(url, leadsOn: leadsOn, isListed: areListed)
+            }
         }
     }
 
@@ -114,10 +141,12 @@ package struct PlanRun: ~Copyable {
         while let result = try result(of: request(number), interruption) {
             apply(.connected(number, from: result.zone))
             guard case .response(let response) = result.outcome else {
+                sample.missed(frontier.url(number))
                 return apply(failure: result, of: number)
             }
             if let redirect = Redirect(response.status, response.fields, from: frontier.url(number)) {
                 response.body.discard()
+                sample.missed(frontier.url(number))
                 apply(.redirected(number, .init(target: redirect.url)))
                 var due = try takeDue(interruption)
                 let target = frontier.target(of: number)
@@ -125,12 +154,14 @@ package struct PlanRun: ~Copyable {
                 if let place { number = due.remove(at: place) }
                 offer(due)
                 if place == nil { return }
+                offer([number])
             } else if (200..<300).contains(response.status) {
                 apply(.succeeded(number))
                 return try read(
                     number, response, after: result.exchange?.timings.latency ?? .zero, interruption)
             } else {
                 response.body.discard()
+                sample.missed(frontier.url(number))
                 apply(.failed(number, .status(response.status)))
                 return
             }
@@ -144,25 +175,31 @@ package struct PlanRun: ~Copyable {
     private mutating func read(
         _ number: UInt32, _ response: FetchedResponse, after latency: Duration, _ interruption: Interruption
     ) throws(CrawlError) {
+        let isCut = response.isCut
         let bytes = try contents(of: response.body)
+        let url = frontier.url(number)
+        let found = links(of: bytes, response.fields, url)
         var scan = ScanResult(number: number, byteCount: 0)
         scan.print = ContentPrint(text: bytes.span)
-        scan.links = links(of: bytes, response.fields, frontier.url(number))
-        let known = UInt32(frontier.count)
+        scan.links = found
+        // Before the links: the frontier does not request an asset as a list of pages.
+        noteSearchIndexes(of: number, found, bytes)
         var linked: Set<UInt32> = []
+        var needed: Set<UInt32> = []
         for case .record(let links) in apply(.scanned(scan)) where links.source.number == number {
             linked = Set(links.pages.map(\.number))
+            needed = Set(links.assets.map(\.number))
         }
         let due = try takeDue(interruption)
-        var page = PlanSample.Page(url: frontier.url(number), byteCount: bytes.count, latency: latency)
+        var page = PlanSample.Page(
+            url: url, byteCount: isCut ? response.fields.contentLength ?? bytes.count : bytes.count,
+            latency: latency)
         page.links = linked.sorted().filter { isOfSite($0) }.map { frontier.url($0) }
-        let new = due.filter { $0 < known } + Array(known..<UInt32(frontier.count))
-        page.newPages = new.filter { isOfSite($0) }.map { frontier.url($0) }
-        let assets = due.filter { frontier.role(of: $0) == .asset }
-        page.newAssets = assets.count
-        page.newAssetByteCount = try size(of: assets, interruption)
-        offer(due)
+        for number in due where frontier.role(of: number) == .asset { assets[frontier.url(number)] = number }
+        page.assets = needed.sorted().map { frontier.url($0) }.filter { assets[$0] != nil }
         sample.fetched(page)
+        // After the page, so that the sample sees which links are new.
+        offer(due)
     }
 
     /// Whether a prefetch would request the URL as a page. A page that it takes for a trap counts, since it
@@ -192,45 +229,98 @@ package struct PlanRun: ~Copyable {
         return links.filter { link in link.url.map { !actions.contains($0) } ?? true }
     }
 
-    /// The size of all assets, estimated from those of some.
-    private mutating func size(
-        of assets: [UInt32], _ interruption: Interruption
-    ) throws(CrawlError) -> Int {
-        guard !assets.isEmpty else { return 0 }
-        let step = max(1, assets.count / Self.measuredAssets)
-        var (sum, count) = (0, 0)
-        for index in stride(from: 0, to: assets.count, by: step) where !interruption.isRequested {
-            guard let length = try size(of: assets[index], interruption) else { continue }
-            sum += length
-            count += 1
+    // MARK: - Sitemaps and search indexes
+
+    /// Makes the frontier offer the search indexes that a page uses. With a depth limit, pages of an index may
+    /// be too deep, so no index is read.
+    private mutating func noteSearchIndexes(of number: UInt32, _ links: [FoundLink], _ body: [UInt8]) {
+        guard plan.scope.depth == nil else { return }
+        let url = frontier.url(number)
+        let namesFiles = links.contains { $0.role == .page && $0.url?.path.hasSuffix(".html") == true }
+        let scripts = links.filter { $0.role == .asset }.compactMap(\.url)
+        for file in SearchIndexFile.files(of: url, links: scripts, body: body)
+        where file.origin == url.origin && searchIndexes[file] == nil {
+            searchIndexes[file] = namesFiles
+            apply(.guide(file, nearestZone: frontier.nearestZone(number)))
         }
-        return count == 0 ? 0 : sum / count * assets.count
     }
 
-    /// The size from the header of the response, or of the one at the end of its redirects.
-    private mutating func size(of number: UInt32, _ interruption: Interruption) throws(CrawlError) -> Int? {
+    private var maxGuides: Int {
+        min(Self.maxGuides, Int((Double(sample.maxRequests) * Self.shareOfGuides).rounded(.up)))
+    }
+
+    /// Loads a sitemap or a search index, and offers the pages that it lists. Returns what is due afterwards.
+    private mutating func readGuide(
+        _ number: UInt32, _ interruption: Interruption
+    ) throws(CrawlError) -> [UInt32] {
+        guard readGuides.count < maxGuides, readGuides.insert(number).inserted else { return [] }
+        var request = request(number)
+        request.maxBytes = nil
+        guard let result = try result(of: request, interruption) else { return [] }
+        apply(.connected(number, from: result.zone))
+        guard case .response(let response) = result.outcome else {
+            apply(failure: result, of: number)
+            return []
+        }
+        let bytes = try contents(of: response.body)
+        guard (200..<300).contains(response.status) else {
+            apply(.failed(number, .status(response.status)))
+            return []
+        }
+        apply(.succeeded(number))
+        let url = frontier.url(number)
+        var scan = ScanResult(number: number, byteCount: 0)
+        if let namesFiles = searchIndexes[url] {
+            let listing = SearchIndexFile.listing(in: bytes, at: url, namesFiles: namesFiles)
+            scan.links = listing.pages.map { FoundLink(url: $0, role: .page) }
+            // A part of the files would say little, and cost requests that say more elsewhere.
+            let canReadAll = listing.files.count <= maxGuides - readGuides.count
+            for file in listing.files
+            where canReadAll && file.origin == url.origin && searchIndexes[file] == nil {
+                searchIndexes[file] = namesFiles
+                apply(.guide(file, nearestZone: frontier.nearestZone(number)))
+            }
+        } else {
+            scan.links =
+                references.readSitemap(bytes, response.fields.contentType, at: url, by: scanner).links
+        }
+        apply(.scanned(scan))
+        offer(try takeDue(interruption), areListed: true)
+        return []
+    }
+
+    // MARK: - Sizes
+
+    /// Requests the size of a file or an asset, from the header of the response or of the one at the end of its
+    /// redirects.
+    private mutating func weigh(
+        _ number: UInt32, _ subject: PlanSample.Request, _ interruption: Interruption
+    ) throws(CrawlError) {
         var request = request(number)
         request.method = "HEAD"
-        for _ in 0...Self.mostRedirects {
+        for _ in 0...Self.maxRedirects {
             guard let result = try result(of: request, interruption),
                 case .response(let answer) = result.outcome
-            else { return nil }
+            else { break }
             answer.body.discard()
             guard let redirect = Redirect(answer.status, answer.fields, from: request.url) else {
-                return answer.fields.contentLength
+                // Some servers do not accept HEAD. The file probably exists.
+                let isKnown = answer.status != 405 && answer.status != 501
+                guard (200..<300).contains(answer.status) || !isKnown else { break }
+                return sample.weighed(subject, byteCount: isKnown ? answer.fields.contentLength : nil)
             }
-            guard let target = redirect.url, target.isHTTP else { return nil }
+            guard let target = redirect.url, target.isHTTP else { break }
             request.url = target
             request.nearestZone = effectiveZone(result.zone)
         }
-        return nil
+        sample.missed(frontier.url(number))
     }
 
     /// Loads a robots.txt. If there is no response, the sample continues; a prefetch would wait and retry.
     private mutating func askForRobots(
         of host: Int, _ url: WebURL, _ nearestZone: NetworkZone, _ interruption: Interruption
     ) throws(CrawlError) {
-        guard askedRobots < Self.mostRobots else { return }
+        guard askedRobots < Self.maxRobots else { return }
         askedRobots += 1
         var request = FetchRequest(number: 0, url: url, nearestZone: effectiveZone(nearestZone))
         request.maxBytes = RobotsGate.maxBytes
@@ -257,8 +347,10 @@ package struct PlanRun: ~Copyable {
     }
 
     private func request(_ number: UInt32) -> FetchRequest {
-        FetchRequest(
+        var request = FetchRequest(
             number: 0, url: frontier.url(number), nearestZone: effectiveZone(frontier.nearestZone(number)))
+        request.maxBytes = Self.maxBytes
+        return request
     }
 
     private func effectiveZone(_ nearestZone: NetworkZone) -> NetworkZone {
@@ -324,7 +416,8 @@ extension PlanReport: JSONObject {
             "site": site, "interrupted": isInterrupted, "requests": requests,
             "fetchedBytes": fetchedByteCount,
             "pages": estimate.pages, "bytes": estimate.byteCount, "seconds": estimate.seconds,
-            "sampleTooSmall": estimate.isSampleTooSmall, "refusedByRobots": refusedByRobots,
+            "confidence": estimate.confidence.rawValue, "reasons": estimate.reasons,
+            "largerSample": IfAny(estimate.largerSample), "refusedByRobots": refusedByRobots,
             "crawlDelay": IfAny(crawlDelay), "traps": traps, "patterns": estimate.groups,
         ]
     }

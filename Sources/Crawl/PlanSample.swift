@@ -1,493 +1,349 @@
+internal import Glibc
 package import Web
 
-/// A sample of a site's pages, from which the size of the site is estimated.
+/// A sample of a site's pages, from which the size of the site is estimated. A pure value: the caller makes
+/// the requests that `next` returns and reports their results.
 ///
-/// It contains a few pages of each URL pattern first, then pages chosen at random, alternating between pages
-/// that list others (by their names) and the rest. The sample ends when pages have linked to nothing new for
-/// a while, or at the maximum number of pages.
+/// It has three stages. *Exploring* fetches the pages that probably list the most others. *Sampling* fetches
+/// pages of each kind, more of kinds whose pages differ much. These pages are a random sample, from which the
+/// number of undiscovered pages is estimated. *Weighing* requests the sizes of assets.
 package struct PlanSample: Sendable {
-    /// A sampled page.
+    /// A request of the sample.
+    package enum Request: Sendable, Equatable {
+        /// The page, with its links.
+        case page(WebURL)
+        /// The size of a file that has no links to pages. It counts as a page, because pages link to it.
+        case file(WebURL)
+        /// The size of an asset.
+        case asset(WebURL)
+    }
+
+    /// A fetched page.
     package struct Page: Sendable {
         package var url: WebURL
         package var byteCount: Int
         package var latency: Duration
-        /// The number of assets that no page before it needed.
-        package var newAssets: Int
-        package var newAssetByteCount: Int
-        /// Pages in scope that no page before it links to.
-        package var newPages: [WebURL]
-        /// All pages in scope that it links to, without duplicates.
+        /// The pages of the site that it links to, without duplicates.
         package var links: [WebURL]
+        /// The assets that it needs, without duplicates.
+        package var assets: [WebURL]
 
         package init(
-            url: WebURL, byteCount: Int, latency: Duration, newAssets: Int = 0,
-            newAssetByteCount: Int = 0,
-            newPages: [WebURL] = [], links: [WebURL]? = nil
+            url: WebURL, byteCount: Int, latency: Duration = .zero, links: [WebURL] = [],
+            assets: [WebURL] = []
         ) {
             self.url = url
             self.byteCount = byteCount
             self.latency = latency
-            self.newAssets = newAssets
-            self.newAssetByteCount = newAssetByteCount
-            self.newPages = newPages
-            self.links = links ?? newPages
+            self.links = links
+            self.assets = assets
         }
     }
 
-    /// Why a page was chosen.
-    enum Choice: Sendable {
-        /// One of the first pages of its pattern.
-        case pattern
-        /// A random choice from the pages that list others, or from the rest.
-        case list, chance
+    enum Stage: Sendable {
+        case exploring, sampling, weighing
     }
 
-    /// The maximum number of sampled pages.
-    package let mostPages: Int
-    /// The maximum number of pages that are chosen because of their pattern, per pattern.
-    package let mostOfPattern: Int
-    package private(set) var pages: [Page] = []
-    /// For each sampled page whose links belong to the site: why it was chosen, and to how many new pages it
-    /// links.
-    private(set) var news: [(choice: Choice, count: Int)] = []
-    /// How many pages of the sample link to each page.
-    private(set) var linkers: [WebURL: Int] = [:]
-    private let seed: UInt64
-    private var candidates: [Candidate] = []
-    /// The number of candidates that were examined for new patterns.
-    private var head = 0
-    private var choice = Choice.pattern
-    /// Whether the links of the page that was chosen last belong to the site.
-    private var leadsOn = true
-    /// The number of pages without new links since the last one with new links.
-    private var quietCount = 0
-    /// The number of sampled pages by shape.
-    private var sampled: [UInt64: Int] = [:]
-    /// The number of sampled pages by folder, because on many sites each page has a name of its own.
-    private var sampledOfFolder: [String: Int] = [:]
-
-    /// A page that was offered to the sample.
-    private struct Candidate {
+    /// A page of the site that was discovered.
+    struct Known: Sendable {
         let url: WebURL
-        /// A pseudo-random number. The candidate with the lowest one is next.
+        let name: PageName
+        /// A pseudo-random number. Of similar pages, the one with the lowest number is next.
         let turn: UInt64
-        let isList: Bool
+        /// Whether the caller can request it.
+        var isOffered = false
         /// Whether its links belong to the site. False for pages at the depth limit.
-        let leadsOn: Bool
+        var leadsOn = true
         var isTaken = false
+        var group = 0
+        /// Whether it may link to pages that belong to the site.
+        var mayLink: Bool { leadsOn && name.mayLink }
     }
 
-    /// The share of `mostPages` that is chosen by patterns.
-    private static let patternShare = 0.4
-    /// The sample ends after this many pages without new links, or after the smaller number if only the first
-    /// page had new links.
-    private static let enough = 24
-    private static let enoughBehindFirst = 12
+    /// The result of a request for a page.
+    struct Outcome: Sendable {
+        let page: Int
+        let stage: Stage
+        /// Whether the URL is a page. False if it is missing or redirects elsewhere.
+        let isPage: Bool
+        /// Nil if the server did not say it.
+        let byteCount: Int?
+        var links: [Int] = []
+        /// The links to pages that were not known before.
+        var new: [Int] = []
+        /// The number of assets that no page before it needed.
+        var newAssets = 0
+        var latency: Duration?
+    }
 
-    /// - Parameter seed: Determines the random choice.
-    package init(mostPages: Int = 120, mostOfPattern: Int = 6, seed: UInt64 = 0) {
-        self.mostPages = mostPages
-        self.mostOfPattern = mostOfPattern
+    /// An asset that a fetched page needs.
+    struct Asset: Sendable {
+        let url: WebURL
+        let kind: String
+        let turn: UInt64
+        var isTaken = false
+        var byteCount: Int?
+    }
+
+    /// The maximum number of requests, including those for robots.txt, sitemaps and search indexes.
+    package let maxRequests: Int
+    private(set) var known: [Known] = []
+    private(set) var outcomes: [Outcome] = []
+    private(set) var assets: [Asset] = []
+    private(set) var groups = PageGroups()
+    private(set) var stage = Stage.exploring
+    /// The number of pages that were known when sampling began.
+    private(set) var knownAtStart = 0
+    /// The number of pages that sitemaps and search indexes list.
+    private(set) var listedCount = 0
+    private var numbers: [WebURL: Int] = [:]
+    private var assetNumbers: [WebURL: Int] = [:]
+    private let seed: UInt64
+    /// The number of known pages when the groups were made.
+    private var groupedCount = 0
+
+    /// The share of the requests that explore.
+    private static let exploringShare = 0.35
+    /// The share of the requests that is reserved for the sizes of assets.
+    private static let weighingShare = 1.0 / 6
+
+    /// - Parameter seed: chooses the random pages.
+    package init(maxRequests: Int = 200, seed: UInt64 = 0) {
+        self.maxRequests = maxRequests
         self.seed = seed
     }
 
-    /// Whether the sample has the maximum number of pages.
-    package var isFull: Bool { pages.count >= mostPages }
+    // MARK: - Events
 
-    /// Adds a page of the site to the candidates. The caller offers each page once.
+    /// Adds a page that the caller can request.
     ///
-    /// - Parameter leadsOn: Whether the pages that it links to belong to the site. False at the depth limit.
-    package mutating func offer(_ url: WebURL, leadsOn: Bool = true) {
-        let turn = Mixing.mix(Mixing.mix(url.href.utf8) ^ seed)
-        candidates.append(Candidate(url: url, turn: turn, isList: Self.listsOthers(url), leadsOn: leadsOn))
+    /// - Parameters:
+    ///   - leadsOn: Whether the pages that it links to belong to the site. False at the depth limit.
+    ///   - isListed: Whether a sitemap or a search index lists the page.
+    package mutating func offer(_ url: WebURL, leadsOn: Bool = true, isListed: Bool = false) {
+        let page = discover(url).page
+        if isListed, !known[page].isOffered { listedCount += 1 }
+        known[page].isOffered = true
+        known[page].leadsOn = leadsOn
     }
 
-    /// Returns the next page to fetch; nil when the sample is complete.
-    package mutating func next() -> WebURL? {
-        guard !isFull else { return nil }
-        while head < candidates.count, Double(pages.count) < Double(mostPages) * Self.patternShare {
-            defer { head += 1 }
-            if !candidates[head].isTaken, isNews(candidates[head].url) { return take(head, .pattern) }
-        }
-        guard !isSettled else { return nil }
-        let wanted: Choice = choice == .list ? .chance : .list
-        let place =
-            first { $0.leadsOn && $0.isList == (wanted == .list) } ?? first(where: \.leadsOn)
-            ?? first { _ in true }
-        return place.flatMap { take($0, candidates[$0].isList ? .list : .chance) }
-    }
-
-    /// The number of waiting candidates whose links belong to the site: those that list others, and the rest.
-    var waiting: (lists: Int, others: Int) {
-        let waiting = candidates.filter { !$0.isTaken && $0.leadsOn }
-        let lists = waiting.count(where: \.isList)
-        return (lists, waiting.count - lists)
-    }
-
-    /// Whether only the first page had new links.
-    var isKnownByFirst: Bool { news.dropFirst().allSatisfy { $0.count == 0 } }
-
-    private var isSettled: Bool {
-        let wanted = isKnownByFirst ? Self.enoughBehindFirst : Self.enough
-        if news.count > wanted, news.suffix(wanted).allSatisfy({ $0.count == 0 }) { return true }
-        return quietCount > wanted && !candidates.contains { !$0.isTaken && $0.leadsOn }
-    }
-
-    private mutating func take(_ place: Int, _ choice: Choice) -> WebURL {
-        candidates[place].isTaken = true
-        leadsOn = candidates[place].leadsOn
-        self.choice = choice
-        return candidates[place].url
-    }
-
-    private func first(where isWanted: (Candidate) -> Bool) -> Int? {
-        var found: Int?
-        for place in candidates.indices where !candidates[place].isTaken && isWanted(candidates[place]) {
-            if found.map({ candidates[place].turn < candidates[$0].turn }) ?? true { found = place }
-        }
-        return found
-    }
-
-    private func isNews(_ url: WebURL) -> Bool {
-        let shape = URLShape(url)
-        return sampled[shape.key, default: 0] < mostOfPattern
-            && sampledOfFolder[PatternName(shape).text(folders: .max), default: 0] < mostOfPattern
-    }
-
-    /// Adds a fetched page to the sample.
+    /// A requested page was fetched.
     package mutating func fetched(_ page: Page) {
-        let shape = URLShape(page.url)
-        sampled[shape.key, default: 0] += 1
-        sampledOfFolder[PatternName(shape).text(folders: .max), default: 0] += 1
-        if leadsOn { news.append((choice, page.newPages.count)) }
-        quietCount = page.newPages.isEmpty ? quietCount + 1 : 0
-        for url in page.links { linkers[url, default: 0] += 1 }
-        pages.append(page)
+        let number = discover(page.url).page
+        known[number].isTaken = true
+        var outcome = Outcome(page: number, stage: stage, isPage: true, byteCount: page.byteCount)
+        outcome.latency = page.latency
+        for link in page.links {
+            let (target, isNew) = discover(link)
+            guard target != number else { continue }
+            outcome.links.append(target)
+            if isNew { outcome.new.append(target) }
+        }
+        for url in page.assets where assetNumbers[url] == nil {
+            assetNumbers[url] = assets.count
+            assets.append(Asset(url: url, kind: PageName(url).kind, turn: turn(of: url)))
+            outcome.newAssets += 1
+        }
+        outcomes.append(outcome)
     }
 
-    // MARK: - Lists
-
-    private static let words = [
-        "index", "contents", "toc", "sitemap", "menu", "list", "overview", "summary", "archive", "catalog",
-    ]
-
-    /// Whether a page probably lists others: it is a folder, or its name says so.
-    static func listsOthers(_ url: WebURL) -> Bool {
-        let path = url.path.lowercased()
-        guard let last = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last,
-            !last.isEmpty
-        else { return true }
-        let stem = String(Substring(last.prefix { $0 != UInt8(ascii: ".") }))
-        return stem == "all" || words.contains { stem.utf8.contains($0.utf8) }
+    /// A requested page or file is missing, or redirects to another URL.
+    package mutating func missed(_ url: WebURL) {
+        guard let page = numbers[url] else { return }
+        known[page].isTaken = true
+        outcomes.append(Outcome(page: page, stage: stage, isPage: false, byteCount: nil))
     }
-}
 
-extension PlanSample {
-    /// The way in which the whole site would be fetched.
-    package struct Manner: Sendable {
-        /// The number of concurrent requests to a host.
-        package var connections: Int
-        /// The delay between requests that robots.txt asks for; zero for none.
-        package var distance: Duration
-
-        package init(connections: Int, distance: Duration = .zero) {
-            self.connections = connections
-            self.distance = distance
+    /// The size of a file or an asset, or nil if the server did not say it.
+    package mutating func weighed(_ request: Request, byteCount: Int?) {
+        switch request {
+        case .page(let url), .file(let url):
+            guard let page = numbers[url] else { return }
+            outcomes.append(Outcome(page: page, stage: stage, isPage: true, byteCount: byteCount))
+        case .asset(let url):
+            if let asset = assetNumbers[url] { assets[asset].byteCount = byteCount }
         }
     }
 
-    /// Estimates the whole site from the pages fetched so far. `traps` are passed on to the estimate.
-    package func estimate(_ manner: Manner, traps: [TrapReason] = []) -> PlanEstimate {
-        let tally = PatternTally(pages)
-        let counts = tally.bounds(undiscovered(tally))
-        var groups: [PlanEstimate.Group] = []
-        for (row, bounds) in zip(tally.rows, counts) {
-            groups.append(
-                PlanEstimate.Group(
-                    pattern: row.pattern, sampled: row.sampled, pages: bounds,
-                    byteCount: byteCount(of: bounds, sizes: row.sizes)))
-        }
-        groups.sort { ($0.pages.low, $1.pattern) > ($1.pages.low, $0.pattern) }
-        let all = groups.map(\.pages).reduce(PlanEstimate.Bounds(low: 0, high: 0), +)
-        let assets = further(all, \.newAssets)
-        let bytes = groups.map(\.byteCount).reduce(further(all, \.newAssetByteCount), +)
-        return PlanEstimate(
-            groups: groups, pages: all, byteCount: bytes,
-            seconds: seconds(all + assets, pages: all, manner),
-            traps: traps, isSampleTooSmall: !tally.hasEndlessRow && isTooSmall)
+    private mutating func discover(_ url: WebURL) -> (page: Int, isNew: Bool) {
+        if let page = numbers[url] { return (page, false) }
+        numbers[url] = known.count
+        var page = Known(url: url, name: PageName(url), turn: turn(of: url))
+        page.group = groups.number(of: page.name)
+        known.append(page)
+        return (known.count - 1, true)
     }
 
-    /// The half width of the interval around a mean size, in standard errors.
-    private static let errorsInDoubt = 3.0
+    private func turn(of url: WebURL) -> UInt64 { Mixing.mix(Mixing.mix(url.href.utf8) ^ seed) }
 
-    /// The size of this many pages, from the mean of the known sizes and its standard error. With fewer than
-    /// three sizes, the bounds are half and twice the mean.
-    private func byteCount(of count: PlanEstimate.Bounds, sizes: [Int]) -> PlanEstimate.Bounds {
-        let known = sizes.isEmpty ? pages.map(\.byteCount) : sizes
-        guard !known.isEmpty else { return PlanEstimate.Bounds(low: 0, high: count.high == 0 ? 0 : nil) }
-        let mean = Double(known.reduce(0, +)) / Double(known.count)
-        var (low, high) = (mean / 2, mean * 2)
-        if sizes.count > 2 {
-            let squares = known.reduce(0.0) { $0 + (Double($1) - mean) * (Double($1) - mean) }
-            let error =
-                Self.errorsInDoubt * (squares / Double(known.count - 1) / Double(known.count)).squareRoot()
-            (low, high) = (
-                max(Double(known.min() ?? 0), mean - error), min(Double(known.max() ?? 0), mean + error)
-            )
-        }
-        let sampled = sizes.reduce(0, +)
-        return PlanEstimate.Bounds(
-            low: sampled + Int(low * Double(max(0, count.low - sizes.count))),
-            high: count.high.map { sampled + Int(high * Double(max(0, $0 - sizes.count))) })
-    }
+    // MARK: - Choosing
 
-    /// The number or size of the assets: what the sample needed, and for each further page the average of the
-    /// second half of the sample.
-    private func further(_ count: PlanEstimate.Bounds, _ amount: KeyPath<Page, Int>) -> PlanEstimate.Bounds {
-        let known = pages.reduce(0) { $0 + $1[keyPath: amount] }
-        let late = pages.suffix(max(1, pages.count / 2))
-        let each = Double(late.reduce(0) { $0 + $1[keyPath: amount] }) / Double(max(1, late.count))
-        return PlanEstimate.Bounds(
-            low: known, high: count.high.map { known + Int(each * Double(max(0, $0 - pages.count))) })
-    }
-
-    /// The duration of this many requests. The lower bound assumes that all connections are busy, the upper
-    /// one that a quarter of them are.
-    private func seconds(
-        _ requests: PlanEstimate.Bounds, pages count: PlanEstimate.Bounds, _ manner: Manner
-    ) -> PlanEstimate.Bounds {
-        let latency = pages.reduce(Duration.zero) { $0 + $1.latency } / max(1, pages.count)
-        func time(_ requests: Int, _ connections: Int) -> Int {
-            let each = manner.distance > .zero ? max(latency, manner.distance) : latency / max(1, connections)
-            return Int((each / .seconds(1) * Double(requests)).rounded(.up))
-        }
-        return PlanEstimate.Bounds(
-            low: time(requests.low, manner.connections),
-            high: requests.high.map { time($0, manner.connections / 4) })
-    }
-}
-
-extension PlanSample {
-    /// The maximum number of pages that no sampled page links to, which is exceeded on one site in ten. Nil
-    /// if there is no bound.
+    /// Returns the next request; nil when the sample is complete.
     ///
-    /// The result is the lower of two bounds. First, waiting candidates link to as many new pages as the
-    /// random choices did, plus an allowance for their variance. Second, the number of pages to which one or
-    /// two sampled pages link suggests how many have no such link (Chao's estimator for samples without
-    /// replacement). With these factors, the interval was right for 68 of 70 plans of nine real manuals.
-    func undiscovered(_ tally: PatternTally) -> Int? {
-        let waiting = waiting
-        if tally.hasEndlessRow || isTooSmall { return nil }
-        guard waiting.lists + waiting.others > 0, !isKnownByFirst || news.count <= 6 else { return 0 }
-        let rate =
-            Double(waiting.lists) * highestNews(.list) + Double(waiting.others) * highestNews(.chance)
-        return Int(min(rate * Self.rateFactor, rarelyLinked * Self.rarityFactor).rounded(.up))
-    }
-
-    /// Whether the sample is too small for an upper bound: most of the known lists were not sampled, and
-    /// lists still have many new links. One of them may link to more pages than all known ones: in a manual
-    /// of 30,000 pages, one of 600 modules links to half of them.
-    var isTooSmall: Bool {
-        let lists = waiting.lists
-        return lists > Self.fewLists && lists > news.count(where: { $0.choice == .list })
-            && highestNews(.list) >= Self.muchNews
-    }
-
-    private static let fewLists = 24
-    private static let muchNews = 1.5
-    private static let rateFactor = 1.3
-    private static let rarityFactor = 4.0
-    /// The allowance for the variance, in standard errors.
-    private static let doubt = 1.5
-    /// The number of new links that is assumed if no page of the kind was sampled.
-    private static let unknownNews = 3.0
-
-    /// The upper bound of the average number of new links of a page. Uses only the second half of a larger
-    /// sample, because the first pages link to everything in the navigation of the site.
-    private func highestNews(_ choice: Choice) -> Double {
-        var counts = news.filter { $0.choice == choice }.map { Double($0.count) }
-        guard !counts.isEmpty else { return Self.unknownNews }
-        if counts.count > 16 { counts.removeFirst(counts.count / 2) }
-        let count = Double(counts.count)
-        let mean = counts.reduce(0, +) / count
-        let squares = counts.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
-        return mean + Self.doubt * (squares / max(1, count - 1) / count).squareRoot() + 1.5 / count
-    }
-
-    private var rarelyLinked: Double {
-        let once = Double(linkers.values.count { $0 == 1 })
-        let twice = Double(linkers.values.count { $0 == 2 })
-        let known = Double(pages.count + waiting.lists + waiting.others)
-        return once * once / (2 * max(twice, 0.5))
-            * (1 - Double(pages.count) / max(known, Double(pages.count) + 1))
-    }
-}
-
-/// An estimate of a prefetch, in ranges.
-public struct PlanEstimate: Sendable, Equatable {
-    /// A range from the certain to the possible value; `high` is nil if the sample gives no upper bound.
-    public struct Bounds: Sendable, Equatable {
-        public package(set) var low: Int
-        public package(set) var high: Int?
-
-        static func + (left: Bounds, right: Bounds) -> Bounds {
-            Bounds(
-                low: left.low + right.low, high: left.high.flatMap { high in right.high.map { high + $0 } })
-        }
-    }
-
-    /// Pages with URLs of the same pattern.
-    public struct Group: Sendable, Equatable {
-        /// The pattern, such as `example.com/blog/{year}/{month}/*.html`.
-        public let pattern: String
-        /// The number of its pages in the sample.
-        public let sampled: Int
-        /// The estimated number of pages.
-        public let pages: Bounds
-        /// The estimated size of the pages, without assets.
-        public let byteCount: Bounds
-    }
-
-    /// The groups of pages, the largest first.
-    public let groups: [Group]
-    /// The estimated number of all pages.
-    public let pages: Bounds
-    /// The estimated size of pages and assets.
-    public let byteCount: Bounds
-    /// The estimated duration of a prefetch, in seconds.
-    public let seconds: Bounds
-    package let traps: [TrapReason]
-    /// Whether the sample is too small for an upper bound: too many pages that list other pages were not
-    /// sampled.
-    public let isSampleTooSmall: Bool
-}
-
-extension PlanEstimate.Group: JSONObject {
-    package var members: JSONMembers {
-        ["pattern": pattern, "sampled": sampled, "pages": pages, "bytes": byteCount]
-    }
-}
-
-extension PlanEstimate.Bounds: JSONObject {
-    package var members: JSONMembers { ["low": low, "high": high] }
-}
-
-/// The known pages of a sample by pattern.
-struct PatternTally {
-    struct Row {
-        let pattern: String
-        var known = 0
-        var sizes: [Int] = []
-        /// Whether each of its sampled pages led to a new one of its own.
-        var continues: [Bool] = []
-
-        var sampled: Int { sizes.count }
-
-        /// Whether the pattern seems to have no end: each page links to the next one only, so that the number
-        /// of known pages grows as fast as they are fetched.
-        var isEndless: Bool {
-            sampled >= 6 && continues.suffix(6).allSatisfy { $0 } && known - sampled <= sampled
-        }
-    }
-
-    private(set) var rows: [Row] = []
-
-    /// The maximum number of patterns. With more, the patterns get fewer folders.
-    private static let mostRows = 24
-    private static let deepest = 6
-
-    init(_ pages: [PlanSample.Page]) {
-        let names = pages.map { PatternName(URLShape($0.url)) }
-        let newNames = pages.map { page in page.newPages.map { PatternName(URLShape($0)) } }
-        for folders in stride(from: Self.deepest, through: 0, by: -1) {
-            tally(pages, names, newNames, folders: folders)
-            if rows.count <= Self.mostRows { return }
-        }
-    }
-
-    private mutating func tally(
-        _ pages: [PlanSample.Page], _ names: [PatternName], _ newNames: [[PatternName]], folders: Int
-    ) {
-        rows = []
-        var numbers: [String: Int] = [:]
-        let linked = Set(pages.flatMap(\.newPages))
-        for (name, page) in zip(names, pages) {
-            let row = number(name.text(folders: folders), &numbers)
-            rows[row].sizes.append(page.byteCount)
-            if !linked.contains(page.url) { rows[row].known += 1 }
-        }
-        for (index, name) in names.enumerated() {
-            let row = number(name.text(folders: folders), &numbers)
-            var continues = false
-            for new in newNames[index] {
-                let child = number(new.text(folders: folders), &numbers)
-                rows[child].known += 1
-                if child == row { continues = true }
+    /// - Parameter spent: the number of requests that were made.
+    package mutating func next(spent: Int) -> Request? {
+        groupAgain(ifGrownBy: 1.1)
+        if stage == .exploring {
+            if Double(spent) < Double(maxRequests) * Self.exploringShare, !hasNothingToExplore,
+                let page = pageToExplore
+            {
+                return take(page)
             }
-            rows[row].continues.append(continues)
+            endExploring()
         }
-    }
-
-    private mutating func number(_ pattern: String, _ numbers: inout [String: Int]) -> Int {
-        if let known = numbers[pattern] { return known }
-        rows.append(Row(pattern: pattern))
-        numbers[pattern] = rows.count - 1
-        return rows.count - 1
-    }
-
-    var hasEndlessRow: Bool { rows.contains(where: \.isEndless) }
-
-    /// The number of pages of each pattern. The lower bounds are the known pages; undiscovered pages are
-    /// distributed in proportion.
-    ///
-    /// - Parameter undiscovered: Nil if there is no upper bound.
-    func bounds(_ undiscovered: Int?) -> [PlanEstimate.Bounds] {
-        let known = rows.reduce(0) { $0 + $1.known }
-        guard let undiscovered, known > 0 else {
-            return rows.map { PlanEstimate.Bounds(low: $0.known, high: undiscovered == nil ? nil : $0.known) }
+        if stage == .sampling {
+            let reserved = min(assets.count, Int(Double(maxRequests) * Self.weighingShare))
+            if spent < maxRequests - reserved, !isSettled, let page = pageToSample { return take(page) }
+            stage = .weighing
         }
-        var rest = undiscovered
-        var bounds = rows.map { row in
-            let share = Int(Double(undiscovered) * Double(row.known) / Double(known))
-            rest -= share
-            return PlanEstimate.Bounds(low: row.known, high: row.known + share)
+        guard spent < maxRequests, let asset = assetToWeigh else { return nil }
+        assets[asset].isTaken = true
+        return .asset(assets[asset].url)
+    }
+
+    mutating func endExploring() {
+        stage = .sampling
+        knownAtStart = known.count
+    }
+
+    private mutating func take(_ page: Int) -> Request {
+        known[page].isTaken = true
+        return known[page].name.mayLink ? .page(known[page].url) : .file(known[page].url)
+    }
+
+    mutating func groupAgain(ifGrownBy factor: Double) {
+        guard Double(known.count) >= Double(groupedCount) * factor, known.count > groupedCount else { return }
+        groupedCount = known.count
+        groups = PageGroups(known.map(\.name))
+        for page in known.indices { known[page].group = groups.number(of: known[page].name) }
+    }
+
+    /// Whether only the first page had new links, so that all pages are known.
+    var isKnownByFirst: Bool {
+        outcomes.drop { !$0.isPage }.dropFirst().allSatisfy(\.new.isEmpty)
+    }
+
+    /// Whether the first page links to all pages. Further pages show their sizes, and belong to the random sample.
+    private var hasNothingToExplore: Bool { outcomes.count > Self.fewOutcomes && isKnownByFirst }
+
+    private static let fewOutcomes = 6
+    private static let quietOutcomes = 12
+    private static let preciseError = 0.04
+
+    /// Whether further pages would hardly change the estimate.
+    private var isSettled: Bool {
+        guard outcomes.count > Self.quietOutcomes, isKnownByFirst, outcomes.dropFirst().allSatisfy(\.isPage)
+        else { return false }
+        let sizes = outcomes.dropFirst().compactMap(\.byteCount).map(Double.init)
+        let (mean, deviation) = Self.spread(sizes)
+        return deviation <= Self.preciseError * mean * Double(max(1, sizes.count)).squareRoot()
+    }
+
+    static func spread(_ values: [Double]) -> (mean: Double, deviation: Double) {
+        guard !values.isEmpty else { return (0, 0) }
+        let mean = values.reduce(0, +) / Double(values.count)
+        let squares = values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
+        return (mean, (squares / Double(max(1, values.count - 1))).squareRoot())
+    }
+
+    /// The assumed number of new links of a page of an unknown kind, if its name says that it lists others, if
+    /// it says that it lists all others, or neither.
+    private static let (newsOfList, newsOfFullList, newsOfOther) = (20.0, 100.0, 3.0)
+    /// Only the latest pages of a group count, because the first ones have the most new links.
+    private static let latestOutcomes = 8
+    /// Exploring ends when no kind of page had more new links per page.
+    private static let minNews = 1.0
+
+    /// The page that probably has the most new links.
+    private var pageToExplore: Int? {
+        var news = [[Int]](repeating: [], count: groups.patterns.count)
+        for outcome in outcomes { news[known[outcome.page].group].append(outcome.new.count) }
+        struct Candidate {
+            var page: Int
+            /// Compared in this order; the lowest is first.
+            var order: (Int, Int, UInt64)
         }
-        // The remainder from rounding goes to the largest pattern.
-        let largest = rows.indices.max { rows[$0].known < rows[$1].known }
-        if let largest { bounds[largest].high = bounds[largest].high.map { $0 + rest } }
-        return bounds
-    }
-}
-
-/// The name of a group of pages: the shape of their URLs without the part that is different for each page.
-struct PatternName: Sendable {
-    private let host: String
-    private let folders: [Substring]
-    /// The last part of the path, as `*` or `*.html` if it is a word, with the query.
-    private let file: String
-
-    init(_ shape: URLShape) {
-        let bytes = shape.text.utf8
-        let path = shape.text[..<(bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex)]
-        let query = shape.text[path.endIndex...]
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        host = parts.first.map(String.init) ?? ""
-        folders = Array(parts.dropFirst().dropLast())
-        file = Self.general(parts.count > 1 ? parts[parts.count - 1] : "") + query
-    }
-
-    private static func general(_ name: Substring) -> String {
-        if name.isEmpty || name.utf8.contains(UInt8(ascii: "{")) { return String(name) }
-        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), name[dot...].utf8.count <= 6 else {
-            return "*"
+        var candidates: [Int: Candidate] = [:]
+        var waiting = [Int](repeating: 0, count: groups.patterns.count)
+        for (index, page) in known.enumerated() where page.isOffered && !page.isTaken && page.mayLink {
+            waiting[page.group] += 1
+            let rank = page.name.isFullList ? 0 : page.name.isList ? 1 : 2
+            let order = (rank, rank < 2 ? page.name.folders.count : 0, page.turn)
+            let key = page.group * 2 + (rank == 0 ? 1 : 0)
+            if candidates[key].map({ order < $0.order }) ?? true {
+                candidates[key] = Candidate(page: index, order: order)
+            }
         }
-        return "*" + name[dot...]
+        let rest = Int(Double(maxRequests) * Self.exploringShare) - outcomes.count
+        var best: (page: Int, score: Double)?
+        for (key, candidate) in candidates.sorted(by: { $0.key < $1.key }) {
+            let group = key / 2
+            let isFullList = key % 2 == 1
+            // A large group of similar pages cannot be exhausted. The random sample is enough for it.
+            if news[group].count >= Self.latestOutcomes, !isFullList, waiting[group] > 2 * rest { continue }
+            let latest = news[group].suffix(Self.latestOutcomes)
+            let assumed = candidate.order.0 < 2 ? Self.newsOfList : Self.newsOfOther
+            var score = (Double(latest.reduce(0, +)) + assumed) / Double(latest.count + 1)
+            if isFullList {
+                score = max(score, Self.newsOfFullList) / (1 + 0.3 * Double(candidate.order.1 - 1))
+            }
+            if best.map({ score > $0.score }) ?? true { best = (candidate.page, score) }
+        }
+        return best.flatMap { $0.score >= Self.minNews ? $0.page : nil }
     }
 
-    /// The name with this many folders. Deeper ones are replaced with `**`.
-    func text(folders count: Int) -> String {
-        var text = host
-        for folder in folders.prefix(count) { text += "/" + folder }
-        return text + (folders.count > count ? "/**/" : "/") + file
+    /// A random page of the group whose next page says most about the site: a large group, of which few pages
+    /// were sampled, and whose pages differ in their new links or sizes.
+    private var pageToSample: Int? {
+        let count = groups.patterns.count
+        var waiting = [Int](repeating: 0, count: count)
+        for page in known where page.isOffered && !page.isTaken { waiting[page.group] += 1 }
+        var news = [[Double]](repeating: [], count: count)
+        var sizes = news
+        for outcome in outcomes where outcome.stage == .sampling {
+            news[known[outcome.page].group].append(Double(outcome.new.count))
+            sizes[known[outcome.page].group].append(Double(outcome.byteCount ?? 0))
+        }
+        let mean = max(1, Self.spread(sizes.flatMap { $0 }).mean)
+        var best: (group: Int, score: Double)?
+        for group in 0..<count where waiting[group] > 0 {
+            let latest = Array(news[group].suffix(12))
+            let mayLink = groups.mayLink[group]
+            var doubt: Double
+            switch latest.count {
+            case 0: doubt = mayLink ? 3 : 0.5
+            case 1: doubt = mayLink ? 1.5 + latest[0] / 2 : 0.5
+            default:
+                let spread = Self.spread(latest)
+                doubt = spread.deviation + 0.3 * spread.mean
+            }
+            let sizeDoubt = sizes[group].count > 1 ? Self.spread(sizes[group]).deviation / mean : 1
+            doubt = min(doubt, 20) + 0.5 * min(sizeDoubt, 8) + 0.2
+            let score = Double(waiting[group]) * doubt / pow(Double(news[group].count) + 0.7, 1.5)
+            if best.map({ score > $0.score }) ?? true { best = (group, score) }
+        }
+        guard let group = best?.group else { return nil }
+        return known.indices.lazy
+            .filter { known[$0].group == group && known[$0].isOffered && !known[$0].isTaken }
+            .min { known[$0].turn < known[$1].turn }
+    }
+
+    /// A random asset of a kind of which few sizes are known.
+    private var assetToWeigh: Int? {
+        var waiting: [String: Int] = [:]
+        var weighed: [String: Int] = [:]
+        for asset in assets {
+            if asset.isTaken {
+                weighed[asset.kind, default: 0] += 1
+            } else {
+                waiting[asset.kind, default: 0] += 1
+            }
+        }
+        func score(_ kind: String) -> Double {
+            pow(Double(waiting[kind] ?? 0), 0.6) / (Double(weighed[kind] ?? 0) + 0.5)
+        }
+        guard let kind = waiting.keys.max(by: { (score($0), $0) < (score($1), $1) }) else { return nil }
+        return assets.indices.lazy.filter { !assets[$0].isTaken && assets[$0].kind == kind }
+            .min { assets[$0].turn < assets[$1].turn }
     }
 }

@@ -13,11 +13,11 @@ extension Larder {
     /// - Parameters:
     ///   - urls: the start URLs.
     ///   - options: the options of the prefetch.
-    ///   - mostPages: the maximum number of pages to request.
-    ///   - progress: receives the number of sampled pages, on a thread of the call.
+    ///   - maxRequests: the maximum number of requests. More requests narrow the estimate.
+    ///   - progress: receives the number of requests, on a thread of the call.
     /// - Throws: The same errors as `prefetch`.
     public func plan(
-        _ urls: [String], options: PrefetchOptions = PrefetchOptions(), mostPages: Int = 120,
+        _ urls: [String], options: PrefetchOptions = PrefetchOptions(), maxRequests: Int = 200,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> PlanReport {
         let (first, start) = try WebURL.starts(urls)
@@ -29,8 +29,10 @@ extension Larder {
         return try await Self.onThread("larder-plan", onCancel: interruption.request) {
             () throws(LarderError) in
             do throws(CrawlError) {
-                var run = try PlanRun(wanted, mostPages: mostPages)
-                return try run.run(interruption) { progress?(WorkProgress(.pages, done: $0, of: nil)) }
+                var run = try PlanRun(wanted, maxRequests: maxRequests)
+                return try run.run(interruption) {
+                    progress?(WorkProgress(.responses, done: $0, of: maxRequests))
+                }
             } catch {
                 throw LarderError(error)
             }

@@ -425,8 +425,8 @@ extension Option {
         help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker",
         brief: "Accept only SHA-256 or stronger digests", standard: nil)
     static let sample = Option(
-        name: "--sample", value: "N", help: "Maximum number of pages to fetch for the estimate",
-        standard: "120")
+        name: "--sample", value: "N", help: "Maximum number of requests for the estimate",
+        standard: "200")
     static let robots = Option(
         name: "--robots", value: "WHETHER", help: "What to do with robots.txt: obey or ignore",
         standard: "obey",

@@ -20,7 +20,7 @@ import Testing
         #expect(report.pages.low == 301)
         #expect(report.pages.high == 301)
         #expect(report.requests < 20)
-        #expect(report.groups.contains { $0.pattern.hasSuffix("/item/{n}") && $0.pages.low == 300 })
+        #expect(report.groups.contains { $0.pattern.hasSuffix("/item/*") && $0.pages.low == 300 })
         #expect(report.json.contains("\"patterns\""))
         #expect(scratch.names().isEmpty)
     }

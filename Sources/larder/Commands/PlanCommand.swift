@@ -8,13 +8,13 @@ enum PlanCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let options = try arguments.prefetchOptions()
-            let mostPages = try arguments.number(.sample, in: 1...10_000)
+            let maxRequests = try arguments.number(.sample, in: 1...10_000)
             // A plan stores nothing, so it needs no store.
             let larder = Larder(at: "/")
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again) {
                 try await larder.plan(
-                    arguments.operands, options: options, mostPages: mostPages,
+                    arguments.operands, options: options, maxRequests: maxRequests,
                     progress: watch.progress("Fetching a sample"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
@@ -30,12 +30,16 @@ enum PlanCommand {
     private static func text(of report: PlanReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.site): \(count(report.pages)) \(pages(report.pages)), \(bytes(report.byteCount)) with their assets, "
-                + "about \(time(report.seconds))"
+                + "about \(time(report.seconds)); \(report.confidence) confidence"
         ]
         lines.append(
-            "  estimated from \(Wording.count(report.groups.reduce(0) { $0 + $1.sampled }, "page")) "
-                + "(\(Wording.count(report.requests, "request")), \(Wording.bytes(report.fetchedByteCount)) downloaded)"
+            "  estimated from \(Wording.count(report.requests, "request")), \(Wording.bytes(report.fetchedByteCount)) downloaded"
         )
+        for reason in report.reasons { lines.append("  \(reason)") }
+        if let larger = report.largerSample {
+            let again = arguments.again(with: ["--sample": "\(larger)"])
+            lines.append("  for a narrower range: \(again)")
+        }
         let shown = report.groups.prefix(mostShown)
         let width = shown.map { count($0.pages).utf8.count }.max() ?? 0
         for group in shown {
@@ -52,10 +56,7 @@ enum PlanCommand {
                 "  \(Wording.count(report.refusedByRobots, "page")) disallowed by robots.txt, not counted")
         }
         if let delay = report.crawlDelay { lines.append("  robots.txt requires \(delay) s between requests") }
-        if report.isSampleTooSmall {
-            lines.append(
-                "  the sample is too small for an upper limit; to use a larger one: --sample 600")
-        } else if report.pages.high == nil {
+        if report.pages.high == nil {
             lines.append(
                 "  no upper limit found; limit the prefetch with --depth, --max-pages, --exclude or --scope path"
             )
