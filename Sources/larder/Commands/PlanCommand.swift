@@ -67,8 +67,16 @@ enum PlanCommand {
 
     private static func range(_ bounds: PlanEstimate.Bounds, _ text: (Int) -> String) -> String {
         guard let high = bounds.high else { return "\(text(bounds.low)) or more" }
-        let (least, most) = (text(bounds.low), text(high))
+        guard bounds.low < high else { return text(high) }
+        let (least, most) = (text(rounded(bounds.low, up: false)), text(rounded(high, up: true)))
         return least == most ? least : "\(least) to \(most)"
+    }
+
+    /// The number with two significant digits, since the ends of a range are estimates.
+    private static func rounded(_ number: Int, up: Bool) -> Int {
+        var unit = 1
+        while number / unit >= 100 { unit *= 10 }
+        return (number + (up ? unit - 1 : 0)) / unit * unit
     }
 
     private static func pages(_ bounds: PlanEstimate.Bounds) -> String {
