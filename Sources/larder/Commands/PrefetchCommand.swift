@@ -256,7 +256,7 @@ enum PrefetchSummary {
         let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
         lines += list(missing.filter { $0.isAsset && !$0.isBroken }, "asset", "failed")
         lines += list(missing.filter { !$0.isAsset && !$0.isBroken }, "page", "failed")
-        lines += list(kept, "URL", "not fetched, stored response kept")
+        lines += list(kept, "URL", "failed, stored response kept")
         for stored in report.keptStored {
             lines.append(
                 "  \(Wording.count(stored.count, "stored copy", plural: "stored copies")) kept: \(stored.text)"
