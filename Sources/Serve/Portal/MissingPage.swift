@@ -114,23 +114,7 @@ struct MissingPage: PortalPage {
         if needs.missing.isEmpty {
             html.element("p", say: .nothingMissing)
         } else {
-            let shown = PortalLimits.lines * 4
-            html.element("ul", ["class": "list"]) { html in
-                for lack in needs.missing.prefix(shown) {
-                    html.element("li") { html in
-                        html.link(context.links.details(lack.href), ["class": "name url"]) {
-                            $0.address(lack.href)
-                        }
-                        html.element("span", ["class": "soft"]) { html in
-                            html.foreign(Wording.cut(Self.words(for: lack.reason, html)))
-                        }
-                        if let asker = lack.asker {
-                            html.asker(asker, lack.isAsset ? .neededBy : .linkedBy, context)
-                        }
-                    }
-                }
-            }
-            html.remainder(of: needs.missing.count, shown: shown)
+            write(needs.missing, limit: PortalLimits.lines * 4, to: &html, context)
         }
         writeOthers([.pages], to: &html, context)
     }
@@ -198,8 +182,14 @@ struct MissingPage: PortalPage {
     private func writeBroken(_ needs: SiteNeeds, to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued, !needs.broken.isEmpty else { return }
         html.element("h2", say: .broken)
+        write(needs.broken, limit: PortalLimits.lines, to: &html, context)
+    }
+
+    private func write(
+        _ lacks: [SiteNeeds.Lack], limit: Int, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
         html.element("ul", ["class": "list"]) { html in
-            for lack in needs.broken.prefix(PortalLimits.lines) {
+            for lack in lacks.prefix(limit) {
                 html.element("li") { html in
                     html.link(context.links.details(lack.href), ["class": "name url"]) {
                         $0.address(lack.href)
@@ -213,7 +203,7 @@ struct MissingPage: PortalPage {
                 }
             }
         }
-        html.remainder(of: needs.broken.count)
+        html.remainder(of: lacks.count, shown: limit)
     }
 
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
