@@ -9,9 +9,9 @@ struct ELFFile {
     /// The names of the libraries, in the order of the file.
     private(set) var libraries: [String] = []
 
-    private static let mostSegments = 1000
-    private static let largestTable = 1 << 20
-    private static let largestFile: UInt64 = 1 << 40
+    private static let maxSegments = 1000
+    private static let maxTableBytes = 1 << 20
+    private static let maxFileBytes: UInt64 = 1 << 40
 
     /// Returns nil if the file is not an executable of 64 bits in little endian.
     init?(_ file: borrowing File) throws(SystemError) {
@@ -20,7 +20,7 @@ struct ELFFile {
             let sections = Self.number(head, 40, 8), let sectionSize = Self.number(head, 58, 2),
             let sectionCount = Self.number(head, 60, 2), let segments = Self.number(head, 32, 8),
             let size = Self.number(head, 54, 2), let count = Self.number(head, 56, 2),
-            sections < Self.largestFile, segments < Self.largestFile, size >= 56, count <= Self.mostSegments
+            sections < Self.maxFileBytes, segments < Self.maxFileBytes, size >= 56, count <= Self.maxSegments
         else { return nil }
         byteCount = Int64(sections + sectionSize * sectionCount)
         let table = try file.read(from: Int64(segments), byteCount: Int(size * count))
@@ -31,12 +31,12 @@ struct ELFFile {
             guard let kind = Self.number(table, start, 4), let place = Self.number(table, start + 8, 8),
                 let address = Self.number(table, start + 16, 8),
                 let length = Self.number(table, start + 32, 8),
-                place < Self.largestFile, length < Self.largestFile
+                place < Self.maxFileBytes, length < Self.maxFileBytes
             else { return nil }
             byteCount = max(byteCount, Int64(place + length))
             if kind == 1 { loaded.append((place, address, length)) }
             if kind == 2 {
-                let byteCount = Int(min(length, UInt64(Self.largestTable)))
+                let byteCount = Int(min(length, UInt64(Self.maxTableBytes)))
                 dynamic = try file.read(from: Int64(place), byteCount: byteCount)
             }
         }
@@ -55,7 +55,7 @@ struct ELFFile {
         guard let segment, !names.isEmpty else { return }
         let bytes = try file.read(
             from: Int64(segment.place + (texts - segment.address)),
-            byteCount: Int(min(textSize, 16 * UInt64(Self.largestTable))))
+            byteCount: Int(min(textSize, 16 * UInt64(Self.maxTableBytes))))
         for name in names where name < UInt64(bytes.count) {
             libraries.append(String(decoding: bytes[Int(name)...].prefix { $0 != 0 }, as: UTF8.self))
         }

@@ -22,7 +22,7 @@ struct FolderModules {
     /// The prefixes of specifiers in the import maps of pages, with the URLs that replace them.
     private var prefixes: [String: Set<String>] = [:]
 
-    private static let mostPrefixes = 1000
+    private static let maxPrefixes = 1000
 
     /// Records a module that a page, a script or another module imports.
     mutating func add(_ file: String, _ url: WebURL) {
@@ -38,7 +38,7 @@ struct FolderModules {
 
     /// Records the prefixes in a page's import map.
     mutating func addPrefixes(_ table: LinkTable, base: WebURL) {
-        for note in table.notes where note.kind == .prefix && prefixes.count < Self.mostPrefixes {
+        for note in table.notes where note.kind == .prefix && prefixes.count < Self.maxPrefixes {
             guard let url = WebURL(note.value, base: base), url.isHTTP else { continue }
             prefixes[note.name, default: []].insert(url.href)
         }

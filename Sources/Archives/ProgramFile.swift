@@ -36,7 +36,7 @@ package struct ProgramFile: Sendable {
     private static let mark = Array("\nlarder-site-1\n\n".utf8)
     private static let trailerByteCount = 64
     /// The maximum size of the line of JSON in bytes.
-    private static let longestHead = 1 << 20
+    private static let maxHeadBytes = 1 << 20
     private static let pieceByteCount: Int64 = 1 << 20
 
     /// Reads where the archive of a program is.
@@ -129,7 +129,7 @@ package struct ProgramFile: Sendable {
             digest.update(piece.span)
             guard let read = head.map({ $0 + piece }) else { return try output.write(piece) }
             guard let end = read.dropFirst(Self.mark.count).firstIndex(of: 0x0A) else {
-                head = read.count < Self.longestHead ? read : nil
+                head = read.count < Self.maxHeadBytes ? read : nil
                 return
             }
             site = Self.site(read[Self.mark.count..<end])

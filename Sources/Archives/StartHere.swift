@@ -1,6 +1,6 @@
 internal import Web
 
-/// The page at the top of exported files that says what they are, for people who received only them.
+/// The page at the top of an export. It explains the files to people who do not know Larder.
 struct StartHere {
     static let name = "START-HERE.html"
 
@@ -23,7 +23,7 @@ struct StartHere {
     }
 
     /// The maximum number of pages that are listed.
-    private static let mostListed = 1000
+    private static let maxListedPages = 1000
 
     var text: String {
         let day = HTTPDate(secondsSinceEpoch: date).iso8601.prefix(10)
@@ -52,7 +52,8 @@ struct StartHere {
 
     private var needs: String {
         let more =
-            wanting.count > Self.mostListed ? "<p>And \(wanting.count - Self.mostListed) more.</p>\n" : ""
+            wanting.count > Self.maxListedPages
+            ? "<p>And \(wanting.count - Self.maxListedPages) more.</p>\n" : ""
         return """
             <h2>Pages that need <code>larder serve</code></h2>
             <p>Parts of these pages stay empty when they are opened as files, because browsers do not load 3D models, some workers
@@ -71,7 +72,7 @@ struct StartHere {
     }
 
     private static func list(_ pages: [Page]) -> String {
-        pages.prefix(mostListed).map { "<li><a href=\"\($0.file)\">\(escaped($0.name))</a></li>" }
+        pages.prefix(maxListedPages).map { "<li><a href=\"\($0.file)\">\(escaped($0.name))</a></li>" }
             .joined(separator: "\n")
     }
 

@@ -249,7 +249,7 @@ package struct PlanRun: ~Copyable {
         min(Self.maxGuides, Int((Double(sample.maxRequests) * Self.shareOfGuides).rounded(.up)))
     }
 
-    /// Loads a sitemap or a search index, and offers the pages that it lists. Returns what is due afterwards.
+    /// Loads a sitemap or a search index, and adds the pages that it lists to the sample. Returns the next requests.
     private mutating func readGuide(
         _ number: UInt32, _ interruption: Interruption
     ) throws(CrawlError) -> [UInt32] {

@@ -4,7 +4,7 @@ package import Web
 /// A sample of a site's pages, from which the size of the site is estimated. A pure value: the caller makes
 /// the requests that `next` returns and reports their results.
 ///
-/// It has three stages. *Exploring* fetches the pages that probably list the most others. *Sampling* fetches
+/// It has three stages. *Exploring* fetches the pages that probably link to the most others. *Sampling* fetches
 /// pages of each kind, more of kinds whose pages differ much. These pages are a random sample, from which the
 /// number of undiscovered pages is estimated. *Weighing* requests the sizes of assets.
 package struct PlanSample: Sendable {

@@ -111,7 +111,7 @@ public struct SitePlan: Sendable, Equatable {
         return plan
     }
 
-    /// Keeps what is known about earlier snapshots in the settings of a further run.
+    /// Copies the counts, the confirmation and the keep rules from the stored settings of the site.
     package mutating func keepHistory(of held: SitePlan) {
         (missing, confirmed) = (held.missing, held.confirmed)
         if keep.isEmpty { keep = held.keep }

@@ -280,7 +280,7 @@ extension Larder {
     private func checkRoom(
         at path: String, _ form: ArchiveForm, _ options: ExportOptions
     ) throws(LarderError) {
-        // Each format says itself what it cannot write to, such as a folder.
+        // The writer of each format reports other obstacles, such as a folder with this name.
         let place = options.split == nil ? path : WARCWriter.numbered(path, 0)
         guard form != .folder, !options.replacesFile, WholeFile.isThere(place) else { return }
         throw LarderError(

@@ -141,7 +141,7 @@ struct DueClock: Equatable {
         return now < known.at || now - known.at >= Self.maxAge || known.next.map { $0 <= now } ?? false
     }
 
-    /// Records what was read.
+    /// Records the schedules that were read.
     ///
     /// - Parameters:
     ///   - stamp: the state of the database before it was read.

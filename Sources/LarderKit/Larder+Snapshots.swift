@@ -163,7 +163,7 @@ extension Larder {
 
     /// Reverses the last removal of sites, snapshots or URLs. Possible until the next collection, which frees the space.
     ///
-    /// - Returns: What is stored again: the names of sites, the names of snapshots such as `https://example.com/@3`, and the
+    /// - Returns: The restored names: those of sites, those of snapshots such as `https://example.com/@3`, and the
     ///   texts by which URLs were named; and the number of their responses. Nil if there is nothing to undo.
     /// - Throws: `LarderError` of kind `.input` if a removed site was prefetched again.
     public func undoRemoval() async throws(LarderError) -> (names: [String], responses: Int)? {

@@ -1,11 +1,9 @@
-/// The numbers of pages, assets and other responses of a snapshot, and their size.
+/// The numbers of pages, assets and redirects of a snapshot, and their size.
 package struct SnapshotTally: Sendable, Equatable {
     package var pages = 0
     /// Resources that pages need, such as scripts, style sheets and images.
     package var assets = 0
     package var redirects = 0
-    /// Responses with the status 404 or 410.
-    package var tombstones = 0
     /// Whether counting stopped at the limit for at least one kind.
     package var isCapped = false
     /// The size of the bodies, each counted once.
@@ -57,7 +55,6 @@ extension StoreReader {
         tally.pages = try count("role = 0 AND status < 300")
         tally.assets = try count("role = 1 AND status < 300")
         tally.redirects = try count("role IN (0, 1) AND status BETWEEN 300 AND 399")
-        tally.tombstones = try count("role IN (0, 1) AND status IN (404, 410)")
         try measure(snapshot, limit, &tally)
         return tally
     }

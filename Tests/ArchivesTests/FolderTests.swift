@@ -142,7 +142,7 @@ import Web
         #expect(start.contains("larder serve"))
     }
 
-    /// The worker is in a script that another script loads: what is named is the page.
+    /// A script that another script loads starts the worker. The start page names the page of these scripts.
     @Test func `the start page names the pages whose scripts want a server`() throws {
         let site = try HeldSite([
             .page("/", "<a href=/map>map</a>"), .page("/map", "<script type=module src=/a.js></script>"),

@@ -5,8 +5,7 @@ import Testing
 
 @testable import Archives
 
-/// A program of the system stands for the `larder` command: how much of it is the program, and what was added,
-/// is the same for any.
+/// Uses a program of the system in place of the `larder` command, because the file format is the same for any program.
 @Suite struct ProgramTests {
     private func site() throws -> HeldSite {
         try HeldSite([

@@ -269,7 +269,7 @@ import Testing
         try Command([], home: home, shell: "cat \"$HOME/\(name)\"").wait().output
     }
 
-    /// A `systemctl` that writes down what it is told, and enables the timer as systemd does.
+    /// A fake `systemctl` that records its arguments and enables the timer.
     private func systemctl(_ ending: String) throws -> String {
         mkdir(home.file("bin"), 0o755)
         let path = try home.write(

@@ -110,7 +110,7 @@ struct FolderScriptTests {
         try look(at: Chromium().open("file://" + folder.file("out/index.html")))
     }
 
-    /// As Vite builds them: chunks that import each other, and more of them when they are wanted.
+    /// Chunks as Vite builds them: they import each other, some of them dynamically.
     private static let modules: [(path: String, text: String, type: String)] = [
         (
             "/assets/index.js",

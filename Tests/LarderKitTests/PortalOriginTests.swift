@@ -4,7 +4,7 @@ import Web
 
 @testable import LarderKit
 
-/// Who may change something through the portal: its own pages, and a paired extension; no other origin.
+/// Only the portal's own pages and a paired extension may change something through the portal.
 @Suite struct PortalOriginTests {
     private let home: TemporaryFolder
     private let larder: Larder

@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test func `a record is found as long as its server runs, also by its own process`() throws {
-        // No server listens there, since nobody needs to.
+        // The record is tested without a server.
         let server = Self.server(1)
         var record = ServerRecord(server)
         #expect(record != nil)

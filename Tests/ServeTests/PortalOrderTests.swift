@@ -202,7 +202,7 @@ import Web
         }
     }
 
-    /// What the owner of the portal is answered; nil if the answer comes later.
+    /// The response to a request of the portal's owner; nil if it is sent later.
     private func sent(
         _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard,
         by visitor: PortalVisitor = PortalVisitor()

@@ -37,7 +37,7 @@ import Web
             let held = try #require(try store.reader().response(for: "/a", ofSnapshot: snapshot))
             #expect(held.snapshot == 1 && held.fetched == 9 && held.fields == Self.type + "Date: 9\r\n")
             #expect(try store.reader().pages(ofSnapshot: snapshot, atMost: 5) == ["/a"])
-            #expect(try store.reader().tally(ofSnapshot: snapshot, limit: 10).tombstones == 1)
+            #expect(try store.reader().tombstones(ofSnapshot: snapshot, limit: 10).count == 1)
             #expect(try store.reader().types(ofSnapshot: snapshot, limit: 10).map(\.count) == [1])
         }
         #expect(try store.reader().difference(from: 1, to: 3).isEmpty)
