@@ -59,10 +59,11 @@ import Web
     @Test func `on a terminal, a removal is confirmed first`() throws {
         #expect(try larder("prefetch", site).status == 0)
         func remove(_ options: String, answer: String) throws -> Command.Ending {
-            let command = "\(ChildProcess.built("larder")) remove \(options) \(site)"
+            let program = ChildProcess.built("larder")
             return try ChildProcess(
-                "/bin/sh", ["-c", "echo \(answer) | script -qec '\(command)' /dev/null"],
-                environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"]
+                "/bin/sh",
+                ["-c", "echo \(answer) | script -qec '\"$PROGRAM\" remove \(options) \(site)' /dev/null"],
+                environment: ["HOME": home.path, "PATH": "/usr/bin:/bin", "PROGRAM": "\(program)"]
             ).wait()
         }
         let refused = try remove("", answer: "n")
@@ -110,7 +111,9 @@ import Web
         let ending = try larder("update")
         #expect(ending.status == 2, "\(ending)")
         #expect(ending.errors.contains("\(sites[1]): "), "\(ending)")
-        for site in [sites[0], sites[2]] { #expect(ending.output.contains("\(site): 1 page"), "\(ending)") }
+        for site in [sites[0], sites[2]] {
+            #expect(ending.output.contains("\(site): nothing has changed (1 URL checked, "), "\(ending)")
+        }
         let json = try larder("update", "--json")
         #expect(try JSONValue.parse(json.output.utf8.span)[1]?["site"]?.string == sites[2])
     }
