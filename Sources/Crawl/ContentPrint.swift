@@ -11,6 +11,8 @@ struct ContentPrint: Sendable, Hashable {
     /// A hash of the words outside links that contain no digit. It is the same for pages that have no content
     /// of their own. Nil if the words were not examined.
     let skeleton: UInt64?
+    /// The number of words; 0 if they were not examined.
+    let wordCount: Int
 
     /// The maximum number of bytes that are examined.
     static let longestText = 1 << 20
@@ -23,6 +25,7 @@ struct ContentPrint: Sendable, Hashable {
         self.byteCount = byteCount
         words = nil
         skeleton = nil
+        wordCount = 0
     }
 
     /// Creates a fingerprint of a page from the words between its tags, without scripts and styles. The
@@ -34,6 +37,7 @@ struct ContentPrint: Sendable, Hashable {
         }
         byteCount = body.count
         skeleton = reader.skeleton
+        wordCount = reader.counter.total
         if reader.counter.total >= Self.leastWords {
             digest = reader.digest
             words = reader.counter.finish()

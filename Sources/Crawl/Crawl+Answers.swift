@@ -18,6 +18,7 @@ extension Crawl {
         case .sent(let errand): return try sentFetched(result, of: errand)
         case .entry: break
         }
+        let result = try compared(result)
         let held = validating.removeValue(forKey: result.number)
         try apply(
             .connected(
@@ -54,6 +55,45 @@ extension Crawl {
         } else if case .failed(let failure) = frontier.state(result.number), !failure.isGone {
             try noteIfKept(result.number)
         }
+    }
+
+    /// Requests a page once more without cookies, if it is not known yet whether such pages show what the crawl has
+    /// requested before. Returns whether it did; the response then waits for the other one.
+    private func awaitsComparison(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
+        -> Bool
+    {
+        let (number, url) = (result.number, frontier.url(result.number))
+        guard plan.hasOnlyOwnCookies else { return false }
+        if response.fields.contains("Set-Cookie") { cookieTraces.noteCookie(of: url) }
+        guard response.status == 200, response.fields.contentType?.essence == "text/html",
+            frontier.role(of: number) == .page, cookieTraces.needsComparison(number, url)
+        else { return false }
+        withCookies[number] = result
+        try fetch(
+            number, url, HTTPFields().naming(origin: result.sentFields["Origin"]), isAnonymous: true)
+        return true
+    }
+
+    /// Returns the result to use if a page was requested with and without cookies; otherwise the same result.
+    private func compared(_ result: FetchResult) throws(CrawlError) -> FetchResult {
+        guard let before = withCookies.removeValue(forKey: result.number) else { return result }
+        guard case .response(let without) = result.outcome, without.status == 200,
+            case .response(let with) = before.outcome
+        else {
+            result.partial?.discard()
+            if case .response(let without) = result.outcome { without.body.discard() }
+            return before
+        }
+        let prints = try storing { () throws(StoreError) in
+            (
+                with: ContentPrint(text: try with.body.beginning(ContentPrint.longestText).span),
+                without: ContentPrint(text: try without.body.beginning(ContentPrint.longestText).span)
+            )
+        }
+        let isTrace = cookieTraces.compare(
+            frontier.url(result.number), with: prints.with, without: prints.without)
+        (isTrace ? with : without).body.discard()
+        return isTrace ? result : before
     }
 
     /// Sends the next request at once if a partial body cannot be completed from this result. Returns whether
@@ -152,6 +192,7 @@ extension Crawl {
     private func answered(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
         let number = result.number
         let latency = result.exchange?.timings.latency
+        if try awaitsComparison(result, response) { return }
         if (200..<300).contains(response.status) {
             try apply(.succeeded(number, after: latency))
             report.bodyByteCount += response.body.byteCount

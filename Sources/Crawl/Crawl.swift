@@ -29,6 +29,10 @@ package final class Crawl {
     /// Stored responses of URLs that are being refetched, by number. `ReplacementGuard` compares the new
     /// response with them.
     var heldBefore: [UInt32: StoredResponse] = [:]
+    /// Recognises pages that show what the crawl has requested before.
+    var cookieTraces = CookieTraces()
+    /// The responses of pages that are requested once more without cookies, by number.
+    var withCookies: [UInt32: FetchResult] = [:]
     /// The size in bytes of the partial body with which each resumed request began, by number.
     var resumed: [UInt32: Int] = [:]
     /// The digests that bodies must have. If a URL with a required digest redirects, its target gets the same
@@ -292,20 +296,24 @@ package final class Crawl {
         // If there is a gate, a run with a time or byte limit must not add to the live snapshot
         // (`publishSoFar`).
         let passing = plan.gate == nil ? ending : .publishIfChanged(now: now)
-        let found = Mutex<(isRejected: Bool, wall: SiteWall?)>((false, nil))
+        let found = Mutex<(isRejected: Bool, wall: SiteWall?, passwordPage: String?)>((false, nil, nil))
         let unchanged = try writes.finish { () throws(StoreError) in
-            let wall =
-                plan.refusesWalls
-                ? try SiteWall.found(
-                    in: snapshot, start: plan.start, wasOfSession: plan.wasOfSession, StoreReader(plan.folder)
-                )
-                : nil
+            var wall: SiteWall?
+            if plan.refusesWalls {
+                let reader = try StoreReader(plan.folder)
+                wall = try SiteWall.found(
+                    in: snapshot, start: plan.start, wasOfSession: plan.wasOfSession, reader)
+                if !plan.hasSession {
+                    let page = try SiteWall.passwordPage(among: plan.start, in: snapshot, reader)
+                    found.withLock { $0.passwordPage = page }
+                }
+            }
             if wall == nil, try plan.gate?(snapshot, refused) ?? true { return passing }
-            found.withLock { $0 = (true, wall) }
+            found.withLock { ($0.isRejected, $0.wall) = (true, wall) }
             return .reject(now: now)
         }
         note(unchanged: unchanged)
-        (report.isRejected, report.wall) = found.withLock { $0 }
+        (report.isRejected, report.wall, report.passwordPage) = found.withLock { $0 }
         report.isPublished = !report.isRejected
     }
 
@@ -505,8 +513,12 @@ extension Crawl {
         }
     }
 
+    /// Requests an entry.
+    ///
+    /// - Parameter isAnonymous: whether no cookies are sent; nil to decide by what is known of pages of this kind.
     func fetch(
-        _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil
+        _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
+        isAnonymous: Bool? = nil
     ) throws(CrawlError) {
         var request = FetchRequest(
             number: number, url: url, nearestZone: max(plan.allowedZone, frontier.nearestZone(number)),
@@ -524,6 +536,9 @@ extension Crawl {
             request.fields.append("Accept", Self.acceptOfPages)
         }
         request.cookies = rendering?.cookies[number] ?? []
+        if plan.hasOnlyOwnCookies, request.cookies.isEmpty, frontier.role(of: number) == .page {
+            request.isAnonymous = isAnonymous ?? cookieTraces.sendsWithoutCookies(number, url)
+        }
         // The redirect target is requested by CORS, too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
         if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }

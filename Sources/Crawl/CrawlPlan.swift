@@ -195,6 +195,9 @@ package struct CrawlPlan: Sendable {
         return snapshot
     }
 
+    /// Whether the only cookies are those that servers set during this run, so that requests without them are possible.
+    var hasOnlyOwnCookies: Bool { fetch.cookies == nil && !hasSession && fetch.hostFields.isEmpty }
+
     /// Whether the user has a session with a server, in this run or when the site was stored.
     var hasSession: Bool { fetch.hasSession || wasOfSession }
 

@@ -23,6 +23,8 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var hasShrunk = false
     /// The login page or captive portal for which it was rejected.
     package var wall: SiteWall?
+    /// The URL of a start page that has a field for a password, if the run was not logged in.
+    package var passwordPage: String?
     /// Changes that were rejected, for the replacement check of the next run.
     package var doubts: [String] = []
     /// Hosts whose login session ended during the run, so that no more was requested from them.
@@ -385,6 +387,8 @@ extension CrawlReport {
     /// Adds the work of an earlier run of the same site that this one continued.
     package mutating func include(_ earlier: CrawlReport) {
         isContinued = earlier.isContinued
+        isUnchanged = isUnchanged && earlier.isUnchanged
+        passwordPage = passwordPage ?? earlier.passwordPage
         requests += earlier.requests
         confirmed = earlier.confirmed
         savedByteCount = earlier.savedByteCount

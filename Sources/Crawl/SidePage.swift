@@ -62,7 +62,7 @@ package enum SidePage: String, Sendable, CaseIterable {
             "revisions diff backlink recent media export_raw export_xhtml export_xhtmlbody export_pdf export_odt "
                 + "export_code",
             form:
-                "edit login register profile_delete resendpwd admin subscribe unsubscribe draft preview logout locked "
+                "edit login register profile profile_delete resendpwd admin subscribe unsubscribe draft preview logout locked "
                 + "addtobook"),
         // gitweb.
         "a": meanings(

@@ -40,6 +40,9 @@ public struct SitePlan: Sendable, Equatable {
     /// The maximum number of connections to one host. Nil for 16; in an update, for the value of the last
     /// run.
     public var connectionsPerHost: Int?
+    /// The absolute paths of the cookie files of the last prefetch, which updates read again. The cookies themselves are
+    /// not stored here.
+    package var cookieFiles: [String] = []
     /// The site's manifest; nil if it has none.
     package var manifest: ManifestPlan?
     /// The nearest network zone that requests for the site's start URLs may connect to, as allowed by the
@@ -84,6 +87,7 @@ public struct SitePlan: Sendable, Equatable {
         sockets = json["sockets"]?.int ?? 0
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
+        cookieFiles = texts("cookieFiles")
         manifest = json["manifest"].flatMap { ManifestPlan($0) }
         leftOut = json["leftOut"].map { LeftOut($0) }
         zone = json["zone"]?.string.flatMap { NetworkZone(name: $0) }
@@ -258,7 +262,8 @@ extension SitePlan: JSONObject {
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
             "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "frozen": IfAny(frozen),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
-            "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
+            "perHost": IfAny(connectionsPerHost), "cookieFiles": IfAny(cookieFiles),
+            "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
             "zone": IfAny(zone?.name), "doubts": IfAny(doubts),
             "missing": IfAny(missing.map(\.storedMembers)),
             "confirmed": IfAny(confirmed),

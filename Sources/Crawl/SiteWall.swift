@@ -37,6 +37,18 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         return isAlike && pages.count >= fewestAlike ? .portal(pages: pages.count) : nil
     }
 
+    /// Returns the URL of the first start page that has a field for a password; nil if none has one.
+    static func passwordPage(
+        among start: [WebURL], in snapshot: Int64, _ reader: StoreReader
+    ) throws(StoreError) -> String? {
+        for url in start {
+            guard let found = try page(at: url, snapshot, reader) else { continue }
+            let bytes = try reader.content(of: found.body)?.load() ?? []
+            if LoginWords.isAsked(in: bytes.span) { return found.url.href }
+        }
+        return nil
+    }
+
     /// The maximum number of other pages next to a login page, such as terms, help and other languages.
     private static let fewPages = 5
     /// The minimum number of pages with the same form in a captive portal.

@@ -91,10 +91,35 @@ struct RenderCommandTests {
         #expect(asked("/photo/") == ["/photo/json"])
         #expect(asked("/changed") == [])
         #expect(
-            ending.output.contains("not-sent-by-control: 1, requests of buttons that might change something"))
+            ending.output.contains(
+                "1 request of buttons not sent, which might change something on the server"))
         origin.stop()
         let check = try start(["check", "--offline", "--render", origin.url("/")]).wait()
         #expect(check.status == 0, "\(check.output)")
+    }
+
+    @Test("What a control requests on two pages is fetched for all pages of their kind")
+    func templates() throws {
+        let script = """
+            <script>
+            more.onclick = () => fetch(['', 'reviews', location.pathname.split('/')[2] + '.json'].join('/'))
+              .then(r => r.text()).then(t => words.textContent = t)
+            </script>
+            """
+        for number in 1...20 {
+            origin.on(
+                "/products/\(number)",
+                .page(
+                    "<title>\(number)</title><p id=words>Product \(number)</p><button id=more>Reviews</button>\(script)"
+                ))
+            origin.on(
+                "/reviews/\(number).json", .file("{\"text\": \"Review \(number)\"}", type: "application/json")
+            )
+        }
+        origin.on("/", .page((1...20).map { "<a href=/products/\($0)>\($0)</a>" }.joined()))
+        #expect(try start(["prefetch", origin.url("/")]).wait().status == 0)
+        #expect(asked("/reviews/").count == 20, "\(asked("/reviews/"))")
+        #expect(try start(["update"]).wait().output.contains("nothing has changed"))
     }
 
     @Test("A control that something covers is pressed all the same, and one that is gone does no harm")
@@ -219,7 +244,7 @@ struct RenderCommandTests {
         #expect(try prefetch("--viewport", "700x600,390x844", "--render-pictures").status == 0)
         let ending = try start(["check", "--offline", origin.url("/"), "--render"]).wait()
         #expect(ending.status == 0 && !ending.output.contains("shows"), "\(ending)")
-        #expect(ending.output.contains("1 by screenshot"), "\(ending)")
+        #expect(ending.output.contains("compared the text of 1 and the screenshot of 1"), "\(ending)")
     }
 
     @Test(arguments: [("0", 1), ("2", 3)])

@@ -438,7 +438,33 @@ extension FrontierCore {
         if let print = rendered.print { read(number, print, newFrom: known, saysNotFound: false) }
         renders.rendered(
             number, found, isWhole: rendered.isWhole, waitsFor: rendered.waitsFor)
-        return links.pages.isEmpty && links.assets.isEmpty ? [] : [.record(links)]
+        let own: [Action] = links.pages.isEmpty && links.assets.isEmpty ? [] : [.record(links)]
+        let requests = rendered.asked.filter {
+            records[Int($0)].state == .done && records[Int($0)].role == .asset
+        }
+        let isNews = templates.note(url(number), requests: requests.sorted().map { url($0) })
+        return own + useTemplates(from: isNews ? 0 : nextForTemplates)
+    }
+
+    /// Discovers what pages request by the templates of their kind, as guesses. Returns the links for the store.
+    private mutating func useTemplates(from first: UInt32) -> [Action] {
+        let end = UInt32(records.count)
+        guard !templates.isEmpty, first < end else { return [] }
+        nextForTemplates = end
+        var actions: [Action] = []
+        for number in first..<end
+        where records[Int(number)].role == .page && records[Int(number)].state == .done {
+            var links = NewLinks(from: target(number))
+            links.areFurther = true
+            for request in templates.requests(of: url(number)) where urls.find(request.key) == nil {
+                let guess = discover(
+                    request.key, role: .asset, from: number, redirects: 0, flags: .isGuess,
+                    nearestZone: zone(of: number))
+                links.guesses.append(target(guess))
+            }
+            if !links.guesses.isEmpty { actions.append(.record(links)) }
+        }
+        return actions
     }
 }
 

@@ -71,6 +71,10 @@ struct FrontierCore: Sendable {
     /// The module loader configurations of pages and scripts.
     var loaders = LoaderBook()
     var renders: RenderBook
+    /// What pages request with their own names in the URL.
+    var templates = PageTemplates()
+    /// The first entry for which the templates were not used yet.
+    var nextForTemplates: UInt32 = 0
     private var nextEarlyLook = Duration.zero
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.

@@ -1,0 +1,80 @@
+internal import Web
+
+/// Recognises pages that show what the crawl itself has requested before, such as a trail of visited pages. With the
+/// cookies that a server set during the crawl they have more words than without them.
+///
+/// Until that is known of a kind of pages (`PagePattern`), a page that was requested with cookies is requested once more
+/// without them. If the second response is nearly the same and has fewer words, it is stored, and further pages of the kind
+/// are requested without cookies. If it lacks more, the kind needs its cookies.
+struct CookieTraces {
+    private enum Kind {
+        /// Two responses each of so many pages had the same words, or different ones of the same number.
+        case undecided(comparisons: Int)
+        case withCookies
+        case withoutCookies
+    }
+
+    private var kinds: [String: Kind] = [:]
+    /// The hosts that have set cookies, with the number of second requests to each.
+    private var hosts: [String: Int] = [:]
+    /// The pages that were requested with cookies and have not responded yet.
+    private var sentWithCookies: Set<UInt32> = []
+
+    /// A kind that never differs is decided after this number of comparisons.
+    private static let comparisonLimit = 3
+    /// The maximum number of second requests to a host.
+    private static let requestLimit = 32
+    /// A response with a smaller share of the words is not the same page.
+    private static let leastShare = 0.8
+    private static let differingBits = 16
+
+    /// Notes that a host has set a cookie.
+    mutating func noteCookie(of url: WebURL) {
+        if hosts[url.host] == nil { hosts[url.host] = 0 }
+    }
+
+    /// Notes that a page will be requested. Returns whether the request has to go without cookies.
+    mutating func sendsWithoutCookies(_ number: UInt32, _ url: WebURL) -> Bool {
+        guard hosts[url.host] != nil else { return false }
+        if case .withoutCookies? = kinds[PagePattern.text(of: url)] { return true }
+        sentWithCookies.insert(number)
+        return false
+    }
+
+    /// Whether the page that has responded now has to be requested once more, without cookies.
+    mutating func needsComparison(_ number: UInt32, _ url: WebURL) -> Bool {
+        guard sentWithCookies.remove(number) != nil, let requests = hosts[url.host],
+            requests < Self.requestLimit,
+            case .undecided = kinds[PagePattern.text(of: url), default: .undecided(comparisons: 0)]
+        else { return false }
+        hosts[url.host] = requests + 1
+        return true
+    }
+
+    /// Compares the two responses for a page. Returns whether the one without cookies has to be stored.
+    mutating func compare(_ url: WebURL, with: ContentPrint, without: ContentPrint) -> Bool {
+        let pattern = PagePattern.text(of: url)
+        guard case .undecided(let comparisons) = kinds[pattern, default: .undecided(comparisons: 0)] else {
+            if case .withoutCookies? = kinds[pattern] { return Self.lacksTrace(without, with) }
+            return false
+        }
+        if Self.lacksTrace(without, with) {
+            kinds[pattern] = .withoutCookies
+            return true
+        }
+        let isPoorer = Double(without.wordCount) < Double(with.wordCount) * Self.leastShare
+        kinds[pattern] =
+            isPoorer || comparisons + 1 >= Self.comparisonLimit
+            ? .withCookies : .undecided(comparisons: comparisons + 1)
+        return false
+    }
+
+    /// Whether the response without cookies is the same page with a few words fewer.
+    private static func lacksTrace(_ without: ContentPrint, _ with: ContentPrint) -> Bool {
+        guard let words = without.words, let others = with.words, without.wordCount < with.wordCount else {
+            return false
+        }
+        return Double(without.wordCount) >= Double(with.wordCount) * leastShare
+            && words.distance(to: others) <= differingBits
+    }
+}

@@ -1,0 +1,112 @@
+internal import Web
+
+/// Finds requests of pages whose URLs contain the name of the page, such as `/api/products/3/reviews` of `/products/3`,
+/// and derives those of similar pages from them. Only a few pages of a kind have their controls used in a browser; what a
+/// control of another page would request is known this way.
+struct PageTemplates {
+    /// The URL of a request with a gap for the name of a page.
+    struct Template: Hashable {
+        /// The place in the URL of the page that has the name.
+        enum Source: Hashable {
+            /// The last component of the path, without its file extension.
+            case lastComponent
+            /// The value of a query item with this name.
+            case query(String)
+        }
+
+        let source: Source
+        let before: String
+        let after: String
+
+        /// The URL that the page requests by this template; nil if its own URL has no such name.
+        func url(for page: WebURL) -> WebURL? {
+            PageTemplates.names(of: page).first { $0.source == source }.flatMap {
+                WebURL(before + $0.name + after)
+            }
+        }
+    }
+
+    /// The pages that have requested something by a template, by the pattern of their URLs (`PagePattern`); two are enough.
+    private var names: [String: [Template: Set<String>]] = [:]
+    /// The templates by which two pages have requested something, by pattern.
+    private var confirmed: [String: [Template]] = [:]
+    private var count = 0
+
+    /// Looking for all pages of a template takes time.
+    private static let templateLimit = 16
+    /// The maximum number of patterns, and of templates of a pattern.
+    private static let patternLimit = 1000
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Notes what a rendered page has requested. Returns whether that has confirmed a template.
+    mutating func note(_ page: WebURL, requests: [WebURL]) -> Bool {
+        guard count < Self.templateLimit else { return false }
+        let pageNames = Self.names(of: page)
+        guard !pageNames.isEmpty else { return false }
+        let (pattern, origin) = (PagePattern.text(of: page), page.origin)
+        guard names.count < Self.patternLimit || names[pattern] != nil else { return false }
+        var isNews = false
+        for request in requests where request.origin == origin {
+            for (source, name) in pageNames {
+                guard count < Self.templateLimit,
+                    let template = Self.template(in: request.href, source, name)
+                else { continue }
+                guard names[pattern]?.count ?? 0 < Self.patternLimit else { continue }
+                let before = names[pattern]?[template]?.count ?? 0
+                guard before < 2 else { continue }
+                names[pattern, default: [:]][template, default: []].insert(name)
+                guard before == 1, names[pattern]?[template]?.count == 2 else { continue }
+                confirmed[pattern, default: []].append(template)
+                count += 1
+                isNews = true
+            }
+        }
+        return isNews
+    }
+
+    /// The URLs that the page requests by confirmed templates.
+    func requests(of page: WebURL) -> [WebURL] {
+        guard let templates = confirmed[PagePattern.text(of: page)] else { return [] }
+        return templates.compactMap { $0.url(for: page) }
+    }
+
+    /// The names in the URL of a page: the last component of its path, and the values of its query.
+    private static func names(of page: WebURL) -> [(source: Template.Source, name: String)] {
+        var names: [(source: Template.Source, name: String)] = []
+        let last = page.path.split(separator: "/", omittingEmptySubsequences: true).last ?? ""
+        let name = last.prefix { $0 != "." }
+        if !name.isEmpty { names.append((.lastComponent, String(name))) }
+        for item in (page.query ?? "").split(separator: "&") {
+            guard let equals = item.firstIndex(of: "="), item.index(after: equals) < item.endIndex else {
+                continue
+            }
+            names.append((.query(String(item[..<equals])), String(item[item.index(after: equals)...])))
+        }
+        return names
+    }
+
+    /// The template that a requested URL follows if it contains the name as a whole component of its path, without file
+    /// extension, or as a whole value of its query.
+    private static func template(in href: String, _ source: Template.Source, _ name: String) -> Template? {
+        let (bytes, wanted) = (Array(href.utf8), Array(name.utf8))
+        guard let path = bytes.firstRange(of: Array("://".utf8))?.upperBound, bytes.count >= wanted.count
+        else {
+            return nil
+        }
+        let start = bytes[path...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.endIndex
+        var at = bytes.count - wanted.count
+        while at > start {
+            let end = at + wanted.count
+            let isStart = [UInt8(ascii: "/"), UInt8(ascii: "=")].contains(bytes[at - 1])
+            let isEnd = end == bytes.count || "/.&?".utf8.contains(bytes[end])
+            if isStart, isEnd, bytes[at..<end].elementsEqual(wanted) {
+                return Template(
+                    source: source, before: String(decoding: bytes[..<at], as: UTF8.self),
+                    after: String(decoding: bytes[end...], as: UTF8.self))
+            }
+            at -= 1
+        }
+        return nil
+    }
+}

@@ -1,0 +1,55 @@
+import Testing
+import Web
+
+@testable import Crawl
+
+@Suite struct PageTemplatesTests {
+    private var templates = PageTemplates()
+
+    private mutating func note(_ page: String, _ requests: String...) -> Bool {
+        templates.note(
+            WebURL("https://shop.test\(page)")!,
+            requests: requests.map { WebURL($0, base: WebURL("https://shop.test/")!)! })
+    }
+
+    private func requests(of page: String) -> [String] {
+        templates.requests(of: WebURL("https://shop.test\(page)")!).map(\.href)
+    }
+
+    @Test("Two pages that request a URL with their own names are a template for the others")
+    mutating func twoPages() {
+        #expect(!note("/products/3", "/api/products/3/reviews", "/app.js"))
+        #expect(requests(of: "/products/7").isEmpty)
+        #expect(note("/products/4", "/api/products/4/reviews", "/app.js"))
+        #expect(requests(of: "/products/7") == ["https://shop.test/api/products/7/reviews"])
+        #expect(requests(of: "/about").isEmpty, "other pages are not meant")
+    }
+
+    @Test("The same page twice is no template")
+    mutating func samePage() {
+        #expect(!note("/products/3", "/api/products/3/reviews"))
+        #expect(!note("/products/3", "/api/products/3/reviews"))
+        #expect(requests(of: "/products/7").isEmpty)
+    }
+
+    @Test("Names are whole components, without file extensions, or whole query values")
+    mutating func names() {
+        #expect(
+            !note("/item/12.html?lang=en", "/data/12.json", "/thumb?id=12&w=9", "/data/123.json", "/x12/y"))
+        #expect(
+            note("/item/45.html?lang=en", "/data/45.json", "/thumb?id=45&w=9", "/data/456.json", "/x45/y"))
+        #expect(
+            requests(of: "/item/6.html?lang=en") == [
+                "https://shop.test/data/6.json", "https://shop.test/thumb?id=6&w=9",
+            ])
+        #expect(!note("/view?doc=a", "/text/a"))
+        #expect(note("/view?doc=b", "/text/b"))
+        #expect(requests(of: "/view?doc=c%20d") == ["https://shop.test/text/c%20d"])
+    }
+
+    @Test("Requests to other origins are no templates")
+    mutating func otherOrigin() {
+        #expect(!note("/products/3", "https://tracker.test/3"))
+        #expect(!note("/products/4", "https://tracker.test/4"))
+    }
+}
