@@ -88,6 +88,8 @@ extension CrawlPlan {
         if !options.isRepeat { notice = options.notice }
         sitePlan = options.plan
         sitePlan.zone = startZone
+        // A pipe could not be read again.
+        sitePlan.cookieFiles = cookieFiles.filter(WholeFile.isThere).map(ManifestPlan.fullPlace)
         patience = options.patience
         for sitemap in options.plan.sitemaps { sitemaps.append(try WebURL.start(sitemap)) }
         limits = options.limits

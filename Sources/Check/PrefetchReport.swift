@@ -122,6 +122,9 @@ public struct PrefetchReport: Sendable, Equatable {
     /// The login page or captive portal that answered in place of the site, so that the snapshot was
     /// rejected.
     public var wall: String? { crawl.wall?.description }
+    /// The URL of a start page that has a field for a password, if the run was not logged in: what is behind the login
+    /// is then not stored. Nil if there is no such page.
+    public var passwordPage: String? { crawl.passwordPage }
 
     /// The report as JSON.
     public var json: String { members.text() }
@@ -162,6 +165,7 @@ extension PrefetchReport: JSONObject {
     private var snapshotMembers: JSONMembers {
         [
             "rejected": crawl.isRejected, "shrunk": crawl.hasShrunk, "replacedBy": IfAny(wall),
+            "passwordPage": IfAny(passwordPage),
             "lostSessions": crawl.lostSessions.map {
                 ["origin": $0.origin, "login": $0.login] as JSONMembers
             },

@@ -97,7 +97,7 @@ extension Rehearsal {
     /// The sentences about the kinds that do not differ.
     var summary: [String] {
         var lines: [String] = []
-        var unknown: [(reason: String, count: Int, example: String)] = []
+        var unknown: [(reason: String, pages: Int, example: String)] = []
         for kind in kinds {
             switch kind.result {
             case .equal, .different: continue
@@ -108,22 +108,28 @@ extension Rehearsal {
                     "served as frozen copies, without scripts: \(pages), such as \(kind.example)\(why)")
             case .unknown(let reason):
                 if let place = unknown.firstIndex(where: { $0.reason == reason }) {
-                    unknown[place].count += 1
+                    unknown[place].pages += kind.pages
                 } else {
-                    unknown.append((reason, 1, kind.example))
+                    unknown.append((reason, kind.pages, kind.example))
                 }
             }
         }
-        for (reason, count, example) in unknown {
-            lines.append("not compared: \(Self.kinds(count)), such as \(example): \(reason)")
+        for (reason, pages, example) in unknown {
+            let examples = pages == 1 ? example : "such as \(example)"
+            lines.append("not compared with the live site: \(Self.pages(pages)), \(examples): \(reason)")
         }
-        let equal = kinds.count { $0.result == .equal }
-        if equal > 0 { lines.append("same offline as online: \(Self.kinds(equal))") }
+        let equal = kinds.filter { $0.result == .equal }
+        let pages = equal.reduce(0) { $0 + $1.pages }
+        let opened = equal.reduce(0) { $0 + $1.opened }
+        if pages > 0 {
+            let sample = opened < pages ? " (\(opened) opened as a sample)" : ""
+            lines.append("same offline as online: \(Self.pages(pages))\(sample)")
+        }
         return lines
     }
 
-    private static func kinds(_ count: Int) -> String {
-        count == 1 ? "1 kind of pages" : "\(count) kinds of pages"
+    private static func pages(_ count: Int) -> String {
+        count == 1 ? "1 page with scripts" : "\(count) pages with scripts"
     }
 }
 

@@ -112,10 +112,7 @@ extension CheckReport {
 
     private var missingLines: [String] {
         guard let missingURLs else { return [] }
-        let outside = missingURLs.notFetched - count(.notFetched)
-        let note =
-            outside > 0 && outside < missingURLs.notFetched ? " (\(outside) of them outside the site)" : ""
-        return ["missing URLs: \(missingURLs)\(note)"]
+        return ["missing URLs: \(missingURLs)"]
     }
 
     private var weakProofs: [String] {
@@ -131,21 +128,24 @@ extension CheckReport {
     }
 
     /// The lines of a site. URLs that were not fetched do not fail the check, and there may be a hundred thousand, so only
-    /// the first are listed.
+    /// a few for each reason are listed.
     private var siteLines: [String] {
-        var notFetched = 0
-        var lines: [String] = []
-        for item in items where item.verdict != .verified {
-            if item.verdict == .notFetched { notFetched += 1 }
-            if item.verdict != .notFetched || notFetched <= Self.maxNotFetchedLines {
-                lines += siteLines(of: item)
+        let notFetched = items.filter { $0.verdict == .notFetched }
+        var lines = items.filter { $0.verdict != .verified && $0.verdict != .notFetched }.flatMap(siteLines)
+        for (reason, items) in Dictionary(grouping: notFetched, by: { $0.detail ?? "" })
+            .sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) })
+        {
+            if items.count <= Self.maxNotFetchedLines {
+                lines += items.flatMap(siteLines)
+            } else {
+                lines.append(
+                    "not-fetched \(items.count) URLs, such as \(items[0].url): \(reason) (list: --json)")
             }
         }
-        let more = notFetched - Self.maxNotFetchedLines
-        return lines + (more > 0 ? ["and \(more) more not fetched, which the JSON report lists"] : [])
+        return lines
     }
 
-    private static let maxNotFetchedLines = 20
+    private static let maxNotFetchedLines = 3
 
     private func siteLines(of item: Item) -> [String] {
         let way = item.chain.isEmpty ? [] : ["  via " + item.chain.joined(separator: " > ")]

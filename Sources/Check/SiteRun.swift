@@ -82,6 +82,7 @@ package struct SiteRun {
         for url in site.start { start.append(try WebURL.start(url)) }
         let name: WebURL
         if let own = WebURL(site.name) { name = own } else { name = try WebURL.starts(site.start).first }
+        readCookieFilesAgain(of: held, named: name, &own)
         let zone = held.zone ?? principal.nearestZone
         guard let manifest = held.manifest else {
             return try run(plan(site: name, start: start, zone, own, by: principal))
@@ -91,6 +92,23 @@ package struct SiteRun {
         let named = try found.gate.start()
         if !named.isEmpty, !manifest.isAlone { start = named }
         return try run(plan(site: name, start: start, zone, own, by: principal), manifest, found)
+    }
+
+    /// Adds the cookie files of the last prefetch to the options of an update that names none. A login that was stored
+    /// later replaces them.
+    private func readCookieFilesAgain(of held: SitePlan, named name: WebURL, _ options: inout PrefetchOptions)
+    {
+        guard options.network.cookies.isEmpty, !options.network.isAnonymous,
+            folder.login(of: StoreFolder.loginName(of: name)) == nil
+        else { return }
+        for file in held.cookieFiles {
+            if WholeFile.isThere(file) {
+                options.network.cookies.append(file)
+            } else {
+                options.notice?(
+                    "the cookie file \(file) of \(name.href) is gone; name another one with --cookies")
+            }
+        }
     }
 
     // MARK: - Manifests
@@ -336,6 +354,10 @@ package struct SiteRun {
     /// Counts the cookies of the user's files, and tells the user before the crawl if none of them is for the site.
     /// Nil if there are no files.
     private func cookieCensus(_ plan: CrawlPlan) throws(LarderError) -> CookieCensus? {
+        for file in plan.cookieFiles {
+            guard let reason = WholeFile.reasonForNoAccess(file) else { continue }
+            throw LarderError(.input, "cannot read the cookie file \(file): \(reason); name an existing file")
+        }
         // A pipe can be read only once, by the crawl.
         let files = plan.cookieFiles.filter { WholeFile.isThere($0) }
         guard !files.isEmpty else { return nil }

@@ -58,7 +58,9 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         }
     }
 
-    package var description: String { kind == .refused ? detail : "\(kind.rawValue) (\(detail))" }
+    package var description: String {
+        kind == .refused ? detail : detail.isEmpty ? kind.rawValue : "\(kind.rawValue) (\(detail))"
+    }
 }
 
 extension FetchFailure {

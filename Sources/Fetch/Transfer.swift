@@ -360,7 +360,11 @@ extension Transfer {
             return FetchFailure(kind, reason ?? general)
         case .timeout:
             return FetchFailure(kind, "no connection within \(options.connectTimeout.seconds)")
-        case .unknownHost, .unreachable, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted,
+        case .unknownHost:
+            return FetchFailure(kind, "")
+        case .unreachable:
+            return FetchFailure(kind, osReason ?? "")
+        case .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted,
             .machine:
             return FetchFailure(kind, general)
         }
@@ -374,6 +378,14 @@ extension Transfer {
             text.removeFirst(start.count)
         }
         return text.isEmpty ? nil : text
+    }
+
+    /// The operating system's reason why no connection was made, such as "connection refused"; nil if there is none.
+    private var osReason: String? {
+        var number: Int = 0
+        guard (try? larder_curl_get_long(handle, CURLINFO_OS_ERRNO, &number).check()) != nil, number != 0
+        else { return nil }
+        return String(cString: strerror(Int32(number))).lowercased()
     }
 
     private static func kind(of code: CURLcode) -> FetchFailure.Kind {

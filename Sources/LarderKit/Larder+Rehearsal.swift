@@ -41,8 +41,8 @@ private struct RehearsalRun {
     private static let openedPages = 24
     /// How often the site is prefetched again.
     private static let extraRounds = 3
-    /// The maximum number of pages that are rendered only so that copies of them can be served.
-    private static let renderedForCopies = 100
+    /// The maximum number of pages that are rendered only so that they can be compared, or copies of them served.
+    private static let furtherRenderedPages = 100
     /// The maximum number of pages that are served as frozen copies.
     private static let frozenPages = 1000
 
@@ -69,7 +69,7 @@ private struct RehearsalRun {
         // What could not be fetched a moment ago is not fetched again.
         var knownMissing = Set(report.missing.map(\.url))
         var fewestMissing = Int.max
-        var didRenderForCopies = false
+        var didRenderFurtherPages = false
         var findings: OfflinePageCheck.Findings?
         for round in 0...Self.extraRounds {
             guard let found = open(bypassesFrozenCopies: true, after: findings?.opened ?? []) else { break }
@@ -77,6 +77,7 @@ private struct RehearsalRun {
             report.rehearsal = found.rehearsal
             // These pages have no copies, because only other pages of their kinds were rendered.
             let withoutCopies = freezing == .auto ? found.differing.filter { !$0.isRendered }.map(\.href) : []
+            let toRender = found.unrendered + withoutCopies
             // The stored responses are used as they are, and only missing ones are fetched.
             var further = options
             further.policy = .preferCache
@@ -87,9 +88,9 @@ private struct RehearsalRun {
             if found.missing.count < fewestMissing, !found.missing.isSubset(of: knownMissing) {
                 knownMissing.formUnion(found.missing)
                 fewestMissing = found.missing.count
-            } else if !withoutCopies.isEmpty, !didRenderForCopies {
-                further.alwaysRendered = Set(withoutCopies.prefix(Self.renderedForCopies))
-                didRenderForCopies = true
+            } else if !toRender.isEmpty, !didRenderFurtherPages {
+                further.alwaysRendered = Set(toRender.prefix(Self.furtherRenderedPages))
+                didRenderFurtherPages = true
             } else {
                 break
             }
@@ -122,7 +123,8 @@ private struct RehearsalRun {
         _ report: inout PrefetchReport, _ options: PrefetchOptions,
         _ prefetchAgain: (PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) -> Bool {
-        let before = stored?.published
+        // An update that found nothing changed has no snapshot of its own.
+        let before = report.isUnchanged ? nil : stored?.published
         guard let next = try? prefetchAgain(options), next.isPublished, !next.isInterrupted else {
             return false
         }
@@ -141,7 +143,7 @@ private struct RehearsalRun {
     private func drop(_ snapshot: Int64) {
         guard let stored, stored.published != snapshot else { return }
         do throws(StoreError) {
-            try StoreWriter(larder.folder).drop(snapshot: snapshot, of: stored)
+            try StoreWriter(larder.folder).drop(snapshot: snapshot, of: stored, canBeUndone: false)
         } catch {
             // The store is busy or full. The snapshot stays, which does no harm.
         }

@@ -164,6 +164,8 @@ struct OfflinePageCheck {
         var rehearsal: Rehearsal
         /// The pages that show something else, and the unopened pages of their kinds.
         var differing: [PageKinds.Page] = []
+        /// One opened page of each kind that could not be compared, because none of its pages was rendered.
+        var unrendered: [String] = []
         /// The rendered pages of all kinds.
         var rendered: [String] = []
         /// The pages that were opened.
@@ -255,6 +257,10 @@ struct OfflinePageCheck {
             differing: collector.mismatchedKinds.sorted().flatMap { kind in
                 kinds[kind].pages.filter { !withoutMismatch.contains($0.href) }
             },
+            unrendered: kinds.indices.compactMap { number in
+                let opened = all.filter { $0.page.kind == number }
+                return opened.contains { $0.page.text != nil } ? nil : opened.first?.page.url.href
+            },
             rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) },
             opened: all)
     }
@@ -318,11 +324,11 @@ struct OfflinePageCheck {
     }
 
     private func notes(_ all: [OpenedPage], _ collector: Collector, _ browser: Browser) -> [String] {
-        let opened = "\(Wording.count(all.count, "page")) opened in \(browser.version)"
         let byText = all.count(where: \.hasTexts)
         let byPicture = all.count { $0.page.picture != nil && $0.outcome.picture != nil }
         var notes = [
-            "\(opened), \(byText) compared by text" + (byPicture > 0 ? ", \(byPicture) by screenshot" : "")
+            "opened \(Wording.count(all.count, "page")) in \(browser.version), and compared the text of \(byText)"
+                + (byPicture > 0 ? " and the screenshot of \(byPicture)" : "")
         ]
         if let first = collector.pagesWithLiveData.first {
             let pages = Wording.count(collector.pagesWithLiveData.count, "page")

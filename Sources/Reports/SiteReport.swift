@@ -16,6 +16,8 @@ public struct StatusReport: Sendable, Equatable {
     public let bodies: Int
     /// The total size of the bodies, each counted once however many URLs share it.
     public let byteCount: Int64
+    /// The size of the store on the disk, with the database and the search index; nil for PostgreSQL.
+    public let diskByteCount: Int64?
     /// The runner of the scheduled updates; nil if there is none.
     public let runner: ScheduleRunner?
 
@@ -93,6 +95,7 @@ public struct StatusReport: Sendable, Equatable {
         assets = summary.assets
         bodies = summary.bodies
         byteCount = summary.bytes
+        diskByteCount = reader.diskByteCount
     }
 
     /// The report as JSON.
@@ -181,7 +184,7 @@ extension StatusReport: JSONObject {
     package var members: JSONMembers {
         [
             "store": path, "sites": sites, "responses": responses, "pages": pages, "assets": assets,
-            "bodies": bodies, "bytes": byteCount, "runner": runner,
+            "bodies": bodies, "bytes": byteCount, "diskBytes": diskByteCount, "runner": runner,
         ]
     }
 }

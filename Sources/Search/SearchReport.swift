@@ -47,6 +47,11 @@ public struct SearchReport: Sendable, Equatable {
 
         /// The URL with the fragment of the part.
         public var address: String { anchor.isEmpty ? url : "\(url)#\(FragmentText.encoded(anchor))" }
+
+        /// Whether both are pages of one site with the same title, and the same text around the words.
+        func showsSame(as other: Hit) -> Bool {
+            site == other.site && title == other.title && snippet.parts == other.snippet.parts
+        }
     }
 
     /// The query as it was passed.

@@ -79,7 +79,9 @@ package final class Searcher {
         let words = SoughtWords(question, lastBegins: strictness == .lastBegins, cutter)
         var reach = Snippet.reach
         for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {
-            report.hits.append(try hit(candidate, words, &reach, index))
+            let hit = try hit(candidate, words, &reach, index)
+            // The same content is often stored at several URLs.
+            if !report.hits.contains(where: { $0.showsSame(as: hit) }) { report.hits.append(hit) }
         }
         // A proposal is a word of some text, which may be invisible to this reader.
         if !reader.hidesPrivate, pool.found.isEmpty || report.isRelaxed {

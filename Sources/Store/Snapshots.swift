@@ -450,10 +450,14 @@ extension StoreWriter {
     /// Removes a snapshot. Later snapshots keep showing the responses that they took over from it: these move to the next
     /// snapshot. `undoRemoval` reverses it.
     ///
-    /// - Parameter addsToLast: whether that also reverses the previous removal.
-    package func drop(snapshot: Int64, of site: Site, addsToLast: Bool = false) throws(StoreError) {
+    /// - Parameters:
+    ///   - addsToLast: whether that also reverses the previous removal.
+    ///   - canBeUndone: false if the user has not asked for the removal; `undoRemoval` then still reverses the one before.
+    package func drop(
+        snapshot: Int64, of site: Site, addsToLast: Bool = false, canBeUndone: Bool = true
+    ) throws(StoreError) {
         isJournalBehind = true
-        try dropRows(ofSnapshot: snapshot, of: site, recordsRemoval: true, addsToLast: addsToLast)
+        try dropRows(ofSnapshot: snapshot, of: site, recordsRemoval: canBeUndone, addsToLast: addsToLast)
         try countAgain()
         try renewJournal()
     }

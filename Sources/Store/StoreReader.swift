@@ -632,6 +632,9 @@ package final class StoreReader {
 
     var isServed: Bool { connection.isServed }
 
+    /// The size of the store on the disk; nil for PostgreSQL.
+    package var diskByteCount: Int64? { isServed ? nil : folder.byteCount }
+
     /// The storage for the larger bodies of a PostgreSQL store, if it has one.
     var outerBodies: OuterBodies? { pieces?.outer }
 

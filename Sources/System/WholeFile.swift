@@ -22,6 +22,11 @@ package enum WholeFile {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
+    /// Why the file at the path cannot be read; nil if it can.
+    package static func reasonForNoAccess(_ path: String) -> String? {
+        access(path, R_OK) == 0 ? nil : String(cString: strerror(errno))
+    }
+
     /// Replaces a file atomically, or creates it. By default only this user can access the new file.
     package static func replace(_ path: String, with text: String, mode: UInt32 = 0o600) throws(SystemError) {
         let draft = "\(path).\(getpid()).part"

@@ -235,7 +235,7 @@ import Web
                 missing \(origin.url("/b.js")): it is not stored
                   via \(origin.url("/"))
                 missing URLs: 0 broken on the live site, 1 failed, 0 not fetched
-                not compared: 1 kind of pages, such as \(origin.url("/")): no browser was found
+                not compared with the live site: 1 page with scripts, \(origin.url("/")): no browser was found
                 \(origin.url("/")): 2 verified, 1 missing
 
                 """)

@@ -51,7 +51,7 @@ struct RehearsalTests {
     func proved() throws {
         origin.on("/", page(loading: "['', 'words.json'].join('/')"))
         let prefetch = try larder(["prefetch", origin.url("/")])
-        #expect(prefetch.output.contains("same offline as online: 1 kind of pages"))
+        #expect(prefetch.output.contains("same offline as online: 1 page with scripts"))
         origin.stop()
         let check = try larder(["check", origin.url("/"), "--require", "rehearsed"])
         #expect(check.status == 0, "\(check)")
@@ -160,7 +160,7 @@ struct RehearsalTests {
         #expect(check.status == 0)
         #expect(
             check.output.contains(
-                "not compared: 1 kind of pages, such as \(origin.url("/")): no browser was found"
+                "not compared with the live site: 1 page with scripts, \(origin.url("/")): no browser was found"
             ))
         #expect(check.output.contains("; some kinds of pages with scripts were not compared"))
         let strict = try larder(["check", origin.url("/"), "--require", "rehearsed"], browser: nil)
@@ -187,7 +187,7 @@ struct RehearsalTests {
         #expect(
             origin.requests.count { $0.target == "/words.json" } == 1, "what is stored is not requested again"
         )
-        #expect(prefetch.output.contains("same offline as online: 1 kind of pages"))
+        #expect(prefetch.output.contains("same offline as online: 1 page with scripts"))
         let snapshots = try JSONValue.parse(Array(larder(["snapshots", "--json"]).output.utf8).span)
         #expect(
             snapshots["sites"]?.array?.first?["snapshots"]?.array?.count == 1,
@@ -325,7 +325,7 @@ struct RehearsalTests {
                 """))
         let prefetch = try larder(["prefetch", origin.url("/"), "--freeze", "always"])
         #expect(
-            prefetch.output.contains("consent: 1, cookie banners that were answered (--consent)"),
+            prefetch.output.contains("1 cookie banner answered (--consent)"),
             "\(prefetch)")
         #expect(origin.requests.count { $0.method == "POST" } == 1)
         origin.stop()

@@ -128,8 +128,10 @@ enum StatusCommand {
     private static func count(_ number: Int?) -> String { number.map(Wording.grouped) ?? "-" }
 
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
+        let disk =
+            report.diskByteCount.map { " (\(Wording.bytes($0)) on the disk, with the search index)" } ?? ""
         let head =
-            "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))"
+            "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))\(disk)"
         guard !report.sites.isEmpty else {
             return "\(head)\nTo download a site: \(arguments.command("prefetch", ["URL"]))"
         }

@@ -88,17 +88,18 @@ enum PrefetchCommand {
             return isStrict ? .incomplete : .done
         }
         guard report.isPublished else {
+            let first =
+                report.missing.first.map { ($0.url, $0.reason) }
+                ?? report.skipped.first.map { ($0.url, $0.reason) }
             let reason =
-                report.missing.first.map { "\($0.url): \($0.reason)" }
-                ?? report.skipped.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
+                first.map { $0.0 == report.site ? $0.1 : "\($0.0): \($0.1)" } ?? "no start URL was reached"
             let kept =
-                report.missing.contains(where: \.isKeptFromBefore)
-                ? "; responses stored earlier stay live" : ""
+                report.missing.contains(where: \.isKeptFromBefore) ? "; its stored copy stays" : ""
             let advice =
                 report.challengedHosts.isEmpty
                 ? "check the URL and the network, then try again" : PrefetchSummary.challengeAdvice
-            let what = isUpdate ? "\(report.site) was not updated" : "nothing was prefetched"
-            terminal.fail("\(what): \(reason); \(advice)\(kept)")
+            let what = isUpdate ? "not updated" : "nothing was prefetched"
+            terminal.fail("\(report.site): \(what): \(reason)\(kept); \(advice)")
             return .unable
         }
         if report.rendering.mode == .always, let failure = report.rendering.failure {
@@ -176,9 +177,15 @@ enum UpdateCommand {
                 if failed == .done { terminal.say("No site is due") }
             } else if updates.isEmpty {
                 terminal.say("No site is stored; store one with: larder prefetch URL")
-            } else if !reports.isEmpty {
-                terminal.report(
-                    reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
+            } else {
+                // The error line says what there is to say about a site that could not be reached.
+                let told = reports.filter {
+                    $0.isPublished || $0.isInterrupted || $0.hosts.contains { $0.byteCount > 0 }
+                }
+                if !told.isEmpty {
+                    terminal.report(
+                        told.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
+                }
             }
             let status = reports.reduce(failed) {
                 let own = PrefetchCommand.status(
@@ -213,6 +220,8 @@ enum PrefetchSummary {
     static let challengeAdvice =
         "open the site in a browser and pass its cookies (larder login URL, or --cookies FILE), or try later, with --per-host 1"
 
+    private static let loginAdvice = "larder login URL, or --cookies FILE"
+
     static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.site): \(Wording.count(report.pages, "page")), "
@@ -226,15 +235,20 @@ enum PrefetchSummary {
         }
         if report.isContinued { lines.append("  continued the previous run") }
         if report.isUnchanged {
-            lines.append("  nothing has changed; snapshot \(report.snapshot) stays live")
-        }
-        if report.confirmed > 0 {
+            lines[lines.count - 1] =
+                "\(report.site): nothing has changed (\(Wording.count(report.pages + report.assets, "URL")) checked, "
+                + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))); "
+                + "snapshot \(report.snapshot) stays live"
+        } else if report.confirmed > 0 {
             lines.append(
                 "  \(Wording.grouped(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
                     + "downloaded again")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
+        if let page = report.passwordPage, !report.isUnchanged {
+            lines.append("  \(page) has a login form; to store what is behind it: \(Self.loginAdvice)")
+        }
         if let cookies = report.cookieCounts {
             let expired = cookies.expired > 0 ? ", and \(Wording.grouped(cookies.expired)) expired" : ""
             lines.append(
@@ -242,8 +256,10 @@ enum PrefetchSummary {
             )
         }
         lines += hosts(report)
-        lines += rendering(report.rendering)
-        lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
+        if !report.isUnchanged {
+            lines += rendering(report.rendering)
+            lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
+        }
         if arguments.has(.renderPictures), report.rendering.rendered == 0 {
             lines.append(
                 "  no screenshot was taken, because no page was rendered (all pages: --render always)")
@@ -275,7 +291,13 @@ enum PrefetchSummary {
                 "  \(deferral.host) requires a pause of \(Wording.grouped(Int(deferral.seconds))) s (Retry-After); "
                     + "run the same command after that")
         }
-        lines += list(missing.filter { $0.isBroken }, "URL", "broken on the live site")
+        let broken = missing.filter(\.isBroken)
+        if report.isUnchanged, !broken.isEmpty {
+            lines.append(
+                "  \(Wording.count(broken.count, "URL")) broken on the live site, as before (list: --json)")
+        } else {
+            lines += list(broken, "URL", "broken on the live site")
+        }
         if let first = report.unread.first {
             lines.append(
                 "  \(Wording.count(report.unread.count, "file")) over 64 MB stored, but not scanned for links, the first:"
@@ -309,7 +331,7 @@ enum PrefetchSummary {
             lines.append(
                 "  and \(Wording.count(report.traps.count - mostShown, "more trap")) (list: --json)")
         }
-        lines += skipped(report)
+        if !report.isUnchanged { lines += skipped(report) }
         if report.isInterrupted {
             lines.append("Interrupted; to continue: \(arguments.again)")
         } else if report.isPublished {
@@ -322,7 +344,9 @@ enum PrefetchSummary {
                 lines.append("To repeat failed requests: \(arguments.command("update", [report.site]))")
             }
             lines += indexing(report, arguments)
-            lines.append("To read it: \(arguments.command("open", [report.site]))")
+            if !report.isUnchanged {
+                lines.append("To read it: \(arguments.command("open", [report.site]))")
+            }
         }
         return lines.joined(separator: "\n")
     }
@@ -348,15 +372,18 @@ enum PrefetchSummary {
         }
         guard report.rendered > 0, report.failure == nil || report.browser != nil else { return lines }
         let found = report.patterns.reduce((0, 0)) { ($0.0 + $1.foundAssets, $0.1 + $1.foundPages) }
+        var results = [(found.0, "more asset"), (found.1, "more page")].filter { $0.0 > 0 }.map {
+            Wording.count($0.0, $0.1)
+        }
+        if report.recorded > 0 { results.append("\(Wording.count(report.recorded, "response")) to POST") }
         lines.append(
             "  \(Wording.count(report.rendered, "page")) rendered\(report.browser.map { " by \($0)" } ?? ""): "
-                + "\(Wording.count(found.0, "more asset")), \(Wording.count(found.1, "more page"))"
-                + (report.recorded > 0 ? ", \(Wording.count(report.recorded, "response")) to POST" : ""))
-        for pattern in report.patterns.prefix(mostShown) where pattern.rendered > 0 {
-            let found = pattern.foundAssets + pattern.foundPages
+                + (results.isEmpty ? "nothing more found" : "\(results.joined(separator: ", ")) found"))
+        let notable = report.patterns.filter { $0.foundAssets + $0.foundPages + $0.unfinished > 0 }
+        for pattern in notable.count > 1 ? notable.prefix(mostShown) : [] {
             lines.append(
-                "    \(pattern.pattern): \(Wording.grouped(pattern.rendered)) of \(Wording.count(pattern.pages, "page")), "
-                    + (found > 0 ? "\(Wording.grouped(found)) found" : "nothing found")
+                "    \(pattern.pattern): \(Wording.grouped(pattern.rendered)) of \(Wording.count(pattern.pages, "page")) rendered, "
+                    + "\(Wording.grouped(pattern.foundAssets + pattern.foundPages)) found"
                     + (pattern.unfinished > 0
                         ? ", \(Wording.grouped(pattern.unfinished)) not finished" : ""))
         }
@@ -375,18 +402,31 @@ enum PrefetchSummary {
                 "    more time per page or fewer pages at once may help: --render-time, --render-tabs")
         }
         for (notice, count) in report.notices.sorted(by: { $0.key < $1.key }) {
-            let meaning =
-                switch notice {
-                case "web-socket": ", whose messages are not stored"
-                case "consent": ", cookie banners that were answered (--consent)"
-                case "not-sent": ", because a page may send 5,000 requests of at most 4 MiB"
-                case "not-sent-by-control": ", requests of buttons that might change something"
-                case "view-not-shown": ", because of --max-pages or --render-time"
-                default: ""
-                }
-            lines.append("    \(notice): \(Wording.grouped(count))\(meaning)")
+            lines.append("    \(text(of: notice, count))")
         }
         return lines
+    }
+
+    /// A sentence about what pages did besides loading.
+    private static func text(of notice: String, _ count: Int) -> String {
+        switch notice {
+        case "web-socket": "\(Wording.count(count, "WebSocket")) opened, whose messages are not stored"
+        case "consent": "\(Wording.count(count, "cookie banner")) answered (--consent)"
+        case "not-sent":
+            "\(Wording.count(count, "request")) not sent, because a page may send 5,000 requests of at most 4 MiB"
+        case "not-sent-by-control":
+            "\(Wording.count(count, "request")) of buttons not sent, which might change something on the server"
+        case "view-not-shown":
+            "\(Wording.count(count, "view")) not shown, because of --max-pages or --render-time"
+        case "dialog": "\(Wording.count(count, "dialog")) closed"
+        case "window": "\(Wording.count(count, "window")) of pages not opened"
+        case "download": "\(Wording.count(count, "download")) of pages not started"
+        case "permission": "\(Wording.count(count, "request")) for a permission denied"
+        case "crash": "\(Wording.count(count, "crash", plural: "crashes")) of pages"
+        case "too-many-requests": "\(Wording.count(count, "page")) stopped, because of too many requests"
+        case "script-error": "\(Wording.count(count, "error")) in scripts"
+        default: "\(notice): \(Wording.grouped(count))"
+        }
     }
 
     /// A few missing URLs one by one, many grouped by host and reason, the largest group first.

@@ -22,9 +22,19 @@ enum HoldingText {
             lines.append(report.url)
         }
         let listsLinks = arguments.has(.links)
-        for (place, row) in report.rows.enumerated() {
+        // The text and the screenshot that the page had when it was rendered are told with the page.
+        let isOfRendering = { (row: HoldingReport.Row) in ["shown", "pictured"].contains(row.request) }
+        let rows = report.rows.filter { !isOfRendering($0) }
+        for (place, row) in rows.enumerated() {
             lines += text(
-                of: row, seen: report.rows[..<place], shownAt: row.isShown ? report.shownAt : nil, listsLinks)
+                of: row, seen: rows[..<place], shownAt: row.isShown ? report.shownAt : nil, listsLinks)
+            let rendered = report.rows.filter {
+                isOfRendering($0) && $0.snapshot == row.snapshot && $0.site == row.site && row.request == nil
+            }
+            if !rendered.isEmpty {
+                let parts = rendered.map { $0.request == "shown" ? "its text" : "a screenshot" }.sorted()
+                lines.append("  \("rendered".padded(14))\(parts.joined(separator: " and ")) was stored then")
+            }
         }
         if !report.linkedFrom.isEmpty {
             lines.append("linked from \(Wording.count(report.linkedFrom.count, "URL"))")

@@ -157,6 +157,11 @@ enum GCCommand {
         guard !removed.isEmpty || report.byteCountAfter < report.byteCountBefore && before != after else {
             return ["nothing to remove; the store takes \(before)"]
         }
+        if isDone, !removed.isEmpty, report.byteCountAfter >= report.byteCountBefore {
+            return [
+                "removed \(removed.joined(separator: ", ")); their space will be used for new data, and the store takes \(after)"
+            ]
+        }
         let freed = Wording.bytes(max(0, report.byteCountBefore - report.byteCountAfter))
         let space = removed.isEmpty ? "\(freed) of unused space" : freed
         let lines = [

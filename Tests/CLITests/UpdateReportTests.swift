@@ -1,0 +1,89 @@
+import TestOrigin
+import Testing
+
+/// What a prefetch and later updates of the same site report.
+@Suite struct UpdateReportTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+    }
+
+    private func larder(_ words: String...) throws -> Command.Ending {
+        try Command(words, home: home).wait()
+    }
+
+    @Test("An update that finds nothing changed says so in a line, and does not repeat what is missing")
+    func unchanged() throws {
+        origin.on(
+            "/",
+            .page("<a href=/gone>gone</a><a href=https://elsewhere.test/>elsewhere</a>").validated(
+                entityTag: "\"1\""))
+        origin.on("/gone", .failure(404))
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        let update = try larder("update")
+        let lines = update.output.split(separator: "\n")
+        #expect(lines.count == 2, "\(update)")
+        #expect(lines.first?.hasPrefix("\(origin.url("/")): nothing has changed (1 URL checked, ") == true)
+        #expect(lines.first?.hasSuffix("; snapshot 1 stays live") == true)
+        #expect(lines.last == "  1 URL broken on the live site, as before (list: --json)")
+    }
+
+    @Test("An update reads the cookie file of the prefetch again, and says if it is gone")
+    func cookieFile() throws {
+        origin.on("/") { request in
+            .page(request["cookie"] == "session=anna" ? "<a href=/news>news</a> for Anna" : "Who are you?")
+        }
+        origin.on("/news") { request in
+            .page(request["cookie"] == "session=anna" ? "News for Anna" : "Who are you?")
+        }
+        let file = try home.write("127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tanna\n", to: "cookies.txt")
+        #expect(try larder("prefetch", origin.url("/"), "--cookies", file).status == 0)
+        let update = try larder("update")
+        #expect(update.output.contains("nothing has changed (2 URLs checked"), "\(update)")
+        home.remove("cookies.txt")
+        let later = try larder("update")
+        #expect(
+            later.errors.contains(
+                "the cookie file \(file) of \(origin.url("/")) is gone; name another one with --cookies"))
+    }
+
+    @Test("A cookie file that does not exist is named before anything is fetched")
+    func noCookieFile() throws {
+        origin.on("/", .page("text"))
+        let ending = try larder("prefetch", origin.url("/"), "--cookies", "/no/such/file")
+        #expect(ending.status == 2)
+        #expect(
+            ending.errors
+                == "larder: cannot read the cookie file /no/such/file: No such file or directory; name an existing file\n"
+        )
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test("A start page that asks for a password is named, with what helps")
+    func password() throws {
+        origin.on(
+            "/",
+            .page(
+                "<title>Wiki</title><a href=/help>help</a><form method=post><input type=password name=p></form>"
+            ))
+        origin.on("/help", .page("Help"))
+        let ending = try larder("prefetch", origin.url("/"))
+        #expect(
+            ending.output.contains(
+                "  \(origin.url("/")) has a login form; to store what is behind it: larder login URL, or --cookies FILE\n"
+            ))
+    }
+
+    @Test("Pages that a limit leaves out are counted by reason in a check")
+    func leftOut() throws {
+        origin.on("/", .page((0..<9).map { "<a href=/page\($0)>x</a>" }.joined()))
+        origin.otherwise { _ in .page("text") }
+        #expect(try larder("prefetch", origin.url("/"), "--robots", "ignore", "--max-pages", "3").status == 0)
+        let check = try larder("check", origin.url("/"))
+        #expect(check.status == 0)
+        #expect(check.output.contains("not-fetched 7 URLs, such as \(origin.url("/page"))"), "\(check)")
+    }
+}
