@@ -21,7 +21,9 @@ var dependencies: [String: [String]] = [:]
 /// imports only the direct ones.
 @MainActor func all(_ names: [String], of target: String) -> [Target.Dependency] {
     var all: [String] = []
-    for name in names.flatMap({ [$0] + (dependencies[$0] ?? []) }) where !all.contains(name) { all.append(name) }
+    for name in names.flatMap({ [$0] + (dependencies[$0] ?? []) }) where !all.contains(name) {
+        all.append(name)
+    }
     dependencies[target] = all
     return all.map { .init(stringLiteral: $0) }
 }
@@ -67,7 +69,8 @@ let package = Package(
         module("Markup", ["Web", "Codings", "CXML2"]),
         module("Digest", ["COpenSSL"]),
         module("Codings", ["Web", "CCodings"]),
-        module("Store", ["System", "Web", "Digest", "Codings", "CSQLite", "CPQ", "CLinux"]),
+        module("Database", ["System", "Digest", "CSQLite", "CPQ", "CLinux"]),
+        module("Store", ["System", "Web", "Digest", "Codings", "Database", "CSQLite", "CLinux"]),
         module("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
         module("Bundles", ["Web", "Markup", "Digest"]),
         module("TLS", ["System", "Web", "CTLS"]),
@@ -77,7 +80,10 @@ let package = Package(
         module("Search", ["System", "Web", "Markup", "Store", "Reports"]),
         module(
             "Check",
-            ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"]),
+            [
+                "System", "Web", "Markup", "Digest", "Database", "Store", "Fetch", "Bundles", "Crawl",
+                "Reports", "Search",
+            ]),
         module("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
         module(
             "Serve",
@@ -85,9 +91,9 @@ let package = Package(
         module(
             "LarderKit",
             [
-                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl",
-                "Reports",
-                "Search", "Check", "Archives", "Serve",
+                "System", "Web", "Markup", "Digest", "Database", "Store", "Fetch", "Bundles", "TLS",
+                "Browser",
+                "Crawl", "Reports", "Search", "Check", "Archives", "Serve",
             ]),
         program(
             "larder", ["System", "Web", "Reports", "LarderKit"],
@@ -116,7 +122,7 @@ let package = Package(
         tests("MarkupTests", ["Web", "Markup"]),
         tests("DigestTests", ["Digest"]),
         tests("CodingsTests", ["System", "Web", "Codings"]),
-        tests("StoreTests", ["System", "Web", "Digest", "Store", "StoreFaults"]),
+        tests("StoreTests", ["System", "Web", "Digest", "Database", "Store", "StoreFaults"]),
         tests("FetchTests", ["System", "Web", "Fetch"]),
         tests("TLSTests", ["TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
@@ -138,8 +144,9 @@ let package = Package(
         tests(
             "LarderKitTests",
             [
-                "System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Reports", "Check", "Serve",
-                "LarderKit",
+                "System", "Web", "Digest", "Bundles", "Database", "Store", "Fetch", "Crawl", "Reports",
+                "Check",
+                "Serve", "LarderKit",
             ]),
         tests(
             "CLITests",

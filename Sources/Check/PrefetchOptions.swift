@@ -1,4 +1,5 @@
 public import Crawl
+internal import Database
 public import Fetch
 package import Store
 package import System
@@ -59,7 +60,7 @@ public struct PrefetchOptions: Sendable {
     /// The store, with a watch that waits for an unreachable PostgreSQL until the interruption.
     package func watching(_ folder: StoreFolder, _ interruption: Interruption) -> StoreFolder {
         var folder = folder
-        folder.watch = ServerWatch(interruption, tell: notice ?? { _ in })
+        folder.watch = PostgreSQLWatch(interruption, tell: notice ?? { _ in })
         return folder
     }
 }

@@ -31,6 +31,8 @@
 @_exported public import struct Crawl.RenderSettings
 @_exported public import struct Crawl.ScopeOptions
 @_exported public import struct Crawl.SitePlan
+@_exported public import enum Database.PinKind
+@_exported public import enum Database.Remedy
 @_exported public import struct Fetch.NetworkOptions
 @_exported public import struct Reports.Absence
 @_exported public import struct Reports.BodyReport
@@ -65,8 +67,6 @@
 @_exported public import enum Serve.Verification
 @_exported public import struct Store.KeepRules
 @_exported public import struct Store.MissingURLs
-@_exported public import enum Store.PinKind
-@_exported public import enum Store.Remedy
 @_exported public import struct Store.SnapshotName
 @_exported public import struct Store.UpdateSchedule
 @_exported public import enum Web.CachePolicy

@@ -1,3 +1,4 @@
+package import Database
 internal import Glibc
 internal import Web
 
@@ -218,7 +219,7 @@ extension StoreWriter {
         // Readers are usually done soon, or else not for a long time.
         waitForOthers(milliseconds: 1000)
         let isBlocked = try count("PRAGMA wal_checkpoint(TRUNCATE)") != 0
-        waitForOthers(milliseconds: Limits.busyMilliseconds)
+        waitForOthers(milliseconds: Connection.busyMilliseconds)
         return !isBlocked
     }
 

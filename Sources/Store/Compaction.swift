@@ -1,3 +1,4 @@
+internal import Database
 internal import Glibc
 
 extension StoreWriter {
@@ -159,35 +160,4 @@ extension Connection {
         }
         return named
     }
-}
-
-/// A set of row ids, most of which are small and close together: a bit set for small ids.
-struct NumberSet: Sendable {
-    private var words: [UInt64] = []
-    /// Ids that are too large for the bit set.
-    private var others: Set<Int64> = []
-
-    init(_ numbers: [Int64] = []) {
-        for number in numbers { insert(number) }
-    }
-
-    mutating func insert(_ number: Int64) {
-        guard Self.close.contains(number) else {
-            others.insert(number)
-            return
-        }
-        let word = Int(number >> 6)
-        if word >= words.count {
-            words.append(contentsOf: repeatElement(0, count: max(word + 1, words.count * 2) - words.count))
-        }
-        words[word] |= 1 << UInt64(number & 63)
-    }
-
-    func contains(_ number: Int64) -> Bool {
-        guard Self.close.contains(number) else { return others.contains(number) }
-        let word = Int(number >> 6)
-        return word < words.count && words[word] & 1 << UInt64(number & 63) != 0
-    }
-
-    private static let close: Range<Int64> = 0..<1 << 27
 }

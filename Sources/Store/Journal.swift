@@ -1,4 +1,5 @@
 internal import Codings
+internal import Database
 internal import Digest
 internal import Glibc
 internal import Synchronization

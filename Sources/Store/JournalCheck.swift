@@ -1,3 +1,4 @@
+internal import Database
 internal import Glibc
 
 /// The result of comparing the database with the journal. The journal has checksums, and the database can be

@@ -1,4 +1,5 @@
 internal import Codings
+internal import Database
 internal import Web
 
 /// The content of a line of the journal. Most JSON keys have one letter, because there are many lines.

@@ -1,3 +1,5 @@
+internal import Database
+
 /// Stored counts of each snapshot's responses and of all bodies, so that reports need not scan millions of
 /// rows. Only folders use them: versions of Larder that do not know the table may write to a PostgreSQL
 /// store, so its rows are counted each time.

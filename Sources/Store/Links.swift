@@ -1,3 +1,4 @@
+package import Database
 internal import Web
 
 /// The URLs that a stored response links to.

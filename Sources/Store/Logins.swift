@@ -1,3 +1,4 @@
+package import Database
 internal import Glibc
 internal import System
 package import Web

@@ -1,3 +1,4 @@
+package import Database
 internal import Web
 
 /// The notes of servers: which URLs they served, which requests they could not answer, which bodies they

@@ -1,14 +1,5 @@
+package import Database
 internal import Web
-
-/// The kind of a pin.
-public enum PinKind: String, Sendable, CaseIterable {
-    /// One URL, with everything that it needs.
-    case url
-    /// The URLs that a pattern matches, with everything that they need.
-    case pattern
-    /// A site with all its snapshots.
-    case site
-}
 
 /// A pin, which protects content from eviction.
 package struct Pin: Sendable, Hashable {

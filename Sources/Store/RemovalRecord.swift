@@ -1,3 +1,4 @@
+package import Database
 internal import System
 
 /// A removal of sites, snapshots or URLs that can be undone until the next collection.

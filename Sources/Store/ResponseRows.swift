@@ -1,3 +1,4 @@
+package import Database
 internal import Web
 
 /// Writes single rows of responses and of link lists. It belongs to the writer and works in its transactions.

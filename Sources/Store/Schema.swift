@@ -1,3 +1,4 @@
+internal import Database
 internal import Web
 
 /// The tables of `larder.db`, and the functions that create and check them.

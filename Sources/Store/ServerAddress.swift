@@ -1,3 +1,4 @@
+package import Database
 internal import Digest
 internal import Glibc
 
@@ -8,23 +9,19 @@ internal import Glibc
 /// search index, logins) is in a local folder: the one in the setting `folder=`, or one below the user's data
 /// folder. The setting `bodies=` says where the larger bodies are.
 package struct ServerAddress: Sendable, Hashable {
-    /// The connection strings for libpq: one for readers and one for writers. If there are several servers,
-    /// readers may use any of them, but writers need one that accepts writes.
-    let words: String
-    let writerWords: String
-    /// The address without its password, for messages.
-    package let shown: String
-    package let schema: String
+    /// The server and the schema that connections use.
+    package let database: PostgreSQLAddress
     let folder: String
     /// The place of the larger bodies, or nil if they are in the database.
     package let bodies: DepotPlace?
     /// A name for the store that does not depend on where its bodies are.
     let identity: String
-    /// The reason why the address is invalid, or nil if it is valid. `check` throws it.
-    let fault: String?
-    /// Whether the address contains a password or something that may be one. libpq repeats it in error
-    /// messages.
-    let hasSecret: Bool
+
+    /// The address without its password, for messages.
+    package var shown: String { database.shown }
+    package var schema: String { database.schema }
+    /// The reason why the address is invalid, or nil if it is valid.
+    var fault: String? { database.fault }
 
     /// Parses an address. Returns nil if `text` does not begin with `postgres://` or `postgresql://`, and so
     /// is the path of a folder.
@@ -77,9 +74,7 @@ package struct ServerAddress: Sendable, Hashable {
             self.bodies = nil
             fault = fault ?? error.text
         }
-        self.fault = fault
-        self.schema = schema
-        words = place + "?" + rest.joined(separator: "&")
+        let words = place + "?" + rest.joined(separator: "&")
         let choice = "target_session_attrs="
         let isChosen = rest.contains { $0.hasPrefix(choice) }
         let hosts = place.dropFirst(scheme.count).prefix { $0 != "/" }
@@ -87,7 +82,7 @@ package struct ServerAddress: Sendable, Hashable {
         let writers =
             rest.filter { !$0.hasPrefix(choice) }
             + (isChosen || hasSeveral ? [choice + "read-write"] : [])
-        writerWords = place + "?" + writers.joined(separator: "&")
+        let writerWords = place + "?" + writers.joined(separator: "&")
         let shownPlace = Self.withoutPassword(
             place.dropFirst(scheme.count), hasMore: settings.contains { $0.contains("@") })
         func isSecret(_ setting: String) -> Bool {
@@ -99,19 +94,12 @@ package struct ServerAddress: Sendable, Hashable {
         let ofBodies = settings.filter {
             DepotPlace.words.contains(String($0.prefix { $0 != "=" })) && !$0.contains("@")
         }
-        self.shown = address(shown + ofBodies)
-        hasSecret = scheme + shownPlace != place || settings.contains(where: isSecret)
+        let hasSecret = scheme + shownPlace != place || settings.contains(where: isSecret)
+        database = PostgreSQLAddress(
+            words: words, writerWords: writerWords, shown: address(shown + ofBodies), schema: schema,
+            fault: fault, hasSecret: hasSecret)
         identity = address(shown) + " " + schema
         self.folder = folder ?? Self.usualFolder(for: identity)
-    }
-
-    /// Throws if the address is not valid.
-    func check() throws(StoreError) {
-        if let fault {
-            throw StoreError(
-                .request, doing: "open", path: shown, detail: fault,
-                advice: "write it as postgres://USER@HOST/DATABASE?schema=larder")
-        }
     }
 
     /// Returns the address without its password, for a command that other users may see. Returns the path of
@@ -174,17 +162,4 @@ package struct ServerAddress: Sendable, Hashable {
         let data = variable("XDG_DATA_HOME") ?? (variable("HOME") ?? "/tmp") + "/.local/share"
         return data + "/larder-servers/" + DigestStream.digest(.sha256, of: name.utf8.span).hex.prefix(16)
     }
-
-    /// Derives a number for this store from a number for a purpose. Advisory locks of PostgreSQL have a name
-    /// space for the whole database, so that stores in several schemas need different numbers.
-    func key(_ number: Int64) -> Int64 {
-        let digest = DigestStream.digest(.sha256, of: "larder \(schema) \(number)".utf8.span)
-        return digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
-    }
-
-    /// The schema name in quotes, because it may be a keyword of SQL.
-    var quotedSchema: String { "\"\(schema)\"" }
-
-    /// The name of the channel on which sessions notify each other of changes.
-    var channel: String { "larder_\(schema)" }
 }

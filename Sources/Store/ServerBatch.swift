@@ -1,3 +1,4 @@
+internal import Database
 internal import Digest
 
 /// Inserts many rows into a PostgreSQL database with one statement, because each statement costs a network

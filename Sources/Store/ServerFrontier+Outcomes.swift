@@ -1,3 +1,5 @@
+package import Database
+
 extension ServerFrontier {
     /// The outcome of a URL for which no response is stored, so that no worker requests it again.
     package struct Outcome: Sendable {

@@ -1,3 +1,5 @@
+package import Database
+
 extension ServerFrontier {
     /// Adds a worker and returns its number. Writes under this number are accepted as long as its lease is
     /// valid.

@@ -1,3 +1,4 @@
+package import Database
 internal import Glibc
 
 /// The state that workers of a shared snapshot have in common, in the PostgreSQL database of the store: which
@@ -35,7 +36,9 @@ package final class ServerFrontier {
     package func prepare() throws(StoreError) {
         let isThere = try connection.prepare(
             "SELECT to_regclass(?) IS NOT NULL"
-        ).first(.text("\(folder.server?.quotedSchema ?? "").work_url_waiting")) { $0.integer(0) != 0 }
+        ).first(.text("\(folder.server?.database.quotedSchema ?? "").work_url_waiting")) {
+            $0.integer(0) != 0
+        }
         guard isThere != true else { return }
         try transaction { () throws(StoreError) in
             try holdAlone()
@@ -46,7 +49,7 @@ package final class ServerFrontier {
     /// Takes a lock until the transaction ends, so that only one session at a time creates, begins or removes
     /// a shared snapshot. Waits if another session has it.
     func holdAlone() throws(StoreError) {
-        let key = folder.server?.key(Self.beginning) ?? 0
+        let key = folder.server?.database.key(Self.beginning) ?? 0
         _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(key)) { _ in true }
     }
 

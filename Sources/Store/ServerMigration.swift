@@ -1,3 +1,4 @@
+package import Database
 internal import Glibc
 
 /// The changes to the tables of a PostgreSQL store since their first version, one step for each later

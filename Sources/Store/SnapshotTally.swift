@@ -1,3 +1,5 @@
+package import Database
+
 /// The numbers of pages, assets and redirects of a snapshot, and their size.
 package struct SnapshotTally: Sendable, Equatable {
     package var pages = 0

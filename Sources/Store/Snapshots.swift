@@ -1,3 +1,4 @@
+package import Database
 package import Web
 
 /// A stored site: its start URLs and its snapshots.

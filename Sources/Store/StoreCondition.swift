@@ -1,3 +1,4 @@
+package import Database
 internal import Glibc
 internal import System
 
@@ -87,7 +88,7 @@ extension StoreFolder {
             SELECT relname, pg_total_relation_size(oid) FROM pg_class
             WHERE relnamespace = to_regnamespace(?) AND relkind = 'r' ORDER BY relname
             """
-        ).each(.text(server.quotedSchema)) { row in
+        ).each(.text(server.database.quotedSchema)) { row in
             condition.parts.append(StoreCondition.Part(name: row.text(0), byteCount: row.integer(1)))
         }
         if condition.version == condition.newestVersion, let kept = try KeptBodies(connection) {
@@ -124,7 +125,9 @@ extension Connection {
     /// locked.
     fileprivate func writers(_ server: ServerAddress) throws(StoreError) -> [StoreCondition.Writer] {
         var names: [Int64: String] = [:]
-        try prepare("SELECT id, name FROM site").each { names[server.key($0.integer(0))] = $0.text(1) }
+        try prepare("SELECT id, name FROM site").each {
+            names[server.database.key($0.integer(0))] = $0.text(1)
+        }
         var writers: [Int64: StoreCondition.Writer] = [:]
         var sites: [Int64: [String]] = [:]
         try prepare(
@@ -138,7 +141,7 @@ extension Connection {
             """
         ).each { row in
             let (session, key) = (row.integer(0), row.integer(1))
-            if key == server.key(0) {
+            if key == server.database.key(0) {
                 writers[session] = StoreCondition.Writer(
                     isAlone: row.integer(2) != 0, session: session, address: row.optionalText(3),
                     since: row.optionalInteger(4))

@@ -1,3 +1,4 @@
+internal import Database
 internal import Digest
 internal import Glibc
 internal import System

@@ -1,3 +1,4 @@
+package import Database
 internal import Glibc
 internal import System
 
@@ -15,7 +16,7 @@ package struct StoreFolder: Sendable, Equatable {
     package var buckets: BucketOpener?
     /// Receives reports about an unreachable PostgreSQL server. Nil for short uses that do not wait long for
     /// it.
-    package var watch: ServerWatch?
+    package var watch: PostgreSQLWatch?
 
     /// - Parameter place: the path of a folder, or `postgres://...`.
     package init(_ place: String) {
@@ -30,7 +31,7 @@ package struct StoreFolder: Sendable, Equatable {
         self.init(path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ".")
     }
 
-    package var database: String { path + "/larder.db" }
+    package var database: String { path + "/" + Connection.storeFile }
     /// The folder with most bodies, many in each file.
     var packs: String { path + "/packs" }
     /// Large bodies, each named by its SHA-256.
@@ -62,7 +63,7 @@ package struct StoreFolder: Sendable, Equatable {
             return status.st_size > Self.emptyDatabaseSize || hasTables
         }
         do throws(StoreError) {
-            return try ServerSchema.isThere(Connection(server, access: .readOnly))
+            return try ServerSchema.isThere(Connection(server.database, access: .readOnly))
         } catch {
             return true
         }
@@ -77,9 +78,9 @@ package struct StoreFolder: Sendable, Equatable {
     /// - Parameter patience: how long a reader waits for a PostgreSQL server that has disappeared, in
     ///   milliseconds.
     func connect(
-        _ access: Connection.Access, patience: Int = Limits.busyMilliseconds
+        _ access: Connection.Access, patience: Int = Connection.busyMilliseconds
     ) throws(StoreError) -> Connection {
-        if let server { return try Connection(server, access: access, patience: patience, watch) }
+        if let server { return try Connection(server.database, access: access, patience: patience, watch) }
         return try Connection(database, access: access, modeOf: access == .readWrite ? locks : nil)
     }
 
@@ -131,7 +132,7 @@ package struct StoreFolder: Sendable, Equatable {
 
     /// Creates the folders of the store. Throws if its address is invalid.
     package func create() throws(StoreError) {
-        try server?.check()
+        try server?.database.check()
         try Self.makeFolders(path)
         try Self.makeFolders(bodies)
         try Self.makeFolders(incoming)
@@ -244,7 +245,7 @@ package struct StoreFolder: Sendable, Equatable {
 
     /// The size of the database, the bodies and the journal on the disk.
     var contentByteCount: Int64 {
-        if let server { return (try? Connection(server, access: .readOnly).byteCount()) ?? 0 }
+        if let server { return (try? Connection(server.database, access: .readOnly).byteCount()) ?? 0 }
         return Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
             + packList.reduce(0) { $0 + $1.byteCountOnDisk }
             + journalByteCount

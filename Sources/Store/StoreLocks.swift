@@ -1,3 +1,4 @@
+internal import Database
 internal import Glibc
 internal import System
 
@@ -253,11 +254,11 @@ struct StoreLocks: ~Copyable {
 /// The locks of a store on a PostgreSQL server: advisory locks of a session, which the server releases when
 /// the session ends.
 private final class ServerLocks {
-    private let session: ServerSession
+    private let session: PostgreSQLSession
     /// The locks that this session has, and whether each is shared.
     private var held: [Int64: Bool] = [:]
 
-    init(_ session: ServerSession) {
+    init(_ session: PostgreSQLSession) {
         self.session = session
     }
 

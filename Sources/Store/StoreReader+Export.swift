@@ -1,3 +1,5 @@
+package import Database
+
 /// A response that readers of a site in a snapshot see, with its referrer.
 package struct ShownRow: Sendable, Equatable {
     package let response: StoredResponse

@@ -1,3 +1,4 @@
+package import Database
 package import Web
 
 extension StoreReader {

@@ -1,3 +1,4 @@
+package import Database
 internal import Web
 
 /// The hosts and domains that stored responses came from, as opposed to imported ones. Valid for one version

@@ -1,3 +1,5 @@
+package import Database
+
 /// One page of results of a search, and the place where the search continues.
 package struct Findings<Place: Sendable & Equatable>: Sendable, Equatable {
     package var entries: [HeldEntry] = []

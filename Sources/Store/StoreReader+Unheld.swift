@@ -1,3 +1,5 @@
+package import Database
+
 /// A URL that stored bodies link to and that has no stored response.
 package struct UnheldTarget: Sendable, Equatable {
     package let href: String

@@ -1,4 +1,6 @@
+package import Database
 internal import Digest
+package import System
 package import Web
 
 /// Reads the responses and bodies of a store, by default those that readers see now: the live snapshots and
@@ -65,7 +67,7 @@ package final class StoreReader {
     ///   - patience: How long to wait for an unreachable PostgreSQL server, in milliseconds.
     ///   - hidesPrivate: Whether responses that were fetched with credentials are invisible to this reader.
     init(
-        _ folder: StoreFolder, isCopying: Bool, patience: Int = Limits.busyMilliseconds,
+        _ folder: StoreFolder, isCopying: Bool, patience: Int = Connection.busyMilliseconds,
         hidesPrivate: Bool = false
     ) throws(StoreError) {
         guard folder.server != nil || folder.exists else {

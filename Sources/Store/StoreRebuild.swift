@@ -1,3 +1,4 @@
+package import Database
 internal import Digest
 internal import Glibc
 internal import Web

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Codings
+internal import Database
 internal import Digest
 internal import Glibc
 internal import System

@@ -1,3 +1,4 @@
+package import Database
 internal import Digest
 internal import Glibc
 
@@ -413,7 +414,7 @@ package final class StoreWriter {
         guard !isServed else { return }
         waitForOthers(milliseconds: 0)
         _ = try? prepare("PRAGMA wal_checkpoint(TRUNCATE)").first { $0.integer(0) }
-        waitForOthers(milliseconds: Limits.busyMilliseconds)
+        waitForOthers(milliseconds: Connection.busyMilliseconds)
     }
 
     /// Records the sites, snapshots and pins in the journal, and flushes it.

@@ -1,3 +1,4 @@
+internal import Database
 internal import Web
 
 extension StoreWriter {

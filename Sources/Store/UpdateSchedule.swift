@@ -1,3 +1,4 @@
+package import Database
 internal import Web
 
 /// The interval at which a site is updated automatically. It is stored with the site; prefetches and updates

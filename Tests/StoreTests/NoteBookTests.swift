@@ -1,3 +1,4 @@
+import Database
 import System
 import TestOrigin
 import Testing

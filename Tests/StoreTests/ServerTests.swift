@@ -3,6 +3,7 @@ import System
 import TestOrigin
 import Testing
 
+@testable import Database
 @testable import Store
 
 /// What a PostgreSQL does that a file never does.
@@ -31,7 +32,7 @@ struct ServerTests {
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE pid <> pg_backend_pid() AND pid IN (
                 SELECT pid FROM pg_locks WHERE locktype = 'advisory'
-                    AND (classid::bigint << 32 | objid::bigint) = \(folder.server?.key(0) ?? 0))
+                    AND (classid::bigint << 32 | objid::bigint) = \(folder.server?.database.key(0) ?? 0))
             """)
     }
 
@@ -150,7 +151,7 @@ struct ServerTests {
         try writer.end(snapshot, .publish(now: 2))
         let (notices, interruption) = (Monitor<[String]>([]), Interruption())
         var watched = StoreFolder(place.replacing(sockets, with: way))
-        watched.watch = ServerWatch(interruption) { notice in notices.change { $0.append(notice) } }
+        watched.watch = PostgreSQLWatch(interruption) { notice in notices.change { $0.append(notice) } }
         let reader = try StoreReader(watched)
         let folder = folder
         func cut() throws {
@@ -195,7 +196,7 @@ struct ServerTests {
         let (notices, interruption) = (Monitor<[String]>([]), Interruption())
         let farPlace = place.replacing("host=\(sockets)", with: "host=127.0.0.1&port=\(relay.port)")
         var far = StoreFolder(farPlace)
-        far.watch = ServerWatch(interruption) { notice in notices.change { $0.append(notice) } }
+        far.watch = PostgreSQLWatch(interruption) { notice in notices.change { $0.append(notice) } }
         let reader = try StoreReader(far)
         #expect(try reader.summary().responses == 1)
         func whenTold(_ count: Int, _ body: @escaping @Sendable () -> Void) throws -> NamedThread {
@@ -233,7 +234,7 @@ struct ServerTests {
         let origin = try RawOrigin { _ in true }
         let interruption = Interruption()
         var silent = StoreFolder("postgres://larder@127.0.0.1:\(origin.port)/larder?connect_timeout=600")
-        silent.watch = ServerWatch(interruption) { _ in }
+        silent.watch = PostgreSQLWatch(interruption) { _ in }
         interruption.request()
         let begun = ContinuousClock.now
         let error = #expect(throws: StoreError.self) { try StoreReader(silent) }
@@ -320,7 +321,7 @@ struct ServerTests {
         #expect(address.schema == schema)
         #expect(address.shown == shown)
         #expect(StoreFolder(text).name == shown)
-        #expect(!shown.contains("secret") && address.hasSecret == text.contains("secret"))
+        #expect(!shown.contains("secret") && address.database.hasSecret == text.contains("secret"))
         let typed = ServerAddress.withoutSecret(text)
         #expect(typed.hasPrefix(shown) && typed.contains("folder=") == text.contains("folder="))
         if text.contains("folder=") { #expect(StoreFolder(text).path == "/tmp/a b") }

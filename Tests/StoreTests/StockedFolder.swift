@@ -1,3 +1,4 @@
+import Database
 import Glibc
 import TestOrigin
 import Testing

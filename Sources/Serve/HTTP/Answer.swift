@@ -1,5 +1,6 @@
 internal import Markup
 internal import Store
+internal import System
 internal import Web
 
 /// A complete response in the form in which it is sent. Immutable, so that the memory tier and any number of

@@ -2,6 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import Markup
 internal import Store
+internal import System
 internal import TLS
 internal import Web
 

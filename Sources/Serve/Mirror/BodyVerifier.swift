@@ -1,5 +1,6 @@
 internal import Store
 internal import Synchronization
+internal import System
 
 /// When stored bodies are hashed before they are served.
 public enum Verification: String, Sendable, CaseIterable {

@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Markup
 internal import Store
+internal import System
 internal import Web
 
 /// Renders a copy: rewrites its links to mirror addresses, and leaves every other byte unchanged.

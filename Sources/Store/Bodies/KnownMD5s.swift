@@ -1,3 +1,4 @@
+package import Database
 package import Digest
 
 /// The MD5 digests of stored bodies. Digests that are not stored yet are computed, and `keep` stores them.

@@ -1,4 +1,5 @@
 internal import Codings
+package import Database
 package import Digest
 internal import Glibc
 

@@ -1,3 +1,4 @@
+package import Database
 internal import Glibc
 
 /// A text that matches a query.

@@ -1,3 +1,4 @@
+package import Database
 package import Web
 
 /// The properties of a text that results show or the ranking uses.

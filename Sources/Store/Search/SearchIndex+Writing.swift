@@ -1,3 +1,4 @@
+package import Database
 internal import Digest
 package import Web
 

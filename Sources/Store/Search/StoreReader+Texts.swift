@@ -1,3 +1,4 @@
+package import Database
 internal import Web
 
 /// A stored body that may have a text to index, with its URLs and sites.

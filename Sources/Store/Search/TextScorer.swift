@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Database
 internal import Glibc
 
 /// Ranks matches while FTS5 finds them, with the BM25 formula of FTS5, and keeps the best.
@@ -95,6 +96,15 @@ final class TextScorer {
         best.take(TextMatch(id: id, score: score))
         rankedCount += 1
         return rankedCount < mostRanked
+    }
+}
+
+extension Connection {
+    /// Adds full-text search with `SearchTokenizer` as its tokenizer and `scorer` for ranking. The scorer
+    /// must outlive the connection. Returns false if this SQLite has no full-text search.
+    func addSearch(_ scorer: TextScorer) -> Bool {
+        guard let api = fullTextAPI?.assumingMemoryBound(to: fts5_api.self) else { return false }
+        return SearchTokenizer.register(with: api) && scorer.register(with: api)
     }
 }
 

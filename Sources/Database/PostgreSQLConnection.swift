@@ -8,10 +8,10 @@ internal import System
 /// It waits without a limit for a server that received a statement and is still working on it. While the
 /// network does not respond, it reports this to the watch, and gives up after `patience`, or sooner after an
 /// interruption.
-final class ServerLink {
-    private let address: ServerAddress
-    private let library: PostgreSQL
-    private let watch: ServerWatch?
+final class PostgreSQLConnection {
+    private let address: PostgreSQLAddress
+    private let library: LibPQ
+    private let watch: PostgreSQLWatch?
     private let handle: OpaquePointer
     /// How long the network may be silent before the connection is given up.
     private let patience: Duration
@@ -25,9 +25,9 @@ final class ServerLink {
     private static let leastPatience = Duration.seconds(1)
 
     init(
-        _ words: String, _ address: ServerAddress, patience: Duration, _ watch: ServerWatch?
+        _ words: String, _ address: PostgreSQLAddress, patience: Duration, _ watch: PostgreSQLWatch?
     ) throws(StoreError) {
-        guard let library = PostgreSQL.library else {
+        guard let library = LibPQ.library else {
             throw StoreError(
                 .failed, doing: "open", path: address.shown, detail: "libpq.so.5 is not installed",
                 advice: "install it: apt install libpq5")
@@ -61,7 +61,7 @@ final class ServerLink {
     /// not respond. After an interruption, the caller stops waiting and throws; the thread then closes the
     /// connection.
     private static func connected(
-        _ words: String, _ address: ServerAddress, _ library: PostgreSQL, unlessStopped watch: ServerWatch
+        _ words: String, _ address: PostgreSQLAddress, _ library: LibPQ, unlessStopped watch: PostgreSQLWatch
     ) throws(StoreError) -> OpaquePointer? {
         let attempt = Monitor(Attempt())
         _ = try StoreError.wrapping { () throws(SystemError) in
@@ -110,8 +110,8 @@ final class ServerLink {
     enum Question {
         /// One or more statements without parameters.
         case command(String)
-        case statement(String, ServerValues)
-        case prepared(name: String, ServerValues)
+        case statement(String, PostgreSQLValues)
+        case prepared(name: String, PostgreSQLValues)
         case preparation(name: String, String, types: [UInt32])
     }
 
@@ -138,9 +138,9 @@ final class ServerLink {
     func takeSingleRows() { _ = library.setSingleRows(handle) }
 
     /// Returns the next result. Returns nil after the last one or when the connection was given up.
-    func next() -> ServerResult? {
+    func next() -> PostgreSQLResult? {
         wait()
-        return isGivenUp ? nil : library.next(handle).map { ServerResult($0, library) }
+        return isGivenUp ? nil : library.next(handle).map { PostgreSQLResult($0, library) }
     }
 
     /// The reason why results may be missing, or nil if the connection was not given up.
@@ -148,8 +148,8 @@ final class ServerLink {
 
     /// Sends a question and returns its last result. Throws if that is an error; PostgreSQL sends no results
     /// after one.
-    func result(of question: Question, doing: String) throws(StoreError) -> ServerResult {
-        var last: ServerResult?
+    func result(of question: Question, doing: String) throws(StoreError) -> PostgreSQLResult {
+        var last: PostgreSQLResult?
         if ask(question) { while let result = next() { last = result } }
         guard let last, last.outcome == .done, !isGivenUp else { throw error(last, doing: doing) }
         return last
@@ -203,7 +203,7 @@ final class ServerLink {
 
     // MARK: Errors
 
-    func error(_ result: ServerResult?, doing: String) -> StoreError {
+    func error(_ result: PostgreSQLResult?, doing: String) -> StoreError {
         let said = library.message(handle).map { Self.line(String(cString: $0)) } ?? ""
         let detail = isGivenUp ? Self.silent : result?.field("M") ?? said
         // A result without a code comes from libpq itself: the connection is lost, although libpq's status
@@ -227,7 +227,7 @@ final class ServerLink {
 
     /// Returns the error for a message of libpq about a failed connection. Such a message has no SQLSTATE
     /// code, so it is recognised by its words.
-    private static func refusal(_ message: String, _ address: ServerAddress) -> StoreError {
+    private static func refusal(_ message: String, _ address: PostgreSQLAddress) -> StoreError {
         if message.contains("certificate") {
             return StoreError(
                 .denied, doing: "open", path: address.shown, detail: line(message),
@@ -262,7 +262,7 @@ final class ServerLink {
     }
 
     private static func error(
-        _ code: String, _ detail: String, doing: String, _ address: ServerAddress
+        _ code: String, _ detail: String, doing: String, _ address: PostgreSQLAddress
     ) -> StoreError {
         let (reason, advice): (StoreError.Reason, String) =
             switch (code, code.prefix(2)) {
@@ -294,10 +294,10 @@ final class ServerLink {
     }
 }
 
-// MARK: - ServerValues
+// MARK: - PostgreSQLValues
 
 /// The parameters of a statement in the form that libpq expects.
-struct ServerValues {
+struct PostgreSQLValues {
     private(set) var types: [UInt32] = []
     private var bytes: [UInt8] = []
     /// The start of each value in `bytes`, or nil for NULL.

@@ -7,12 +7,12 @@ package import System
 /// A session runs one statement at a time. If a caller is still reading rows of an earlier statement, the
 /// remaining rows are loaded into memory before the next statement is sent (`drain`). A lost connection is
 /// opened again for readers outside of transactions; a writer gets the error and calls `renew`.
-final class ServerSession {
-    let address: ServerAddress
+package final class PostgreSQLSession {
+    package let address: PostgreSQLAddress
     private let isReader: Bool
     /// Queries that replace tables in all statements, if there are any; see `replaceTables`.
-    private var replacements: [ServerDialect.Replacement] = []
-    private var link: ServerLink
+    private var replacements: [PostgreSQLDialect.Replacement] = []
+    private var link: PostgreSQLConnection
     /// The names of prepared statements by their SQL, and the statements that have run once. A statement is
     /// prepared when it runs for the second time.
     private var names: [String: String] = [:]
@@ -37,11 +37,11 @@ final class ServerSession {
 
     /// How long a reader waits for a server that has disappeared, in milliseconds.
     private let patience: Int
-    private let watch: ServerWatch?
+    private let watch: PostgreSQLWatch?
 
     init(
-        _ address: ServerAddress, isReader: Bool, patience: Int = Limits.busyMilliseconds,
-        _ watch: ServerWatch? = nil
+        _ address: PostgreSQLAddress, isReader: Bool, patience: Int = Connection.busyMilliseconds,
+        _ watch: PostgreSQLWatch? = nil
     ) throws(StoreError) {
         self.patience = patience
         self.watch = watch
@@ -52,17 +52,17 @@ final class ServerSession {
         // Wait only for a server that has been reached before.
         link = try Self.whileAway(watch?.hasConnected ?? false ? patience : 0, watch) {
             () throws(StoreError) in
-            try ServerLink(words, address, patience: .milliseconds(patience), watch)
+            try PostgreSQLConnection(words, address, patience: .milliseconds(patience), watch)
         }
         try setUp()
         watch?.isThere(address.shown)
     }
 
     /// Whether the connection is lost: the server ended it or cannot be reached.
-    var isCut: Bool { link.isCut }
+    package var isCut: Bool { link.isCut }
 
     /// Whether an interruption was requested, so that waiting for the server ends.
-    var isStopped: Bool { watch?.isStopped ?? false }
+    package var isStopped: Bool { watch?.isStopped ?? false }
 
     private func setUp() throws(StoreError) {
         if let encoding = link.parameter("server_encoding"), encoding != "UTF8" {
@@ -82,7 +82,7 @@ final class ServerSession {
 
     /// Makes every statement that is translated from now on read queries in place of tables. Temporary views
     /// would do the same, but a standby cannot create them.
-    func replaceTables(_ replacements: [ServerDialect.Replacement]) {
+    package func replaceTables(_ replacements: [PostgreSQLDialect.Replacement]) {
         self.replacements = replacements
         translations = [:]
     }
@@ -90,13 +90,13 @@ final class ServerSession {
     /// Disables bitmap scans, for a session that looks up single rows by an index. Without statistics, the
     /// planner overestimates how selective a column with a single value is, and scans an index of it each
     /// time.
-    func lookUpAlone() throws(StoreError) {
+    package func lookUpAlone() throws(StoreError) {
         looksUpAlone = true
         try command("SET enable_bitmapscan = off", doing: "open")
     }
 
     /// Makes the server end the session if a transaction is idle for this long.
-    func endWhenStill(_ time: Duration) throws(StoreError) {
+    package func endWhenStill(_ time: Duration) throws(StoreError) {
         stillness = time
         try command(
             "SET idle_in_transaction_session_timeout = \(Int(time / .milliseconds(1)))", doing: "open")
@@ -104,7 +104,7 @@ final class ServerSession {
 
     func translated(_ sql: String) -> String {
         if let known = translations[sql] { return known }
-        let text = ServerDialect.replacing(replacements, in: ServerDialect.translated(sql))
+        let text = PostgreSQLDialect.replacing(replacements, in: PostgreSQLDialect.translated(sql))
         if translations.count < Self.mostPrepared { translations[sql] = text }
         return text
     }
@@ -156,8 +156,8 @@ final class ServerSession {
         return result.changedRowCount
     }
 
-    func first<Value>(
-        _ sql: String, _ values: [SQLValue], doing: String = "read", read: (ServerRow) -> Value?
+    package func first<Value>(
+        _ sql: String, _ values: [SQLValue], doing: String = "read", read: (PostgreSQLRow) -> Value?
     ) throws(StoreError) -> Value? {
         let result = try result(of: sql, values, doing: doing)
         for number in 0..<result.rowCount {
@@ -168,7 +168,7 @@ final class ServerSession {
 
     /// Calls `read` for each row. Rows are read from the network one by one, so that memory use stays
     /// constant.
-    func each(_ sql: String, _ values: [SQLValue], read: (ServerRow) -> Void) throws(StoreError) {
+    func each(_ sql: String, _ values: [SQLValue], read: (PostgreSQLRow) -> Void) throws(StoreError) {
         var failure: StoreError?
         var rowCount = 0
         try whileThere { () throws(StoreError) in
@@ -196,12 +196,12 @@ final class ServerSession {
 
     /// The remaining rows of a statement, in memory or still on the network.
     private final class Stream {
-        var waiting: ArraySlice<ServerResult> = []
+        var waiting: ArraySlice<PostgreSQLResult> = []
         var isOver = false
         var failure: StoreError?
     }
 
-    private func next(of stream: Stream) -> ServerResult? {
+    private func next(of stream: Stream) -> PostgreSQLResult? {
         if let result = stream.waiting.popFirst() { return result }
         guard !stream.isOver else { return nil }
         let result = link.next()
@@ -228,7 +228,7 @@ final class ServerSession {
 
     /// Runs `body` in a transaction in which all reads see the same state, and passes it the number of
     /// changes until then. If the connection is lost, `body` runs once more.
-    func atOnce<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError) -> Result {
+    package func atOnce<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError) -> Result {
         var isAgain = false
         while true {
             let changes = try changeCount(beginsMoment: true)
@@ -290,7 +290,7 @@ final class ServerSession {
     }
 
     private func result(of sql: String, _ values: [SQLValue], doing: String) throws(StoreError)
-        -> ServerResult
+        -> PostgreSQLResult
     {
         drain()
         return try whileThere { () throws(StoreError) in
@@ -309,8 +309,8 @@ final class ServerSession {
     /// server does not parse it again after that.
     private func question(
         _ sql: String, _ values: [SQLValue], doing: String
-    ) throws(StoreError) -> ServerLink.Question {
-        let values = ServerValues(values)
+    ) throws(StoreError) -> PostgreSQLConnection.Question {
+        let values = PostgreSQLValues(values)
         if let name = names[sql] { return .prepared(name: name, values) }
         guard !seen.insert(sql).inserted, names.count < Self.mostPrepared else {
             return .statement(sql, values)
@@ -336,7 +336,7 @@ final class ServerSession {
     }
 
     /// Replaces a lost connection by a new one. Uncommitted changes and locks are lost.
-    func renew() throws(StoreError) {
+    package func renew() throws(StoreError) {
         depth = 0
         try reconnect()
     }
@@ -345,7 +345,7 @@ final class ServerSession {
     private func reconnect() throws(StoreError) {
         try Self.whileAway(patience, watch) { () throws(StoreError) in
             let words = isReader ? address.words : address.writerWords
-            link = try ServerLink(words, address, patience: .milliseconds(patience), watch)
+            link = try PostgreSQLConnection(words, address, patience: .milliseconds(patience), watch)
             names = [:]
             seen = []
             isListening = false
@@ -358,7 +358,7 @@ final class ServerSession {
     /// Repeats `body` while the server is unreachable, every 100 ms, for about `patience` milliseconds or
     /// until an interruption.
     private static func whileAway<Value>(
-        _ patience: Int, _ watch: ServerWatch?, _ body: () throws(StoreError) -> Value
+        _ patience: Int, _ watch: PostgreSQLWatch?, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         var attempt = 0
         while true {
@@ -376,18 +376,18 @@ final class ServerSession {
 
     /// Releases all locks before the session ends. An error is ignored, because the end of the session also
     /// releases them.
-    func letGoOfEverything() {
+    package func letGoOfEverything() {
         try? command("ROLLBACK; SELECT pg_advisory_unlock_all()", doing: "end")
     }
 
 }
 
-// MARK: - ServerWatch
+// MARK: - PostgreSQLWatch
 
 /// The state of a PostgreSQL server, shared by the sessions of a run. When the server has been unreachable
 /// for a second, the user gets one message, and another one when it is back. Sessions stop waiting after an
 /// interruption. All methods may be called from any thread.
-package final class ServerWatch: Sendable, Equatable {
+package final class PostgreSQLWatch: Sendable, Equatable {
     private struct State {
         var since: ContinuousClock.Instant?
         var isTold = false
@@ -408,7 +408,7 @@ package final class ServerWatch: Sendable, Equatable {
     }
 
     /// Always true, so that values with a watch, such as `StoreFolder`, are compared without it.
-    package static func == (left: ServerWatch, right: ServerWatch) -> Bool { true }
+    package static func == (left: PostgreSQLWatch, right: PostgreSQLWatch) -> Bool { true }
 
     var isStopped: Bool { interruption.isRequested }
 

@@ -2,14 +2,14 @@
 /// `ServerSchema` or handled by the callers.
 ///
 /// A URL may be too long for a B-tree index, so the index contains only its first characters
-/// (`ServerSchema.beginning`). Statements that compare or sort URLs therefore also compare or sort these
+/// (`beginning(of:)`). Statements that compare or sort URLs therefore also compare or sort these
 /// beginnings.
-struct ServerDialect {
+package struct PostgreSQLDialect {
     private var words: [Substring]
     private var parameterCount = 0
 
-    static func translated(_ sql: String) -> String {
-        var dialect = ServerDialect(sql)
+    package static func translated(_ sql: String) -> String {
+        var dialect = PostgreSQLDialect(sql)
         dialect.replaceWords()
         dialect.compareBeginnings()
         var text = dialect.words.joined()
@@ -18,7 +18,7 @@ struct ServerDialect {
     }
 
     /// A query that statements read in place of the table with this name.
-    typealias Replacement = (table: String, query: String)
+    package typealias Replacement = (table: String, query: String)
 
     /// Returns the translated statement with a common table expression for each query, which hides the table
     /// of the same name. Statements that change data are returned unchanged.
@@ -33,6 +33,10 @@ struct ServerDialect {
         }
         return statement.hasPrefix("SELECT") ? "WITH \(list) \(statement)" : sql
     }
+
+    /// The SQL expression for the beginning of a URL, by which URLs are indexed: an index entry is limited to
+    /// 2,700 bytes.
+    package static func beginning(of address: String) -> String { "left(\(address), 500)" }
 
     private var isIgnoring = false
 
@@ -121,7 +125,7 @@ struct ServerDialect {
     private mutating func compareBeginnings() {
         for place in words.indices where words[place] == "href" || words[place].hasSuffix(".href") {
             let column = words[place]
-            let beginning = ServerSchema.beginning(of: String(column))
+            let beginning = Self.beginning(of: String(column))
             guard let sign = next(after: place) else {
                 if isInOrder(place) { words[place] = "\(beginning), \(column)" }
                 continue
@@ -129,7 +133,7 @@ struct ServerDialect {
             switch words[sign] {
             case ">", ">=", "<", "<=":
                 guard let value = next(after: sign), words[value].hasPrefix("$") else { continue }
-                let other = ServerSchema.beginning(of: String(words[value]))
+                let other = Self.beginning(of: String(words[value]))
                 let wide = words[sign].hasPrefix(">") ? ">=" : "<="
                 words[place] = "\(beginning) \(wide) \(other) AND \(column)"
             case "BETWEEN":
@@ -138,8 +142,8 @@ struct ServerDialect {
                 else { continue }
                 let (first, last) = (String(words[low]), String(words[high]))
                 words[place] = """
-                    \(beginning) BETWEEN \(ServerSchema.beginning(of: first)) \
-                    AND \(ServerSchema.beginning(of: last)) AND \(column)
+                    \(beginning) BETWEEN \(Self.beginning(of: first)) \
+                    AND \(Self.beginning(of: last)) AND \(column)
                     """
             default:
                 guard isInOrder(place) else { continue }

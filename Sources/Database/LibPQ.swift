@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The functions of libpq that Larder uses. libpq is loaded at run time, because it need not be installed:
 /// `library` is nil without it.
-struct PostgreSQL: Sendable {
-    static let library = PostgreSQL()
+struct LibPQ: Sendable {
+    static let library = LibPQ()
 
     let connect: larder_pq_connect
     let finish: larder_pq_finish
@@ -79,7 +79,7 @@ struct PostgreSQL: Sendable {
 }
 
 /// A result of a statement that libpq returned. Values in rows are in binary format.
-final class ServerResult {
+final class PostgreSQLResult {
     /// The kind of a result.
     enum Outcome {
         case done
@@ -89,9 +89,9 @@ final class ServerResult {
     }
 
     private let result: OpaquePointer
-    private let library: PostgreSQL
+    private let library: LibPQ
 
-    init(_ result: OpaquePointer, _ library: PostgreSQL) {
+    init(_ result: OpaquePointer, _ library: LibPQ) {
         self.result = result
         self.library = library
     }
@@ -112,8 +112,8 @@ final class ServerResult {
 
     var rowCount: Int32 { max(0, library.rowCount(result)) }
 
-    func row<Value>(_ number: Int32, _ read: (ServerRow) -> Value) -> Value {
-        read(ServerRow(result: result, number: number))
+    func row<Value>(_ number: Int32, _ read: (PostgreSQLRow) -> Value) -> Value {
+        read(PostgreSQLRow(result: result, number: number))
     }
 
     /// Returns a field of an error result, such as "M" for the message or "C" for the SQLSTATE code.
@@ -123,16 +123,16 @@ final class ServerResult {
 }
 
 /// A row of a binary result. It is valid as long as its result exists.
-struct ServerRow {
+package struct PostgreSQLRow {
     let result: OpaquePointer
     let number: Int32
 
-    func isNull(_ column: Int32) -> Bool {
-        PostgreSQL.library.map { $0.isNull(result, number, column) != 0 } ?? true
+    package func isNull(_ column: Int32) -> Bool {
+        LibPQ.library.map { $0.isNull(result, number, column) != 0 } ?? true
     }
 
     /// Returns an integer of any size, a numeric value as an integer, or a Boolean as 0 or 1.
-    func integer(_ column: Int32) -> Int64 {
+    package func integer(_ column: Int32) -> Int64 {
         bytes(column) { bytes in
             switch bytes.count {
             case 0: 0
@@ -159,10 +159,10 @@ struct ServerRow {
         return half(2) == 0 ? value : -value
     }
 
-    func real(_ column: Int32) -> Double { Double(bitPattern: UInt64(bitPattern: integer(column))) }
+    package func real(_ column: Int32) -> Double { Double(bitPattern: UInt64(bitPattern: integer(column))) }
 
-    func bytes<Result>(_ column: Int32, _ read: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        guard let library = PostgreSQL.library, let value = library.value(result, number, column) else {
+    package func bytes<Result>(_ column: Int32, _ read: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        guard let library = LibPQ.library, let value = library.value(result, number, column) else {
             return read(UnsafeBufferPointer(start: nil, count: 0))
         }
         let count = Int(library.length(result, number, column))

@@ -4,11 +4,11 @@ internal import System
 
 /// A connection to a database: an SQLite file or a PostgreSQL server. One thread at a time may use it.
 ///
-/// Statements are written in SQLite's SQL; `ServerDialect` translates them for PostgreSQL.
-final class Connection {
+/// Statements are written in SQLite's SQL; `PostgreSQLDialect` translates them for PostgreSQL.
+package final class Connection {
     /// The way in which a database is opened. It has no effect on PostgreSQL except that `readWrite` opens a
     /// writing session.
-    enum Access {
+    package enum Access {
         case readOnly
         /// Reads without locks and without WAL files beside the database. Only allowed while no process
         /// writes.
@@ -29,8 +29,14 @@ final class Connection {
         }
     }
 
+    /// The name of a store's database. Only that can be rebuilt from the files beside it, so only errors of
+    /// that suggest it.
+    package static let storeFile = "larder.db"
+    /// How long a connection waits for a lock of the database or for an unreachable server.
+    package static let busyMilliseconds = 10_000
+
     /// The path or address that error messages show.
-    let path: String
+    package let path: String
     private let driver: Driver
     /// A short path to the database, or nil if SQLite accepts the path as it is.
     private let short: ShortPath?
@@ -39,7 +45,7 @@ final class Connection {
 
     fileprivate enum Driver {
         case file(OpaquePointer)
-        case server(ServerSession)
+        case server(PostgreSQLSession)
     }
 
     /// Turns off SQLite's memory statistics and registers Larder's file systems, once per process. If SQLite
@@ -48,7 +54,7 @@ final class Connection {
 
     /// - Parameter other: a file whose mode a new database gets, regardless of the umask. SQLite gives the
     ///   files beside the database the same mode.
-    init(_ path: String, access: Access, modeOf other: String? = nil) throws(StoreError) {
+    package init(_ path: String, access: Access, modeOf other: String? = nil) throws(StoreError) {
         _ = Self.setUp
         var opened: OpaquePointer?
         let short = ShortPath(path)
@@ -80,7 +86,7 @@ final class Connection {
         sealed = access == .sealed || access == .sealedWithLog ? LogFiles(of: path) : nil
         driver = .file(opened)
         sqlite3_extended_result_codes(opened, 1)
-        waitForOthers(milliseconds: Limits.busyMilliseconds)
+        waitForOthers(milliseconds: Connection.busyMilliseconds)
         if access == .sealedWithLog {
             // Otherwise SQLite would write the log into the database when the connection closes.
             guard larder_sqlite_keep_log(opened) == SQLITE_OK else {
@@ -118,7 +124,7 @@ final class Connection {
     /// Opens a connection for reading. Even a reader makes SQLite create files beside the database. If that
     /// fails, because the disk is full or the user may not write to the folder, and no process is writing,
     /// the database is opened without these files.
-    static func reading(_ path: String) throws(StoreError) -> Connection {
+    package static func reading(_ path: String) throws(StoreError) -> Connection {
         do throws(StoreError) {
             let connection = try Connection(path, access: .readOnly)
             // The first read creates or opens the files beside the database.
@@ -145,8 +151,8 @@ final class Connection {
 
         init(of path: String) {
             database = FileStamp(path)
-            areShared = StoreFolder.byteCount(of: path + "-shm") >= Self.indexByteCount
-            hasLog = StoreFolder.byteCount(of: path + "-wal") > 0
+            areShared = FileStamp(path + "-shm")?.byteCount ?? 0 >= Self.indexByteCount
+            hasLog = FileStamp(path + "-wal")?.byteCount ?? 0 > 0
         }
 
         /// The size of the first part of the index, which SQLite creates before the first read or write.
@@ -155,27 +161,27 @@ final class Connection {
 
     /// Whether the files of a database that was opened with `sealed` or `sealedWithLog` have changed since.
     /// Such a connection does not see changes and may return wrong data, so the caller must open a new one.
-    var isOutdated: Bool { sealed.map { $0 != LogFiles(of: path) } ?? false }
+    package var isOutdated: Bool { sealed.map { $0 != LogFiles(of: path) } ?? false }
 
     /// Opens a session with a PostgreSQL server. A reader's session is opened again if the connection is
     /// lost.
     ///
     /// - Parameter patience: how long reconnecting may take, in milliseconds.
-    init(
-        _ address: ServerAddress, access: Access, patience: Int = Limits.busyMilliseconds,
-        _ watch: ServerWatch? = nil
+    package init(
+        _ address: PostgreSQLAddress, access: Access, patience: Int = Connection.busyMilliseconds,
+        _ watch: PostgreSQLWatch? = nil
     ) throws(StoreError) {
         path = address.shown
         short = nil
         sealed = nil
         driver = .server(
-            try ServerSession(address, isReader: access != .readWrite, patience: patience, watch))
+            try PostgreSQLSession(address, isReader: access != .readWrite, patience: patience, watch))
     }
 
     /// The address of the PostgreSQL server, or nil for a file.
-    var address: ServerAddress? { session?.address }
+    package var address: PostgreSQLAddress? { session?.address }
 
-    var session: ServerSession? {
+    package var session: PostgreSQLSession? {
         switch driver {
         case .file: nil
         case .server(let session): session
@@ -183,11 +189,11 @@ final class Connection {
     }
 
     /// Whether the database is on a PostgreSQL server.
-    var isServed: Bool { session != nil }
+    package var isServed: Bool { session != nil }
 
     /// Sets how long a write waits for other writers. SQLite checks again every millisecond, because a busy
     /// writer releases the database only briefly.
-    func waitForOthers(milliseconds: Int) {
+    package func waitForOthers(milliseconds: Int) {
         guard case .file(let handle) = driver else { return }
         let most = UnsafeMutableRawPointer(bitPattern: milliseconds)
         _ = sqlite3_busy_handler(
@@ -203,7 +209,7 @@ final class Connection {
         if case .file(let handle) = driver { sqlite3_close_v2(handle) }
     }
 
-    static func uri(_ path: String) -> String {
+    package static func uri(_ path: String) -> String {
         // With an empty host, the path may begin with two slashes.
         "file:\(path.hasPrefix("/") ? "//" : "")\(percentEncoded(path))"
     }
@@ -214,7 +220,7 @@ final class Connection {
     }
 
     /// Runs SQL statements that return no rows.
-    func execute(_ sql: String, doing: String = "write to") throws(StoreError) {
+    package func execute(_ sql: String, doing: String = "write to") throws(StoreError) {
         let handle: OpaquePointer
         switch driver {
         case .file(let file): handle = file
@@ -226,7 +232,7 @@ final class Connection {
 
     /// Begins a transaction for writing. In a file, no other connection can write until it ends; on a
     /// PostgreSQL server, others can.
-    func begin() throws(StoreError) {
+    package func begin() throws(StoreError) {
         switch driver {
         case .file: try execute("BEGIN IMMEDIATE")
         case .server(let session): try session.begin()
@@ -234,21 +240,21 @@ final class Connection {
     }
 
     /// Begins a transaction in which all reads see the same state of the database.
-    func beginReading() throws(StoreError) {
+    package func beginReading() throws(StoreError) {
         switch driver {
         case .file: try execute("BEGIN", doing: "read")
         case .server(let session): try session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
         }
     }
 
-    func commit(hasChanged: Bool = true) throws(StoreError) {
+    package func commit(hasChanged: Bool = true) throws(StoreError) {
         switch driver {
         case .file: try execute("COMMIT")
         case .server(let session): try session.commit(hasChanged: hasChanged)
         }
     }
 
-    func rollBack() throws(StoreError) {
+    package func rollBack() throws(StoreError) {
         switch driver {
         case .file: try execute("ROLLBACK")
         case .server(let session): try session.rollBack()
@@ -256,7 +262,8 @@ final class Connection {
     }
 
     /// Runs `body` in a transaction, which is rolled back if `body` throws.
-    func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    @inlinable
+    package func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try begin()
         do {
             let result = try body()
@@ -269,7 +276,7 @@ final class Connection {
         }
     }
 
-    func prepare(_ sql: String) throws(StoreError) -> Statement {
+    package func prepare(_ sql: String) throws(StoreError) -> Statement {
         switch driver {
         case .file: Statement(try prepareHandle(sql), of: self)
         case .server(let session): Statement(sql, of: session, by: self)
@@ -278,7 +285,7 @@ final class Connection {
 
     /// Returns a statement that is prepared when it first runs. A reader has eleven statements, and most
     /// readers run only two or three.
-    func prepareLater(_ sql: String) -> Statement {
+    package func prepareLater(_ sql: String) -> Statement {
         switch driver {
         case .file: Statement(unprepared: sql, of: self)
         case .server(let session): Statement(sql, of: session, by: self)
@@ -295,28 +302,28 @@ final class Connection {
         return statement
     }
 
-    /// Adds full-text search with `SearchTokenizer` as its tokenizer and `scorer` for ranking. The scorer
-    /// must outlive the connection. Returns false if this SQLite has no full-text search.
-    func addSearch(_ scorer: TextScorer) -> Bool {
-        guard case .file(let handle) = driver, let api = larder_fts5_api(handle) else { return false }
-        return SearchTokenizer.register(with: api) && scorer.register(with: api)
+    /// SQLite's `fts5_api`, with which tokenizers and ranking functions are registered. Nil on a PostgreSQL
+    /// server, and if this SQLite has no full-text search.
+    package var fullTextAPI: UnsafeMutableRawPointer? {
+        guard case .file(let handle) = driver else { return nil }
+        return larder_fts5_api(handle).map { UnsafeMutableRawPointer($0) }
     }
 
     /// Returns the first column of the first row of a query, or 0 if there is no row.
-    func integer(_ sql: String) throws(StoreError) -> Int64 {
+    package func integer(_ sql: String) throws(StoreError) -> Int64 {
         let statement = try prepare(sql)
         return try statement.first { row in row.integer(0) } ?? 0
     }
 
     /// The number of rows that the last INSERT, UPDATE or DELETE changed.
-    var changedRowCount: Int {
+    package var changedRowCount: Int {
         guard case .file(let handle) = driver else { return lastChangedRowCount }
         return Int(sqlite3_changes(handle))
     }
 
     /// Compacts the database with VACUUM. The temporary copy is as large as the compacted database; it is
     /// written to `folder`, because in memory, as other temporary data, it could take a gigabyte.
-    func vacuum(in folder: String) throws(StoreError) {
+    package func vacuum(in folder: String) throws(StoreError) {
         // VACUUM also adds page checksums to a database of an earlier version.
         if case .file(let handle) = driver { _ = larder_sqlite_reserve_checksums(handle) }
         let place = folder.replacing("'", with: "''")
@@ -327,7 +334,7 @@ final class Connection {
     }
 
     /// Adds a checksum to each page of an empty database. SQLite compares it whenever it reads the page.
-    func addPageChecksums(doing: String) throws(StoreError) {
+    package func addPageChecksums(doing: String) throws(StoreError) {
         guard case .file(let handle) = driver else { return }
         let code = larder_sqlite_add_checksums(handle)
         guard code == SQLITE_OK else { throw error(code, doing: doing) }
@@ -335,14 +342,14 @@ final class Connection {
 
     /// Sets whether pages with wrong checksums are read instead of reported as errors, for a caller that
     /// compares their content in another way.
-    func readDamagedPages(_ isWanted: Bool) {
+    package func readDamagedPages(_ isWanted: Bool) {
         guard case .file(let handle) = driver else { return }
         _ = larder_sqlite_ignore_checksums(handle, isWanted ? 1 : 0)
     }
 
     /// Replaces the content of this database with that of `other`, in one transaction. Does nothing unless
     /// both are files.
-    func take(_ other: Connection, doing: String) throws(StoreError) {
+    package func take(_ other: Connection, doing: String) throws(StoreError) {
         guard case .file(let own) = driver, case .file(let source) = other.driver else { return }
         guard let backup = sqlite3_backup_init(own, "main", source, "main") else {
             throw error(sqlite3_errcode(own), doing: doing)
@@ -357,7 +364,7 @@ final class Connection {
 
     /// Defines an SQL function that returns whether a number is in a set. A later call with the same name
     /// replaces the set. Does nothing on a PostgreSQL server.
-    func define(_ name: String, _ numbers: NumberSet) throws(StoreError) {
+    package func define(_ name: String, _ numbers: NumberSet) throws(StoreError) {
         guard case .file(let handle) = driver else { return }
         let code = sqlite3_create_function_v2(
             handle, name, 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
@@ -392,14 +399,14 @@ final class Connection {
     }
 
     /// Returns a number that differs from the previous one if another connection has changed the database.
-    func dataVersion() throws(StoreError) -> Int64 {
+    package func dataVersion() throws(StoreError) -> Int64 {
         switch driver {
         case .file: try integer("PRAGMA data_version")
         case .server(let session): try session.changeCount()
         }
     }
 
-    func error(_ code: Int32, doing: String) -> StoreError {
+    package func error(_ code: Int32, doing: String) -> StoreError {
         guard case .file(let handle) = driver else {
             return StoreError(.failed, doing: doing, path: path, detail: "\(code)")
         }
@@ -431,8 +438,7 @@ final class Connection {
             ? "the disk is full"
             : code == larder_sqlite_wrong_checksum()
                 ? "a page does not match its checksum" : String(cString: sqlite3_errmsg(handle))
-        let folder = StoreFolder(ofDatabase: path)
-        guard reason == .unusable, folder.database == path else {
+        guard reason == .unusable, path.hasSuffix("/" + storeFile) else {
             return StoreError(reason, doing: doing, path: path, detail: detail)
         }
         return StoreError(
@@ -443,7 +449,7 @@ final class Connection {
 }
 
 /// A value for a parameter of an SQL statement.
-enum SQLValue {
+package enum SQLValue {
     case null
     case integer(Int64)
     case real(Double)
@@ -456,11 +462,11 @@ enum SQLValue {
     case texts([String?])
     case blobs([[UInt8]?])
 
-    static func optional(_ integer: Int64?) -> SQLValue {
+    package static func optional(_ integer: Int64?) -> SQLValue {
         integer.map(SQLValue.integer) ?? .null
     }
 
-    static func optional(_ text: String?) -> SQLValue {
+    package static func optional(_ text: String?) -> SQLValue {
         text.map(SQLValue.text) ?? .null
     }
 }
@@ -468,7 +474,7 @@ enum SQLValue {
 // MARK: - Statement
 
 /// A prepared statement. Its owner keeps it for repeated use. It retains its connection.
-final class Statement {
+package final class Statement {
     /// SQLite's statement. It is nil until it is prepared, and always nil on a PostgreSQL server.
     private var handle: OpaquePointer?
     /// The SQL of a statement that is not prepared yet.
@@ -478,26 +484,26 @@ final class Statement {
 
     /// The session and the translated SQL of a statement for PostgreSQL.
     private struct Served {
-        let session: ServerSession
+        let session: PostgreSQLSession
         let sql: String
     }
 
     /// The SQL of an INSERT that returns the number of the new row.
     private lazy var insertion = server.map { $0.sql + " RETURNING id" } ?? ""
 
-    init(_ handle: OpaquePointer, of connection: Connection) {
+    fileprivate init(_ handle: OpaquePointer, of connection: Connection) {
         self.handle = handle
         server = nil
         self.connection = connection
     }
 
-    init(unprepared sql: String, of connection: Connection) {
+    fileprivate init(unprepared sql: String, of connection: Connection) {
         unprepared = sql
         server = nil
         self.connection = connection
     }
 
-    init(_ sql: String, of session: ServerSession, by connection: Connection) {
+    fileprivate init(_ sql: String, of session: PostgreSQLSession, by connection: Connection) {
         self.connection = connection
         server = Served(session: session, sql: session.translated(sql))
     }
@@ -516,11 +522,11 @@ final class Statement {
     }
 
     /// Runs the statement and ignores any rows.
-    func run(_ values: SQLValue..., doing: String = "write to") throws(StoreError) {
+    package func run(_ values: SQLValue..., doing: String = "write to") throws(StoreError) {
         try run(values, doing: doing)
     }
 
-    func run(_ values: [SQLValue], doing: String) throws(StoreError) {
+    package func run(_ values: [SQLValue], doing: String) throws(StoreError) {
         guard let file = try prepared() else {
             if let server {
                 connection.lastChangedRowCount = try server.session.run(server.sql, values, doing: doing)
@@ -534,7 +540,7 @@ final class Statement {
 
     /// Inserts a row into a table whose key is `id`. Returns the key, or nil if the row already existed.
     @discardableResult
-    func insert(_ values: SQLValue..., doing: String = "write to") throws(StoreError) -> Int64? {
+    package func insert(_ values: SQLValue..., doing: String = "write to") throws(StoreError) -> Int64? {
         if let server {
             return try server.session.first(insertion, values, doing: doing) { $0.integer(0) }
         }
@@ -543,43 +549,85 @@ final class Statement {
     }
 
     /// Returns the first result of `read` that is not nil, or nil if no row gives one.
-    func first<Result>(_ values: SQLValue..., read: (Row) -> Result?) throws(StoreError) -> Result? {
+    @inlinable
+    package func first<Result>(_ values: SQLValue..., read: (Row) -> Result?) throws(StoreError) -> Result? {
         try first(values, read: read)
     }
 
-    func first<Result>(_ values: [SQLValue], read: (Row) -> Result?) throws(StoreError) -> Result? {
-        guard let file = try prepared() else {
-            return try server?.session.first(server?.sql ?? "", values) { read(Row($0)) }
+    @inlinable
+    package func first<Result>(_ values: [SQLValue], read: (Row) -> Result?) throws(StoreError) -> Result? {
+        guard let file = try start(values) else {
+            var result: Result?
+            try firstServed(values) { row in
+                result = read(row)
+                return result != nil
+            }
+            return result
         }
-        defer { sqlite3_reset(file) }
-        try bind(values, to: file, doing: "read")
-        while try step(file, doing: "read") {
-            if let result = read(Row(file)) { return result }
+        defer { end(file) }
+        while let row = try next(file) {
+            if let result = read(row) { return result }
         }
         return nil
     }
 
     /// Calls `body` with the first row, or nil if there is none. The statement stays open meanwhile, so all
     /// that `body` reads from a file has the same state. On a PostgreSQL server, `body` gets nil.
-    func holdingFirst<Result>(_ body: (Row?) throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard let file = try prepared() else { return try body(nil) }
-        defer { sqlite3_reset(file) }
-        return try body(try step(file, doing: "read") ? Row(file) : nil)
+    @inlinable
+    package func holdingFirst<Result>(
+        _ body: (Row?) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        guard let file = try start([]) else { return try body(nil) }
+        defer { end(file) }
+        return try body(try next(file))
     }
 
     /// Calls `read` for each row.
-    func each(_ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
+    @inlinable
+    package func each(_ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
         try each(values, read: read)
     }
 
-    func each(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
-        guard let file = try prepared() else {
-            if let server { try server.session.each(server.sql, values) { read(Row($0)) } }
-            return
+    @inlinable
+    package func each(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
+        guard let file = try start(values) else { return try eachServed(values, read: read) }
+        defer { end(file) }
+        while let row = try next(file) { read(row) }
+    }
+
+    // What the inlinable functions above need, since C types are not visible outside of this module.
+
+    /// Prepares SQLite's statement for reading with these parameters. The caller calls `end` when it has read
+    /// its rows. Returns nil on a PostgreSQL server.
+    @usableFromInline
+    func start(_ values: [SQLValue]) throws(StoreError) -> OpaquePointer? {
+        guard let file = try prepared() else { return nil }
+        do throws(StoreError) {
+            try bind(values, to: file, doing: "read")
+        } catch {
+            sqlite3_reset(file)
+            throw error
         }
-        defer { sqlite3_reset(file) }
-        try bind(values, to: file, doing: "read")
-        while try step(file, doing: "read") { read(Row(file)) }
+        return file
+    }
+
+    @usableFromInline
+    func next(_ file: OpaquePointer) throws(StoreError) -> Row? {
+        try step(file, doing: "read") ? Row(file) : nil
+    }
+
+    @usableFromInline
+    func end(_ file: OpaquePointer) { sqlite3_reset(file) }
+
+    @usableFromInline
+    func firstServed(_ values: [SQLValue], isWanted: (Row) -> Bool) throws(StoreError) {
+        guard let server else { return }
+        _ = try server.session.first(server.sql, values) { isWanted(Row($0)) ? true : nil }
+    }
+
+    @usableFromInline
+    func eachServed(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
+        if let server { try server.session.each(server.sql, values) { read(Row($0)) } }
     }
 
     private func step(_ handle: OpaquePointer, doing: String) throws(StoreError) -> Bool {
@@ -626,7 +674,7 @@ final class Statement {
 }
 
 /// The current row of a statement. It is valid only inside the closure that received it.
-struct Row {
+package struct Row {
     /// A statement of SQLite or a result of libpq.
     private let handle: OpaquePointer
     /// The index of the row in a libpq result, or -1 for SQLite.
@@ -637,33 +685,33 @@ struct Row {
         number = -1
     }
 
-    fileprivate init(_ row: ServerRow) {
+    fileprivate init(_ row: PostgreSQLRow) {
         handle = row.result
         number = row.number
     }
 
     /// The row of a PostgreSQL result, or nil for SQLite.
-    @inline(__always) private var served: ServerRow? {
-        number < 0 ? nil : ServerRow(result: handle, number: number)
+    @inline(__always) private var served: PostgreSQLRow? {
+        number < 0 ? nil : PostgreSQLRow(result: handle, number: number)
     }
 
-    func isNull(_ column: Int32) -> Bool {
+    package func isNull(_ column: Int32) -> Bool {
         if let served { return served.isNull(column) }
         return sqlite3_column_type(handle, column) == SQLITE_NULL
     }
 
-    func integer(_ column: Int32) -> Int64 {
+    package func integer(_ column: Int32) -> Int64 {
         if let served { return served.integer(column) }
         return sqlite3_column_int64(handle, column)
     }
 
-    func real(_ column: Int32) -> Double {
+    package func real(_ column: Int32) -> Double {
         if let served { return served.real(column) }
         return sqlite3_column_double(handle, column)
     }
 
     /// Returns the column's text as UTF-8, truncated to `most` bytes.
-    func utf8(_ column: Int32, atMost most: Int = .max) -> [UInt8] {
+    package func utf8(_ column: Int32, atMost most: Int = .max) -> [UInt8] {
         if let served { return served.bytes(column) { [UInt8]($0.prefix(most)) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return [] }
         let count = min(Int(sqlite3_column_bytes(handle, column)), most)
@@ -671,26 +719,35 @@ struct Row {
     }
 
     /// Calls `body` with the bytes of a text or blob, without copying them.
-    func withBytes<Result>(_ column: Int32, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        if let served { return served.bytes(column, body) }
-        let bytes = sqlite3_column_blob(handle, column)?.assumingMemoryBound(to: UInt8.self)
-        return body(UnsafeBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
+    @inlinable
+    package func withBytes<Result>(
+        _ column: Int32, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        body(bytes(column))
     }
 
-    func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+    /// The bytes of a text or blob, which are valid as long as the row is.
+    @usableFromInline
+    func bytes(_ column: Int32) -> UnsafeBufferPointer<UInt8> {
+        if let served { return served.bytes(column) { $0 } }
+        let bytes = sqlite3_column_blob(handle, column)?.assumingMemoryBound(to: UInt8.self)
+        return UnsafeBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column)))
+    }
 
-    func text(_ column: Int32) -> String {
+    package func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+
+    package func text(_ column: Int32) -> String {
         if let served { return served.bytes(column) { String(decoding: $0, as: UTF8.self) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
 
-    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+    package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
-    func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
+    package func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
-    func blob(_ column: Int32) -> [UInt8] {
+    package func blob(_ column: Int32) -> [UInt8] {
         if let served { return served.bytes(column) { [UInt8]($0) } }
         guard let bytes = sqlite3_column_blob(handle, column) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
