@@ -74,6 +74,7 @@ let package = Package(
         module("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
         module("Bundles", ["Web", "Markup", "Digest"]),
         module("TLS", ["System", "Web", "CTLS"]),
+        module("HTTPServer", ["System", "Web", "Markup", "Digest", "TLS", "CLinux"]),
         module("Browser", ["System", "Web"]),
         module("Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"]),
         module("Reports", ["Web", "Digest", "Store"]),
@@ -87,11 +88,14 @@ let package = Package(
         module("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
         module(
             "Serve",
-            ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"]),
+            [
+                "System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "HTTPServer", "Reports",
+                "Search", "CLinux",
+            ]),
         module(
             "LarderKit",
             [
-                "System", "Web", "Markup", "Digest", "Database", "Store", "Fetch", "Bundles", "TLS",
+                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "HTTPServer",
                 "Browser",
                 "Crawl", "Reports", "Search", "Check", "Archives", "Serve",
             ]),
@@ -103,7 +107,7 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], of: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: testSettings),
         program(
-            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Search", "Serve"],
+            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "HTTPServer", "Archives", "Search"],
             path: "Tests/Fuzz", exclude: ["Corpus"]),
         program(
             "Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
@@ -137,7 +141,8 @@ let package = Package(
         tests(
             "ServeTests",
             [
-                "System", "Web", "Codings", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Reports",
+                "System", "Web", "Codings", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS",
+                "HTTPServer", "Reports",
                 "Search",
                 "Serve", "LarderKit",
             ]),
@@ -151,7 +156,9 @@ let package = Package(
         tests(
             "CLITests",
             ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
-        tests("InBrowserTests", ["System", "Web", "Markup", "TLS", "Browser", "Serve", "LarderKit"]),
+        tests(
+            "InBrowserTests",
+            ["System", "Web", "Markup", "TLS", "HTTPServer", "Browser", "Serve", "LarderKit"]),
     ],
     swiftLanguageModes: [.v6]
 )

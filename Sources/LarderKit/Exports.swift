@@ -31,8 +31,6 @@
 @_exported public import struct Crawl.RenderSettings
 @_exported public import struct Crawl.ScopeOptions
 @_exported public import struct Crawl.SitePlan
-@_exported public import enum Database.PinKind
-@_exported public import enum Database.Remedy
 @_exported public import struct Fetch.NetworkOptions
 @_exported public import struct Reports.Absence
 @_exported public import struct Reports.BodyReport
@@ -69,6 +67,8 @@
 @_exported public import struct Store.MissingURLs
 @_exported public import struct Store.SnapshotName
 @_exported public import struct Store.UpdateSchedule
+@_exported public import enum System.PinKind
+@_exported public import enum System.Remedy
 @_exported public import enum Web.CachePolicy
 @_exported public import enum Web.NofollowPolicy
 @_exported public import enum Web.RobotsPolicy

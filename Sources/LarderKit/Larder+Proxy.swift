@@ -1,5 +1,6 @@
 internal import Fetch
 internal import Glibc
+internal import HTTPServer
 internal import Serve
 internal import Store
 internal import System

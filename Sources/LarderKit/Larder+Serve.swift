@@ -2,6 +2,7 @@ internal import Bundles
 internal import Check
 internal import Fetch
 internal import Glibc
+internal import HTTPServer
 internal import Reports
 public import Serve
 internal import Store

@@ -1,5 +1,6 @@
 internal import Check
 internal import Crawl
+internal import HTTPServer
 internal import Serve
 internal import Store
 internal import System

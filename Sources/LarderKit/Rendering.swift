@@ -3,6 +3,7 @@ internal import Check
 internal import Crawl
 internal import Fetch
 internal import Glibc
+internal import HTTPServer
 internal import Serve
 internal import Store
 internal import Synchronization

@@ -2,6 +2,7 @@ package import Bundles
 internal import CLinux
 internal import Digest
 internal import Glibc
+package import HTTPServer
 package import Reports
 package import Store
 internal import System
@@ -363,4 +364,8 @@ package struct MirrorOptions: Sendable {
         profile.storesParts = true
         return profile
     }
+}
+
+extension ServerError {
+    init(_ error: StoreError) { self.init(description: error.description, remedy: error.remedy) }
 }

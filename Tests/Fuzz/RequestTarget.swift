@@ -1,4 +1,4 @@
-internal import Serve
+internal import HTTPServer
 internal import Web
 
 /// The heads and bodies of requests.

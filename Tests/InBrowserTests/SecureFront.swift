@@ -4,6 +4,7 @@ import TLS
 import TestOrigin
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 /// TLS in front of an origin that speaks none: whatever name a client asks for, on one port.

@@ -1,6 +1,7 @@
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 /// What was changed while something was on its way, and what passed and could not be kept after all.

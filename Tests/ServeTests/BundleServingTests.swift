@@ -9,6 +9,7 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 /// What a manifest in force requires, whoever asks and whatever the policy.

@@ -2,6 +2,7 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 @Suite struct HTTPRequestsTests {

@@ -2,6 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
+@testable import HTTPServer
 @testable import Serve
 
 /// A server whose answers a test writes.

@@ -5,6 +5,7 @@ import System
 import TestOrigin
 import Testing
 
+@testable import HTTPServer
 @testable import Serve
 
 @Suite struct HTTPTimesTests {

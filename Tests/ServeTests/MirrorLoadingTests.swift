@@ -6,6 +6,8 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
+
 /// A mirror that asks servers: what it does between the values of `Web/Caching`, which have tests of their
 /// own.
 @Suite struct MirrorLoadingTests {

@@ -4,6 +4,8 @@ import Store
 import TestOrigin
 import Testing
 
+@testable import HTTPServer
+
 @Suite struct MirrorServerTests {
     private let store: StockedStore
     private let server: MirrorServer

@@ -3,6 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 /// What a server gives to other machines: nothing where it does not listen for them, and else no trace of what was

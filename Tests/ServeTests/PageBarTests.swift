@@ -3,6 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 @Suite struct PageBarTests {

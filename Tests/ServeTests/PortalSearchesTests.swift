@@ -5,6 +5,7 @@ import System
 import TestOrigin
 import Testing
 
+@testable import HTTPServer
 @testable import Serve
 
 /// Searches that take long: one is held up until the test lets it go.

@@ -2,6 +2,7 @@ import Store
 import TestOrigin
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 /// A store for the portal's tests, and the portal over it.

@@ -1,6 +1,7 @@
 import Store
 import Testing
 
+@testable import HTTPServer
 @testable import Serve
 
 @Suite struct PortalValuesTests {

@@ -4,6 +4,8 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
+
 /// The portal of a server that other machines reach, and responses that were fetched with credentials.
 @Suite struct PrivatePortalTests {
     private let store: StockedStore

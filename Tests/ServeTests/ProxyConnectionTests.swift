@@ -4,6 +4,7 @@ import TLS
 import TestOrigin
 import Testing
 
+@testable import HTTPServer
 @testable import Serve
 
 /// What clients may do to a server, done to a proxy's port and inside of CONNECT.

@@ -1,6 +1,7 @@
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 @Suite struct RequestHeadTests {

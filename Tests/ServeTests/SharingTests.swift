@@ -3,6 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 /// What pages of other origins may do with a copy, as a table: the copy is `https://b.test/x`.

@@ -5,6 +5,7 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import HTTPServer
 @testable import Serve
 
 @Suite struct WatchedStoreTests {

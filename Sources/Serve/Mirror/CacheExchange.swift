@@ -1,4 +1,5 @@
 internal import Bundles
+internal import HTTPServer
 internal import Store
 internal import Web
 

@@ -1,4 +1,5 @@
 internal import Bundles
+package import HTTPServer
 package import Store
 package import Web
 
@@ -283,16 +284,9 @@ package enum LoadOutcome: Sendable {
 /// Sends a request to an origin without blocking the caller, and completes exactly once, on any thread.
 package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void
 
-/// A loader that belongs to one thread. That thread also waits for other events: it must call `turn` when
-/// `descriptor` is readable and when `patience` has passed.
-package protocol OwnLoads: AnyObject {
-    var descriptor: Int32 { get }
-    var patience: Duration { get }
+/// A loader that belongs to one thread of a server.
+package protocol OwnLoads: SideWork {
     func load(_ request: LoadRequest, done: @escaping @Sendable (LoadOutcome) -> Void)
-    /// - Parameter isReadable: Whether the descriptor is readable. If not, only due timers are handled.
-    func turn(isReadable: Bool)
-    /// Ends all requests in progress.
-    func stop()
 }
 
 /// The CORS preflight that a browser would send before a page's request to another origin, if the two origins

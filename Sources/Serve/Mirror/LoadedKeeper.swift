@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Digest
 internal import Glibc
+internal import HTTPServer
 internal import Markup
 internal import Store
 internal import Web

@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Glibc
+internal import HTTPServer
 internal import Reports
 internal import Store
 internal import Synchronization
@@ -14,6 +15,7 @@ final class MirrorResponder: Responder {
     let context: MirrorContext
     let portal: Portal
     let loads: (any OwnLoads)?
+    var sideWork: (any SideWork)? { loads }
     let counts: ServingCounts
     /// The store, seen without private responses if the layout hides these.
     private var store: WatchedStore

@@ -1,3 +1,4 @@
+internal import HTTPServer
 internal import Store
 internal import Web
 
@@ -206,46 +207,5 @@ extension OriginNames {
     func relation(of page: WebURL, to target: WebURL) -> String {
         if page.host == target.host, page.port == target.port { return "same-origin" }
         return isSameSite(page.host, target.host) ? "same-site" : "cross-site"
-    }
-}
-
-extension HTTPFields {
-    /// The use of the response, as the browser reports it; nil if the client is no browser.
-    ///
-    /// A service worker that forwards a navigation with `fetch(event.request)` requests it with the mode of a
-    /// navigation and an empty destination, which no page can do. Browsers keep the workers of windows apart
-    /// from those of foreign pages' frames, so this is treated as a window.
-    var fetchDestination: String? {
-        let destination = self["Sec-Fetch-Dest"]
-        return destination == "empty" && self["Sec-Fetch-Mode"] == "navigate" ? "document" : destination
-    }
-
-    /// Whether a person will read the response: browsers send its destination, and other programs the types
-    /// that they accept.
-    var isNavigation: Bool {
-        if let destination = fetchDestination {
-            return ["document", "iframe", "frame", "fencedframe"].contains(destination)
-        }
-        return self["Accept"]?.utf8.contains("text/html".utf8) ?? false
-    }
-
-    /// The media type that a page expects of a subresource, by the destination of the request. Nil if the
-    /// request is a navigation or does not come from a page.
-    var expectedTypeOfSubresource: String? {
-        guard let destination = fetchDestination, !isNavigation else { return nil }
-        switch destination {
-        case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet":
-            return "text/javascript"
-        case "style": return "text/css"
-        case "image": return "image/svg+xml"
-        case "font": return "font/woff2"
-        case "audio", "video": return "\(destination)/mp4"
-        case "track": return "text/vtt"
-        case "manifest": return "application/manifest+json"
-        case "json": return "application/json"
-        default:
-            let acceptsJSON = self["Accept"]?.utf8.contains("json".utf8) ?? false
-            return acceptsJSON ? "application/json" : "text/plain"
-        }
     }
 }

@@ -1,63 +1,18 @@
+internal import HTTPServer
 internal import Store
 internal import Web
 
-/// The rules for pages of other origins that request a response, from its CORS and CORP headers. They are
-/// part of the answer, which all requesters share; ``verdict(for:origin:in:)`` applies them to one requester.
-struct Sharing: Equatable, Sendable {
-    /// The origins whose scripts may read the response.
-    enum Readers: Equatable, Sendable {
-        case none
-        /// Everybody, without credentials.
-        case all
-        /// Every page of the mirror, without credentials. Used for scripts, style sheets and fonts whose
-        /// server was never asked for CORS permission.
-        case mirroredPages
-        /// The origin that the server named. `others`: the server answers each origin with that origin's
-        /// name, so that its answer for other origins is unknown.
-        case origin(String, credentials: Bool, others: Bool)
-    }
-
-    /// The kind of answer that the rules are for.
-    enum Subject: Equatable, Sendable {
-        case portal
-        /// The shim and the names of origins, which every page may load.
-        case common
-        /// The content of the bar of a mirrored page: in a frame, or in a window of its own.
-        case portalBar
-        /// A response of a URL, or the statement that there is none.
-        case response(WebURL)
-    }
-
-    let subject: Subject
-    private(set) var readers = Readers.none
-    /// Whether the response was fetched with credentials.
-    private(set) var isPrivate = false
-    /// Whether the origin has just sent the response for this requester, whose request had credentials.
-    private var isPersonal = false
-    /// The value of `Cross-Origin-Resource-Policy`.
-    private var embedding: String?
-    private var isData = false
-    /// Whether no response is stored.
-    private var isMissing = false
-    /// Whether browsers must not store the response, because it is for one requester only. A browser's cache
-    /// does not distinguish the ports of a host.
-    private(set) var isForOne = false
-
-    static let portal = Sharing(subject: .portal)
-    static let common = Sharing(subject: .common)
-    static let portalBar = Sharing(subject: .portalBar)
-
-    private init(subject: Subject) { self.subject = subject }
-
+// The rules of ``Sharing``: how they are derived from responses, and how they apply to one requester.
+extension Sharing {
     /// Rules for the statement that a URL has no stored response.
     init(missing url: WebURL) {
-        subject = .response(url)
+        self.init(subject: .response(url))
         isMissing = true
     }
 
     /// Rules for a stored response.
     init(_ url: WebURL, _ fields: HTTPFields, _ flags: ResponseFlags, isPage: Bool) {
-        subject = .response(url)
+        self.init(subject: .response(url))
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
         let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .wasNear])
@@ -74,7 +29,7 @@ struct Sharing: Equatable, Sendable {
     ///   - withCredentials: Whether the request was sent with the credentials of another requester.
     ///   - isPersonal: Whether it was sent with the credentials of the requester who gets the response.
     init(loaded fields: HTTPFields, _ url: WebURL, withCredentials: Bool, isPersonal: Bool = false) {
-        subject = .response(url)
+        self.init(subject: .response(url))
         (embedding, isData) = Self.embedding(fields)
         isPrivate = withCredentials
         self.isPersonal = isPersonal

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import HTTPServer
 internal import Reports
 internal import Store
 internal import System

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import HTTPServer
 internal import System
 internal import Web
 

@@ -1,3 +1,5 @@
+internal import HTTPServer
+
 /// The texts of the portal in English and Chinese. `both` contains the two versions side by side. `%1` to
 /// `%9` are placeholders; see `Phrase`. Text between backticks is code; `HTMLWriter` writes it as a `code`
 /// element.

@@ -1,4 +1,5 @@
 internal import Glibc
+package import HTTPServer
 package import Store
 internal import Synchronization
 package import TLS

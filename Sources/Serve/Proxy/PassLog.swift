@@ -1,21 +1,11 @@
+package import HTTPServer
 internal import Synchronization
 internal import System
 package import Web
 
 /// The log of requests through a proxy. Any thread may use it.
 package final class PassLog: Sendable {
-    /// The source of a response.
-    package enum Source: String, Sendable, CaseIterable {
-        /// The store.
-        case larder
-        /// The store, after the origin confirmed the response.
-        case validated
-        case network
-        /// Not stored, and the network was not allowed or did not answer.
-        case missed
-        /// A tunnel, without looking into it.
-        case tunnel
-    }
+    package typealias Source = Reply.Source
 
     /// One request in the log.
     package struct Pass: Sendable {

@@ -1,3 +1,4 @@
+internal import HTTPServer
 internal import Web
 
 /// The proxy's own pages: its certificate and its traffic. Pages of other origins cannot read them.

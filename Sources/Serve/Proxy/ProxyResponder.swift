@@ -1,4 +1,5 @@
 internal import Glibc
+internal import HTTPServer
 internal import Store
 internal import System
 package import TLS
@@ -52,7 +53,7 @@ final class ProxyResponder: Responder {
     }
 
     var isProxy: Bool { true }
-    var loads: (any OwnLoads)? { mirror.loads }
+    var sideWork: (any SideWork)? { mirror.loads }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
         let start = ContinuousClock.now

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import HTTPServer
 internal import System
 internal import TLS
 package import Web

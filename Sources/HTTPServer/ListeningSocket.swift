@@ -2,16 +2,16 @@ internal import CLinux
 internal import Glibc
 
 /// A listening TCP socket.
-final class ListeningSocket: Sendable {
-    let descriptor: Int32
-    let port: UInt16
+package final class ListeningSocket: Sendable {
+    package let descriptor: Int32
+    package let port: UInt16
 
     /// - Parameters:
     ///   - isShared: Whether other sockets may use the port too, if they also set this. The kernel then
     ///     distributes the clients among them.
     ///   - listens: False only to check whether the port is free. Closing a listening socket would cut
     ///     clients off.
-    init(
+    package init(
         _ host: ListenAddress.Host, port: UInt16, isShared: Bool, listens: Bool = true
     ) throws(ServerError) {
         let family =
@@ -44,7 +44,7 @@ final class ListeningSocket: Sendable {
 
     /// Makes a socket for each host. With port 0, the kernel chooses a port for the first one, and the others
     /// use the same port.
-    static func all(
+    package static func all(
         on address: ListenAddress, port: UInt16, isShared: Bool, listens: Bool = true
     ) throws(ServerError) -> [ListeningSocket] {
         var sockets: [ListeningSocket] = []
@@ -102,14 +102,14 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     package static let loopback = ListenAddress(hosts: [.ipv4("127.0.0.1"), .ipv6("::1")], text: "localhost")
 
     package let description: String
-    let hosts: [Host]
+    package let hosts: [Host]
 
     /// A numeric IP address.
-    enum Host: Sendable, Equatable {
+    package enum Host: Sendable, Equatable {
         case ipv4(String)
         case ipv6(String)
 
-        var text: String {
+        package var text: String {
             switch self {
             case .ipv4(let text), .ipv6(let text): text
             }
@@ -153,7 +153,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The names at which browsers on this machine reach the server, as written in URLs.
-    var loopbackNames: [String] {
+    package var loopbackNames: [String] {
         let hosts = hosts.map(\.text)
         return ["localhost"] + (isEverywhere || hosts.contains("127.0.0.1") ? ["127.0.0.1"] : [])
             + (isEverywhere || hosts.contains("::1") ? ["[::1]"] : [])

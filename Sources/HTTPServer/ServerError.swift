@@ -1,6 +1,5 @@
 internal import Glibc
-package import Store
-internal import System
+package import System
 
 /// The error that keeps a server from running.
 package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -8,16 +7,16 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
     /// The advice at the end of the description.
     package let remedy: Remedy?
     /// The `errno` of the failed system call; 0 if no call failed.
-    let code: Int32
+    package let code: Int32
 
-    init(_ doing: String, _ code: Int32) {
+    package init(_ doing: String, _ code: Int32) {
         self.code = code
         remedy = nil
         description = "cannot \(doing): \(SystemError.text(of: code)); close other programs, then try again"
     }
 
     /// Describes why the server cannot listen on the port, and what to do about it.
-    init(listening port: UInt16, on host: ListenAddress.Host, _ code: Int32) {
+    package init(listening port: UInt16, on host: ListenAddress.Host, _ code: Int32) {
         self.code = code
         switch code {
         case EADDRNOTAVAIL:
@@ -38,15 +37,16 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
         }
     }
 
-    init(_ error: SystemError) {
+    package init(_ error: SystemError) {
         description = error.description
         remedy = nil
         code = error.code
     }
 
-    init(_ error: StoreError) {
-        description = error.description
-        remedy = error.remedy
+    /// Wraps an error of another module.
+    package init(description: String, remedy: Remedy?) {
+        self.description = description
+        self.remedy = remedy
         code = 0
     }
 }

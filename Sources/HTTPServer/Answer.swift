@@ -1,42 +1,45 @@
-internal import Markup
-internal import Store
-internal import System
-internal import Web
+package import Markup
+package import System
+package import Web
 
 /// A complete response in the form in which it is sent. Immutable, so that the memory tier and any number of
 /// clients share it.
-final class Answer: Sendable {
-    let status: Int
+package final class Answer: Sendable {
+    package let status: Int
     /// The head and the body, if the body is in memory, so that one call sends both.
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
     let headCount: Int
-    let entityTag: String?
+    package let entityTag: String?
     let lastModified: String?
     /// Whether the fields contain `Date`. A stored response keeps its own.
     let hasDate: Bool
     /// The file that follows `bytes` if the body is large. The kernel sends it.
-    let file: FileBody?
-    let sharing: Sharing
+    package let file: FileBody?
+    package let sharing: Sharing
     /// How long a cache may serve the answer without validation. Nil if it is valid until the store changes.
-    let freshness: Freshness?
+    package let freshness: Freshness?
     /// The text of the `VaryKey`, which says for which requests the answer is valid.
-    let variant: String
+    package let variant: String
     /// The body compressed with zstd, for clients that accept it.
-    let frame: [UInt8]?
+    package let frame: [UInt8]?
 
     /// A body that is sent from a file.
-    struct FileBody: Sendable {
-        let path: String
+    package struct FileBody: Sendable {
+        package let path: String
         /// The length of the body as it is sent.
-        let byteCount: Int
+        package let byteCount: Int
         /// The changes that are made to the file while it is sent.
-        var patch: Patch?
+        package var patch: Patch?
         /// The state in which the file was hashed: a file in another state is not sent. Nil for a file that
         /// was not hashed.
-        var stamp: FileStamp?
+        package var stamp: FileStamp?
+
+        package init(path: String, byteCount: Int, patch: Patch? = nil, stamp: FileStamp? = nil) {
+            (self.path, self.byteCount, self.patch, self.stamp) = (path, byteCount, patch, stamp)
+        }
     }
 
-    init(
+    package init(
         status: Int, fields: [(name: String, value: String)], body: [UInt8], frame: [UInt8]? = nil,
         sharing: Sharing = .portal, freshness: Freshness? = nil, variant: String = ""
     ) {
@@ -53,7 +56,7 @@ final class Answer: Sendable {
         self.variant = variant
     }
 
-    init(
+    package init(
         status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .portal,
         freshness: Freshness? = nil, variant: String = ""
     ) {
@@ -71,7 +74,9 @@ final class Answer: Sendable {
     /// Makes the answer to a HEAD request: a head that describes a body that is not sent.
     ///
     /// - Parameter byteCount: The length of the body; nil if unknown.
-    init(headOf status: Int, fields: [(name: String, value: String)], byteCount: Int?, sharing: Sharing) {
+    package init(
+        headOf status: Int, fields: [(name: String, value: String)], byteCount: Int?, sharing: Sharing
+    ) {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extra: 0)
         headCount = bytes.count
@@ -93,7 +98,7 @@ final class Answer: Sendable {
     }
 
     /// The answer with a further field.
-    func adding(_ field: (name: String, value: String)) -> Answer {
+    package func adding(_ field: (name: String, value: String)) -> Answer {
         var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
         head += "\(field.name): \(field.value)\r\n".utf8
         for line in HeadLines(self) { head += line }
@@ -102,7 +107,7 @@ final class Answer: Sendable {
 
     /// The answer without `Cross-Origin-Opener-Policy`, for requesters who get another one in its place:
     /// browsers ignore the policy if there are two.
-    var withoutOpenerPolicy: Answer {
+    package var withoutOpenerPolicy: Answer {
         let name: [StaticString] = ["cross-origin-opener-policy"]
         guard HeadLines(self).contains(where: { HeadLines.isNamed($0, name) }) else { return self }
         var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
@@ -111,21 +116,23 @@ final class Answer: Sendable {
     }
 
     /// Whether the file of the body, if there is one, is still the one that was hashed.
-    var isCurrent: Bool {
+    package var isCurrent: Bool {
         guard let file, let stamp = file.stamp else { return true }
         return FileStamp(file.path) == stamp
     }
 
     /// The length of the body, wherever it is.
-    var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
+    package var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
 
     /// The memory that the answer uses, in bytes.
-    var heldByteCount: Int { bytes.capacity + (file?.patch?.heldByteCount ?? 0) + (frame?.capacity ?? 0) }
+    package var heldByteCount: Int {
+        bytes.capacity + (file?.patch?.heldByteCount ?? 0) + (frame?.capacity ?? 0)
+    }
 
     /// Whether every client can be sent exactly `bytes`.
-    var isPlain: Bool { hasDate && file == nil && frame == nil }
+    package var isPlain: Bool { hasDate && file == nil && frame == nil }
 
-    static func text(
+    package static func text(
         _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
         sharing: Sharing = .portal
     ) -> Answer {
@@ -139,7 +146,7 @@ final class Answer: Sendable {
     /// body: scripts would take the explanation for data and show it.
     ///
     /// - Parameter request: The fields of the request.
-    static func explanation(
+    package static func explanation(
         _ status: Int, _ text: String, to request: HTTPFields,
         fields: [(name: String, value: String)] = [], sharing: Sharing = .portal
     ) -> Answer {
@@ -150,7 +157,7 @@ final class Answer: Sendable {
             status: status, fields: [("Content-Type", type)] + fields, body: [], sharing: sharing)
     }
 
-    static func html(
+    package static func html(
         _ status: Int, _ html: String, fields: [(name: String, value: String)] = [],
         sharing: Sharing = .portal
     ) -> Answer {
@@ -162,7 +169,7 @@ final class Answer: Sendable {
 
     /// - Parameter keepsMethod: Whether clients repeat the method and the body at the new location (307 in
     ///   place of 302).
-    static func redirect(
+    package static func redirect(
         to location: String, fields: [(name: String, value: String)] = [], keepsMethod: Bool = false,
         sharing: Sharing = .portal
     ) -> Answer {

@@ -1,4 +1,4 @@
-internal import Web
+package import Web
 
 /// The response to one request as it is sent to one client.
 struct Outgoing {
@@ -211,7 +211,7 @@ enum Selection: Equatable {
 
 extension Answer {
     /// The value of the answer's `Date` field.
-    var date: HTTPDate? {
+    package var date: HTTPDate? {
         guard hasDate, let line = HeadLines(self).first(where: { HeadLines.isNamed($0, ["date"]) }) else {
             return nil
         }

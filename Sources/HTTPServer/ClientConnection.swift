@@ -1,7 +1,6 @@
 internal import CLinux
 internal import Glibc
 internal import Markup
-internal import Store
 internal import System
 internal import TLS
 internal import Web

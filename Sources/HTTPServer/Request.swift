@@ -2,17 +2,17 @@ internal import Glibc
 package import Web
 
 /// A request as a responder sees it. It is valid only during the call that gets it.
-struct Request {
-    let head: RequestHead
-    let bytes: UnsafeBufferPointer<UInt8>
+package struct Request {
+    package let head: RequestHead
+    package let bytes: UnsafeBufferPointer<UInt8>
     /// The complete body without chunk framing. At most `ServerLimits.bodyByteCount` bytes.
-    let body: UnsafeBufferPointer<UInt8>
+    package let body: UnsafeBufferPointer<UInt8>
     /// The tunnel that the request was sent in; nil if the request is for this server itself.
-    let tunnel: Tunnel?
+    package let tunnel: Tunnel?
     /// The descriptor of the client's socket; -1 if there is none.
-    let socket: Int32
+    package let socket: Int32
 
-    init(
+    package init(
         head: RequestHead, bytes: UnsafeBufferPointer<UInt8>,
         body: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(start: nil, count: 0), tunnel: Tunnel? = nil,
         socket: Int32 = -1
@@ -24,13 +24,13 @@ struct Request {
         self.tunnel = tunnel
     }
 
-    var authority: String { String(decoding: host, as: UTF8.self) }
-    var host: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[head.host]) }
-    var accept: String? { text(head.accept) }
-    var origin: String? { text(head.origin) }
+    package var authority: String { String(decoding: host, as: UTF8.self) }
+    package var host: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[head.host]) }
+    package var accept: String? { text(head.accept) }
+    package var origin: String? { text(head.origin) }
 
     /// Whether the headers say that another origin's page may have sent the request.
-    var isCrossOrigin: Bool {
+    package var isCrossOrigin: Bool {
         if head.origin != nil { return true }
         // To plain http on other hosts than localhost, browsers send `Referer` alone.
         guard let site = head.fetchSite else { return head.referrer.map { !isOwn($0) } ?? false }
@@ -51,20 +51,20 @@ struct Request {
     }
 
     /// The method as it was sent: methods are case-sensitive.
-    var method: String { String(decoding: bytes[head.methodName], as: UTF8.self) }
+    package var method: String { String(decoding: bytes[head.methodName], as: UTF8.self) }
 
     /// The request target. An absolute target that ends with its authority means "/" (RFC 9112 §3.2.1).
-    var target: UnsafeBufferPointer<UInt8> {
+    package var target: UnsafeBufferPointer<UInt8> {
         let root: StaticString = "/"
         return head.target.isEmpty
             ? UnsafeBufferPointer(start: root.utf8Start, count: 1)
             : UnsafeBufferPointer(rebasing: bytes[head.target])
     }
 
-    var targetText: String { String(decoding: target, as: UTF8.self) }
+    package var targetText: String { String(decoding: target, as: UTF8.self) }
 
     /// All header fields. They are parsed at each call.
-    var fields: HTTPFields {
+    package var fields: HTTPFields {
         HTTPFields(block: UnsafeBufferPointer(rebasing: bytes[head.fields]).span)
     }
 
@@ -103,34 +103,34 @@ package struct RequestHead: Equatable {
     package var target: Range<Int>
     /// The value of `Host`, or the authority of an absolute target. Empty for HTTP/1.0 without either.
     package var host: Range<Int>
-    var accept: Range<Int>?
-    var origin: Range<Int>?
+    package var accept: Range<Int>?
+    package var origin: Range<Int>?
     /// The value of `Sec-Fetch-Site`, by which browsers describe the requester.
-    var fetchSite: Range<Int>?
+    package var fetchSite: Range<Int>?
     /// The value of `Referer`.
-    var referrer: Range<Int>?
+    package var referrer: Range<Int>?
     /// The header lines, each with its line end.
     package var fields: Range<Int>
     /// Whether there is a precondition or a `Range` field.
-    var isConditional = false
+    package var isConditional = false
     /// Whether the version is HTTP/1.0. Its clients treat the end of the connection as the end of the
     /// response, unless the response says otherwise.
-    var isOld: Bool
+    package var isOld: Bool
     var isKeptAlive: Bool
     var expectsContinue = false
     /// Whether the method is CONNECT, which names only a host (RFC 9110 §9.3.6).
     package var isConnect = false
     /// Whether there is an `Upgrade` field.
-    var asksUpgrade = false
+    package var asksUpgrade = false
     /// Whether `Accept-Encoding` contains zstd without a weight.
     var takesZstd = false
     /// Whether a field describes the route of the message (`Via`) or limits it (`Max-Forwards`).
-    var saysWay = false
+    package var saysWay = false
     /// Whether a proxy forwarded the request. Then the client may not be its sender.
-    var isForwarded = false
+    package var isForwarded = false
     /// Whether a field may make the response differ from the one for other requests: cache directives,
     /// credentials, or the requesting page.
-    var isParticular = false
+    package var isParticular = false
     /// The scheme of the target, if the target is an absolute URL.
     package var scheme: Scheme?
     package var body: Body
@@ -138,10 +138,10 @@ package struct RequestHead: Equatable {
     package var end: Int
 
     /// Whether an answer can be sent without additional lines, as far as the request decides.
-    var isPlain: Bool { isKeptAlive && !isConditional && !isOld && method != .head }
+    package var isPlain: Bool { isKeptAlive && !isConditional && !isOld && method != .head }
 
     /// The declared length of the body; 0 for a chunked body or none.
-    var bodyCount: Int {
+    package var bodyCount: Int {
         if case .length(let count) = body { count } else { 0 }
     }
 

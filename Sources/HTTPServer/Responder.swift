@@ -1,11 +1,11 @@
 internal import CLinux
 internal import Glibc
 internal import Synchronization
-internal import TLS
-internal import Web
+package import TLS
+package import Web
 
 /// Answers requests. Each server thread has its own responder, and only that thread calls it.
-protocol Responder: AnyObject {
+package protocol Responder: AnyObject {
     /// Returns the reply, or nil if it took a slot from `later`, which gets the reply later from any thread.
     /// A reply that has to wait for something must use a slot, because the other clients of this thread wait
     /// until this call returns. The request's bytes are invalid after that.
@@ -18,8 +18,8 @@ protocol Responder: AnyObject {
     /// Whether the responder is a proxy, and thus answers for other hosts too.
     var isProxy: Bool { get }
 
-    /// The loader that runs on this thread; nil if it loads nothing by itself.
-    var loads: (any OwnLoads)? { get }
+    /// Work that this thread does beside its clients; nil if there is none.
+    var sideWork: (any SideWork)? { get }
 
     /// Decides what happens to a CONNECT request, which only proxies receive.
     func connect(_ request: Request) -> Connecting
@@ -30,17 +30,28 @@ protocol Responder: AnyObject {
 }
 
 extension Responder {
-    func preflight(_ request: Request) -> Reply? { nil }
-    var isProxy: Bool { false }
-    var loads: (any OwnLoads)? { nil }
-    func connect(_ request: Request) -> Connecting {
+    package func preflight(_ request: Request) -> Reply? { nil }
+    package var isProxy: Bool { false }
+    package var sideWork: (any SideWork)? { nil }
+    package func connect(_ request: Request) -> Connecting {
         .refused(Reply(answer: .text(501, "This is no proxy.\n")))
     }
-    func pass(_ upload: LongUpload, of request: Request) -> Reply? { nil }
+    package func pass(_ upload: LongUpload, of request: Request) -> Reply? { nil }
+}
+
+/// Work that a server's thread does beside its clients: it calls `turn` when `descriptor` is readable and when
+/// `patience` has passed.
+package protocol SideWork: AnyObject {
+    var descriptor: Int32 { get }
+    var patience: Duration { get }
+    /// - Parameter isReadable: Whether the descriptor is readable. If not, only due timers are handled.
+    func turn(isReadable: Bool)
+    /// Ends all work in progress.
+    func stop()
 }
 
 /// The decision about a client's CONNECT request (RFC 9110 §9.3.6).
-enum Connecting {
+package enum Connecting {
     case refused(Reply)
     /// The client's next requests are for the host of the tunnel. This server answers them like all others.
     case answered(Tunnel)
@@ -49,64 +60,90 @@ enum Connecting {
 }
 
 /// The received part of a request body that is too long to be buffered.
-struct LongUpload: Sendable {
+package struct LongUpload: Sendable {
     /// Finds the end of the body in the bytes that follow `beginning`.
-    let reader: BodyReader
+    package let reader: BodyReader
     /// The received bytes, including chunk framing.
-    var beginning: [UInt8] = []
+    package var beginning: [UInt8] = []
 }
 
 /// Handles a client whose socket left the event loop, on a thread of its own.
-typealias Takeover = @Sendable (HandedOver) -> Void
+package typealias Takeover = @Sendable (HandedOver) -> Void
 
 /// A client whose connection was passed from the event loop to another thread. The new owner must close the
 /// socket, which is non-blocking.
-struct HandedOver: @unchecked Sendable {
+package struct HandedOver: @unchecked Sendable {
     // The event loop keeps no reference to any of this after the handover.
-    let descriptor: Int32
-    let session: TLSSession?
+    package let descriptor: Int32
+    package let session: TLSSession?
     /// The bytes that were received but not yet processed.
-    let received: [UInt8]
+    package let received: [UInt8]
 }
 
 /// The host that a proxy's client named in a CONNECT request.
-struct Tunnel {
+package struct Tunnel {
     /// The host as it is written in URLs, in lower case.
-    let host: String
-    let port: Int
+    package let host: String
+    package let port: Int
     /// Presents a certificate for the host if the client begins with TLS.
-    let security: TLSServer
+    package let security: TLSServer
     /// Whether the client has not sent anything in the tunnel yet, so that it may still begin with TLS.
     var isUndecided = true
     /// Whether the client speaks TLS. `serverName` is then the name that it sent in its handshake.
-    var isSecure = false
-    var serverName: String?
+    package var isSecure = false
+    package var serverName: String?
     /// Whether another proxy forwarded the CONNECT request.
-    var isForwarded = false
+    package var isForwarded = false
+
+    package init(host: String, port: Int, security: TLSServer, isForwarded: Bool = false) {
+        (self.host, self.port, self.security) = (host, port, security)
+        self.isForwarded = isForwarded
+    }
 }
 
 /// An answer for one client.
-struct Reply: Sendable {
-    let answer: Answer
+package struct Reply: Sendable {
+    /// The source of a response.
+    package enum Source: String, Sendable, CaseIterable {
+        /// The store.
+        case larder
+        /// The store, after the origin confirmed the response.
+        case validated
+        case network
+        /// Not stored, and the network was not allowed or did not answer.
+        case missed
+        /// A tunnel, without looking into it.
+        case tunnel
+    }
+
+    package let answer: Answer
     /// Header lines for this client only, each with its CRLF. The answer does not contain them, because it is
     /// shared with other clients.
-    var ownFields: [UInt8] = []
+    package var ownFields: [UInt8] = []
     /// The role in which the answer is given. It decides how the client's preconditions are evaluated.
-    var role = Preconditions.Role.origin
+    package var role = Preconditions.Role.origin
     /// The source of the answer, for the statistics.
-    var source = PassLog.Source.larder
+    package var source = Source.larder
     /// Whether the response was stored.
-    var isKept = false
+    package var isKept = false
     /// The reason why the response could not be stored.
-    var failure: String?
+    package var failure: String?
     /// The status and length of the response that was streamed to the client in place of `answer`.
-    var streamed: (status: Int, byteCount: Int)?
+    package var streamed: (status: Int, byteCount: Int)?
     /// Takes over the connection. If it is set, the answer is not sent.
-    var takeover: Takeover?
+    package var takeover: Takeover?
+
+    package init(
+        answer: Answer, ownFields: [UInt8] = [], role: Preconditions.Role = .origin, source: Source = .larder,
+        isKept: Bool = false, failure: String? = nil, takeover: Takeover? = nil
+    ) {
+        (self.answer, self.ownFields, self.role) = (answer, ownFields, role)
+        (self.source, self.isKept, self.failure, self.takeover) = (source, isKept, failure, takeover)
+    }
 }
 
 /// Lets a responder give its reply later: it takes a slot.
-struct Later {
+package struct Later {
     fileprivate let mailbox: ReplyMailbox
     fileprivate let token: UInt64
     private let departure: Departure
@@ -119,10 +156,10 @@ struct Later {
     }
 
     /// Returns the slot for the reply. Call it at most once per request.
-    func slot() -> ReplySlot { ReplySlot(mailbox, token: token, departure, observer) }
+    package func slot() -> ReplySlot { ReplySlot(mailbox, token: token, departure, observer) }
 
     /// Returns a copy that calls `observer` with the reply when it is given.
-    func observed(_ observer: @escaping @Sendable (Reply) -> Void) -> Later {
+    package func observed(_ observer: @escaping @Sendable (Reply) -> Void) -> Later {
         var later = self
         later.observer = observer
         return later
@@ -140,7 +177,7 @@ final class Departure: Sendable {
 
 /// Receives the reply to one request, from any thread. If it is released without a reply, the client gets a
 /// 500, so that it does not wait forever.
-final class ReplySlot: Sendable {
+package final class ReplySlot: Sendable {
     private let mailbox: ReplyMailbox
     private let token: UInt64
     private let departure: Departure
@@ -158,20 +195,20 @@ final class ReplySlot: Sendable {
     }
 
     /// Whether the client has disconnected.
-    var hasLeft: Bool { departure.hasHappened }
+    package var hasLeft: Bool { departure.hasHappened }
 
     /// Sends the head of an interim response. It is discarded if the reply was already given.
-    func tell(_ interim: [UInt8]) {
+    package func tell(_ interim: [UInt8]) {
         mailbox.put(.interim(interim), for: token) { isGiven.load(ordering: .acquiring) }
     }
 
     /// Lets a stream take the place of the reply. Returns false if the reply was already given.
-    func begin() -> Bool { !isGiven.exchange(true, ordering: .acquiringAndReleasing) }
+    package func begin() -> Bool { !isGiven.exchange(true, ordering: .acquiringAndReleasing) }
 
     func put(_ delivery: ReplyMailbox.Delivery) { mailbox.put(delivery, for: token) }
 
     /// Reports the reply in whose place a response was streamed to the observer.
-    func note(_ reply: Reply) { observer?(reply) }
+    package func note(_ reply: Reply) { observer?(reply) }
 
     deinit {
         if isGiven.load(ordering: .acquiring) { return }
@@ -179,7 +216,7 @@ final class ReplySlot: Sendable {
     }
 
     /// Gives the reply. Only the first call has an effect; it is harmless if the client has disconnected.
-    func give(_ reply: Reply) {
+    package func give(_ reply: Reply) {
         guard !isGiven.exchange(true, ordering: .acquiringAndReleasing) else { return }
         observer?(reply)
         mailbox.put(.reply(reply), for: token)

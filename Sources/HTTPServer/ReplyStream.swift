@@ -1,4 +1,3 @@
-internal import Store
 internal import Synchronization
 package import Web
 
@@ -24,9 +23,10 @@ package protocol LoadStream: AnyObject, Sendable {
 ///
 /// The loader fills it on its thread. The event loop of the client takes the bytes out of its mailbox and
 /// reports how many it could not send yet.
-final class ReplyStream: LoadStream {
+package final class ReplyStream: LoadStream {
     /// Decides whether a response is streamed, and returns its head; nil if it is not.
-    typealias Decision = @Sendable (_ status: Int, _ fields: HTTPFields, _ byteCount: Int?) -> [UInt8]?
+    package typealias Decision =
+        @Sendable (_ status: Int, _ fields: HTTPFields, _ byteCount: Int?) -> [UInt8]?
 
     private struct State {
         /// Bytes in the mailbox, and bytes that were taken out but not sent.
@@ -52,25 +52,25 @@ final class ReplyStream: LoadStream {
 
     private static let mostWaiting = 1024 * 1024
     /// Shorter responses are not faster when streamed.
-    static let leastByteCount = 256 * 1024
+    package static let leastByteCount = 256 * 1024
 
-    init(_ slot: ReplySlot, takesChunks: Bool, decide: @escaping Decision) {
+    package init(_ slot: ReplySlot, takesChunks: Bool, decide: @escaping Decision) {
         self.slot = slot
         self.takesChunks = takesChunks
         self.decide = decide
     }
 
     /// Whether the head was sent; no other reply can be sent any more.
-    var hasBegun: Bool { started.load(ordering: .acquiring) }
+    package var hasBegun: Bool { started.load(ordering: .acquiring) }
 
     /// The status and the number of body bytes sent so far; nil before the head.
-    var figures: (status: Int, byteCount: Int)? {
+    package var figures: (status: Int, byteCount: Int)? {
         hasBegun ? state.withLock { ($0.status, $0.byteCount) } : nil
     }
 
     // MARK: - The loader
 
-    func begin(status: Int, fields: HTTPFields, byteCount: Int?) -> Bool {
+    package func begin(status: Int, fields: HTTPFields, byteCount: Int?) -> Bool {
         guard var head = decide(status, fields, byteCount), slot.begin() else { return false }
         let isChunked = byteCount == nil && takesChunks
         chunks.store(isChunked, ordering: .releasing)
@@ -90,9 +90,9 @@ final class ReplyStream: LoadStream {
     }
 
     /// Calls the body as soon as the head is sent. Set before the request is sent.
-    func whenBegun(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.begun = body } }
+    package func whenBegun(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.begun = body } }
 
-    var hasRoom: Bool {
+    package var hasRoom: Bool {
         state.withLock { state in
             let hasRoom = state.isGone || slot.hasLeft || state.waiting + state.queued < Self.mostWaiting
             state.wasFull = !hasRoom
@@ -100,9 +100,9 @@ final class ReplyStream: LoadStream {
         }
     }
 
-    var isGone: Bool { slot.hasLeft || state.withLock(\.isGone) }
+    package var isGone: Bool { slot.hasLeft || state.withLock(\.isGone) }
 
-    func take(_ bytes: UnsafeRawBufferPointer) {
+    package func take(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
         state.withLock { state in
             state.waiting += bytes.count
@@ -120,7 +120,7 @@ final class ReplyStream: LoadStream {
         slot.put(.part(piece, byteCount: bytes.count))
     }
 
-    func end(isWhole: Bool) {
+    package func end(isWhole: Bool) {
         guard hasBegun else { return }
         let waits = state.withLock { state in
             state.isWhole = isWhole
@@ -131,7 +131,7 @@ final class ReplyStream: LoadStream {
 
     /// Called when the response was stored, if it is to be. A client that requests the URL again after the
     /// end must not cause another load; for responses that take long to store, the end is not delayed.
-    func conclude() {
+    package func conclude() {
         let waits = state.withLock { $0.isWhole && $0.byteCount < Self.leastByteCount }
         if waits { putEnd(isWhole: true) }
     }
@@ -141,15 +141,15 @@ final class ReplyStream: LoadStream {
         slot.put(.end(last, isWhole: isWhole))
     }
 
-    func wakes(_ wake: @escaping @Sendable () -> Void) { state.withLock { $0.wake = wake } }
+    package func wakes(_ wake: @escaping @Sendable () -> Void) { state.withLock { $0.wake = wake } }
 
     // MARK: - The event loop
 
     /// Reports bytes that were taken out of the mailbox.
-    func taken(_ byteCount: Int) { state.withLock { $0.waiting -= byteCount } }
+    package func taken(_ byteCount: Int) { state.withLock { $0.waiting -= byteCount } }
 
     /// Sets the number of bytes that wait for the socket.
-    func queued(_ byteCount: Int) {
+    package func queued(_ byteCount: Int) {
         let wake = state.withLock { state -> (@Sendable () -> Void)? in
             state.queued = byteCount
             guard state.wasFull, state.waiting + byteCount < Self.mostWaiting / 2 else { return nil }
@@ -160,7 +160,7 @@ final class ReplyStream: LoadStream {
     }
 
     /// Records that the client has disconnected.
-    func leave() {
+    package func leave() {
         let wake = state.withLock { state in
             state.isGone = true
             return state.wake

@@ -5,24 +5,24 @@ internal import TLS
 
 /// A client that is served by a thread of its own, with or without TLS. It belongs to that thread, which
 /// closes the socket.
-final class TakenClient {
-    let descriptor: Int32
+package final class TakenClient {
+    package let descriptor: Int32
     private let session: TLSSession?
     private let piece = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 65_536)
 
-    init(_ client: HandedOver) {
+    package init(_ client: HandedOver) {
         descriptor = client.descriptor
         session = client.session
     }
 
     deinit { piece.deallocate() }
 
-    func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+    package func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         session?.write(bytes)
             ?? Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let session else { return recv(descriptor, buffer.baseAddress, buffer.count, 0) }
         while true {
             switch session.read(into: buffer.assumingMemoryBound(to: UInt8.self)) {
@@ -36,19 +36,19 @@ final class TakenClient {
         }
     }
 
-    func sendAll(_ bytes: [UInt8]) {
+    package func sendAll(_ bytes: [UInt8]) {
         _ = bytes.withUnsafeBytes(send)
         end()
     }
 
-    func end() {
+    package func end() {
         session?.end()
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
     /// Discards received bytes until the client ends the connection, within the limits for lingering. Closing
     /// at once would reset a client that is still sending, which could lose the answer.
-    func throwAway() {
+    package func throwAway() {
         let limits = ServerLimits.standard
         let start = SystemClock.milliseconds()
         var thrown = 0

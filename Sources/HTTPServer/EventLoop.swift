@@ -15,7 +15,7 @@ final class EventLoop {
     private let mailbox: ReplyMailbox
     private let handler: RequestHandler
     /// The loader that sends requests to origins on this thread.
-    private let loads: (any OwnLoads)?
+    private let loads: (any SideWork)?
     private var hasLoads = false
     private let limits: ServerLimits
     private let security: TLSServer?
@@ -39,7 +39,7 @@ final class EventLoop {
         self.stop = stop
         self.mailbox = mailbox
         self.limits = limits
-        loads = responder.loads
+        loads = responder.sideWork
         handler = RequestHandler(responder, mailbox: mailbox, limits: limits, now: now)
         guard self.listeners.watch(), watch(stop.descriptor), watch(mailbox.descriptor),
             loads.map({ watch($0.descriptor) }) ?? true

@@ -1,11 +1,11 @@
 internal import CLinux
 internal import Glibc
 internal import System
-internal import TLS
+package import TLS
 
 /// An HTTP/1.1 server. Each of its threads has its own event loop, listeners, clients and responder.
-final class HTTPServer: Sendable {
-    let port: UInt16
+package final class HTTPServer: Sendable {
+    package let port: UInt16
     private let stop: StopSignal
     private let threads: [NamedThread]
 
@@ -13,7 +13,7 @@ final class HTTPServer: Sendable {
     /// the port.
     ///
     /// - Parameter security: The TLS configuration for all clients; nil for plain http.
-    init(
+    package init(
         port: UInt16, threadCount: Int, address: ListenAddress = .loopback, limits: ServerLimits = .standard,
         security: TLSServer? = nil,
         responder: (UInt16) throws(ServerError) -> any Responder
@@ -48,7 +48,7 @@ final class HTTPServer: Sendable {
 
     /// Stops accepting clients, ends requests in progress, and returns when every thread has ended. Any
     /// thread may call this, repeatedly.
-    func stopAndWait() {
+    package func stopAndWait() {
         beginStop()
         for thread in threads { thread.join() }
     }

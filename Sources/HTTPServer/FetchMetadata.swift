@@ -1,0 +1,42 @@
+package import Web
+
+extension HTTPFields {
+    /// The use of the response, as the browser reports it; nil if the client is no browser.
+    ///
+    /// A service worker that forwards a navigation with `fetch(event.request)` requests it with the mode of a
+    /// navigation and an empty destination, which no page can do. Browsers keep the workers of windows apart
+    /// from those of foreign pages' frames, so this is treated as a window.
+    package var fetchDestination: String? {
+        let destination = self["Sec-Fetch-Dest"]
+        return destination == "empty" && self["Sec-Fetch-Mode"] == "navigate" ? "document" : destination
+    }
+
+    /// Whether a person will read the response: browsers send its destination, and other programs the types
+    /// that they accept.
+    package var isNavigation: Bool {
+        if let destination = fetchDestination {
+            return ["document", "iframe", "frame", "fencedframe"].contains(destination)
+        }
+        return self["Accept"]?.utf8.contains("text/html".utf8) ?? false
+    }
+
+    /// The media type that a page expects of a subresource, by the destination of the request. Nil if the
+    /// request is a navigation or does not come from a page.
+    package var expectedTypeOfSubresource: String? {
+        guard let destination = fetchDestination, !isNavigation else { return nil }
+        switch destination {
+        case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet":
+            return "text/javascript"
+        case "style": return "text/css"
+        case "image": return "image/svg+xml"
+        case "font": return "font/woff2"
+        case "audio", "video": return "\(destination)/mp4"
+        case "track": return "text/vtt"
+        case "manifest": return "application/manifest+json"
+        case "json": return "application/json"
+        default:
+            let acceptsJSON = self["Accept"]?.utf8.contains("json".utf8) ?? false
+            return acceptsJSON ? "application/json" : "text/plain"
+        }
+    }
+}

@@ -1,0 +1,68 @@
+/// The option of a call that resolves an error. The command appends the name of its own option to the
+/// message.
+///
+/// ```swift
+/// do { try await larder.status() } catch where error.remedy == .larder { print("name another store") }
+/// ```
+public enum Remedy: Sendable, Equatable {
+    /// Another store.
+    case larder
+    /// Another store, or `ServeOptions.mayBeEmpty`.
+    case newLarder
+    /// `Larder.inspect`, to repair the store.
+    case repair
+    /// `CheckOptions.bases`, or the base of the manifest to prefetch.
+    case base
+    /// `CheckOptions.format`, with the most likely format.
+    case format(String)
+    /// `ServeOptions.root`.
+    case root
+    /// The port to listen on.
+    case port
+    /// `ServeOptions.address`.
+    case address
+    /// `ProxyOptions.login`.
+    case proxyLogin
+    /// The kind of pin, if a name fits several.
+    case pinKind([PinKind])
+    /// `SitePlan.maxPages`.
+    case maxPages
+    /// `CrawlLimits.byteCount`.
+    case maxBytes
+    /// `CrawlLimits.time`.
+    case maxTime
+    /// `ScopeOptions.depth`.
+    case depth
+    /// `SitePlan.nofollow`.
+    case nofollow
+    /// `ScopeOptions.allowedActions`.
+    case allowActions
+    /// `ScopeOptions.includesHistory`.
+    case includeHistory
+    /// `ScopeOptions.includesForms`.
+    case includeForms
+    /// `ScopeOptions.includesViews`.
+    case includeViews
+    /// `PrefetchOptions.patience`.
+    case patience
+    /// `PrefetchOptions.browser`.
+    case browser
+    /// `ExportOptions.hasPrivate`.
+    case privateToo
+    /// `ExportOptions.replacesFile`.
+    case replaceFile
+    /// `Larder.takeIn(_:into:at:)`.
+    case folderAddress
+    /// The site of `Larder.takeIn(_:into:)`: this stored site or a new one.
+    case siteName(String)
+}
+
+/// The kind of a pin.
+public enum PinKind: String, Sendable, CaseIterable {
+    /// One URL, with everything that it needs.
+    case url
+    /// The URLs that a pattern matches, with everything that they need.
+    case pattern
+    /// A site with all its snapshots.
+    case site
+}
