@@ -81,9 +81,12 @@ let package = Package(
         module("Search", ["System", "Web", "Markup", "Store", "Reports"]),
         module(
             "Check",
+            ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
+        module(
+            "Prefetch",
             [
                 "System", "Web", "Markup", "Digest", "Database", "Store", "Fetch", "Bundles", "Crawl",
-                "Reports", "Search",
+                "Search", "Check",
             ]),
         module("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
         module(
@@ -97,7 +100,7 @@ let package = Package(
             [
                 "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "HTTPServer",
                 "Browser",
-                "Crawl", "Reports", "Search", "Check", "Archives", "Serve",
+                "Crawl", "Reports", "Search", "Check", "Prefetch", "Archives", "Serve",
             ]),
         program(
             "larder", ["System", "Web", "Reports", "LarderKit"],
@@ -136,7 +139,10 @@ let package = Package(
         tests("SearchTests", ["System", "Store", "Reports", "Search"]),
         tests(
             "CheckTests",
-            ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
+            [
+                "System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "Prefetch",
+                "LarderKit",
+            ]),
         tests("ArchivesTests", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Archives"]),
         tests(
             "ServeTests",
@@ -150,7 +156,7 @@ let package = Package(
             "LarderKitTests",
             [
                 "System", "Web", "Digest", "Bundles", "Database", "Store", "Fetch", "Crawl", "Reports",
-                "Check",
+                "Check", "Prefetch",
                 "Serve", "LarderKit",
             ]),
         tests(

@@ -9,7 +9,7 @@ package import Web
 extension CheckReport {
     /// Creates the report for a manifest that its server does not provide. It is never clean, because no
     /// bundle was checked.
-    init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
+    package init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
         let finding = Finding(
             url: manifest, verdict: .missing, detail: "\(error); none of its bundles was checked")
         self.init(
@@ -321,5 +321,29 @@ struct PageSkews {
             WebURL(utf8: text.span, base: occurrence.flags.contains(.ignoresBase) ? page : base)
         }
         return names[column.base].skews(onPage: page, references: asked)
+    }
+}
+
+/// Stores the verdicts on stored bundles, so that the portal can show them without hashing.
+package enum VerdictNotes {
+    /// - Parameters:
+    ///   - findings: one for each bundle, with the URL that was checked.
+    ///   - snapshot: the snapshot that was checked; nil for the live snapshots.
+    package static func keep(
+        _ findings: [(url: WebURL, finding: CheckReport.Finding)], snapshot: Int64? = nil,
+        in folder: StoreFolder
+    ) throws(StoreError) {
+        let reader = try StoreReader(folder)
+        var verdicts: [BundleVerdict] = []
+        for (url, finding) in findings {
+            let body = try reader.answer(at: url, snapshot: snapshot)?.1
+            verdicts.append(
+                BundleVerdict(
+                    href: url.withoutFragment.href, sha256: body?.sha256 ?? [],
+                    name: finding.verdict.rawValue,
+                    detail: finding.detail ?? WeakProofs.note(finding.algorithm),
+                    isGood: finding.verdict == .verified))
+        }
+        try NoteBook(folder).note(verdicts: verdicts)
     }
 }

@@ -1,9 +1,9 @@
-internal import Bundles
+package import Bundles
 package import Crawl
 package import Fetch
 public import Reports
 internal import Store
-internal import Web
+package import Web
 
 /// Options for checking the bundles of a manifest.
 public struct CheckOptions: Sendable {
@@ -80,26 +80,26 @@ extension ManifestPlan {
 }
 
 /// A bundle with the URLs at which it is checked.
-struct CheckTarget: Sendable {
-    let bundle: Bundle
-    let line: Int?
+package struct CheckTarget: Sendable {
+    package let bundle: Bundle
+    package let line: Int?
     /// The URLs, one for each base.
-    let urls: [WebURL]
+    package let urls: [WebURL]
 
     /// Adds the evidence of the bundle's own name, if the options ask for it.
-    func adding(_ evidence: Evidence) -> CheckTarget {
+    package func adding(_ evidence: Evidence) -> CheckTarget {
         CheckTarget(bundle: bundle.adding(evidence), line: line, urls: urls)
     }
 
     /// The bundle, verified only by SHA-256 or stronger digests.
-    var requiringStrongDigest: CheckTarget {
+    package var requiringStrongDigest: CheckTarget {
         CheckTarget(bundle: bundle.requiringStrongDigest, line: line, urls: urls)
     }
 
     /// The bundles of a manifest.
     ///
     /// - Throws: `LarderError` of kind `.input` if a name is not a URL, or is relative and there is no base.
-    static func all(of source: ManifestSource) throws(LarderError) -> [CheckTarget] {
+    package static func all(of source: ManifestSource) throws(LarderError) -> [CheckTarget] {
         let bundles = source.manifest.bundles
         let lines = ManifestLines(source.bytes).lines(of: bundles.map(\.reference))
         var targets: [CheckTarget] = []

@@ -1,7 +1,7 @@
-internal import Bundles
-internal import Digest
+package import Bundles
+package import Digest
 public import Store
-internal import Web
+package import Web
 
 /// The result of a check. The items are in a stable order.
 public struct CheckReport: Sendable, Equatable {
@@ -31,6 +31,14 @@ public struct CheckReport: Sendable, Equatable {
     public package(set) var rehearsal: Rehearsal?
     /// How much must be proved about a site for the check to succeed.
     public package(set) var requires = Rehearsal.Level.read
+
+    package init(
+        subject: Subject, places: [String], items: [Item], failsOn: Set<Verdict>, notes: [String] = [],
+        missingURLs: MissingURLs? = nil
+    ) {
+        (self.subject, self.places, self.items) = (subject, places, items)
+        (self.failsOn, self.notes, self.missingURLs) = (failsOn, notes, missingURLs)
+    }
 
     /// A bundle of a manifest, or a URL of a site.
     public struct Item: Sendable, Equatable {
@@ -86,6 +94,14 @@ public struct CheckReport: Sendable, Equatable {
         public package(set) var algorithm: String?
         /// A shorter detail for a printed report; nil if there is none.
         package var briefDetail: String?
+
+        package init(
+            url: String, verdict: Verdict, detail: String?, remarks: [String] = [], algorithm: String? = nil,
+            briefDetail: String? = nil
+        ) {
+            (self.url, self.verdict, self.detail) = (url, verdict, detail)
+            (self.remarks, self.algorithm, self.briefDetail) = (remarks, algorithm, briefDetail)
+        }
     }
 
     /// The verdicts that make a check fail by default.
@@ -146,10 +162,10 @@ public struct CheckReport: Sendable, Equatable {
 }
 
 /// The weak evidence to report.
-struct Evidence: Sendable, Equatable {
+package struct Evidence: Sendable, Equatable {
     var hasEntityTags = false
     /// The digests of which hashed file names contain prefixes.
-    var names: Set<DigestAlgorithm> = []
+    package var names: Set<DigestAlgorithm> = []
 
     init(_ options: [CheckOptions.Evidence]) {
         for option in options {
@@ -175,7 +191,7 @@ extension DigestAlgorithm {
 
 extension Bundle {
     /// Adds the evidence of the bundle's own name, if it is asked for.
-    func adding(_ evidence: Evidence) -> Bundle {
+    package func adding(_ evidence: Evidence) -> Bundle {
         guard !evidence.names.isEmpty, let name = HashedName(reference) else { return self }
         var bundle = self
         for algorithm in evidence.names.sorted(by: { $0.byteCount < $1.byteCount }) {
@@ -185,7 +201,7 @@ extension Bundle {
     }
 
     /// Adds the evidence of the response's header fields.
-    func adding(_ fields: HTTPFields, _ evidence: Evidence) -> Bundle {
+    package func adding(_ fields: HTTPFields, _ evidence: Evidence) -> Bundle {
         var bundle = self
         bundle.claims += Claim.list(from: fields)
         if evidence.hasEntityTags, let tag = fields.entityTag, let claim = Claim(tag) {

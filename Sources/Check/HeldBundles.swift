@@ -1,4 +1,4 @@
-internal import Bundles
+package import Bundles
 internal import Digest
 package import Fetch
 package import Store
@@ -6,7 +6,7 @@ package import Web
 
 /// Compares stored bodies with bundles. Unless `provesBytes` is set, no body is hashed twice: its SHA-256 is
 /// its key in the store, and its MD5 is computed once and stored.
-struct HeldBundles {
+package struct HeldBundles {
     private let reader: StoreReader
     private var md5s: KnownMD5s
     /// The snapshot to examine, published or not; nil for the live snapshots.
@@ -15,7 +15,7 @@ struct HeldBundles {
     private let provesBytes: Bool
     private var damaged: [[UInt8]] = []
 
-    init(
+    package init(
         _ reader: StoreReader, snapshot: Int64? = nil, _ evidence: Evidence = Evidence([]), provesBytes: Bool
     ) {
         self.reader = reader
@@ -25,7 +25,7 @@ struct HeldBundles {
         md5s = KnownMD5s(reader)
     }
 
-    mutating func examination(of bundle: Bundle, at url: WebURL) throws(StoreError) -> Examination {
+    package mutating func examination(of bundle: Bundle, at url: WebURL) throws(StoreError) -> Examination {
         guard let (response, body) = try reader.answer(at: url, snapshot: snapshot) else {
             return .missing("it is not stored")
         }
@@ -75,7 +75,7 @@ struct HeldBundles {
     }
 
     /// Stores the MD5 digests that were computed, and marks damaged bodies.
-    func keep(in folder: StoreFolder) throws(StoreError) {
+    package func keep(in folder: StoreFolder) throws(StoreError) {
         try md5s.keep(in: folder)
         try NoteBook.mark(damaged: damaged, in: folder)
     }
@@ -89,7 +89,9 @@ struct HeldBundles {
 extension StoreReader {
     /// Returns the response with a body for a URL, after following up to 20 stored redirects. With a
     /// snapshot, the response that would be served if that snapshot were live.
-    func answer(at url: WebURL, snapshot: Int64? = nil) throws(StoreError) -> (StoredResponse, StoredBody)? {
+    package func answer(at url: WebURL, snapshot: Int64? = nil) throws(StoreError) -> (
+        StoredResponse, StoredBody
+    )? {
         var url = url
         for _ in 0...20 {
             let found =
@@ -111,12 +113,12 @@ extension StoreReader {
 }
 
 /// The result of comparing a body with a bundle.
-struct Examination: Sendable {
-    var finding: Finding
+package struct Examination: Sendable {
+    package var finding: Finding
     /// The measured digests of a body that does not match. They are compared with other releases.
     private(set) var measured: Measurement?
 
-    static func missing(_ reason: String) -> Examination { Examination(Finding(.missing(reason))) }
+    package static func missing(_ reason: String) -> Examination { Examination(Finding(.missing(reason))) }
 
     init(_ finding: Finding, measured: Measurement? = nil) {
         self.finding = finding
@@ -146,11 +148,11 @@ struct Examination: Sendable {
         add(difference, from: good)
     }
 
-    mutating func add(_ difference: Difference, from good: GoodBody) {
+    package mutating func add(_ difference: Difference, from good: GoodBody) {
         add(difference, from: good.place, byteCount: good.content.byteCount)
     }
 
-    mutating func add(_ difference: Difference, from place: String, byteCount: Int?) {
+    package mutating func add(_ difference: Difference, from place: String, byteCount: Int?) {
         guard case .mismatch(var mismatch) = finding.verdict else { return }
         mismatch.add(difference, from: byteCount)
         finding.verdict = .mismatch(mismatch)
@@ -163,7 +165,7 @@ struct Examination: Sendable {
     }
 
     /// A body that matches, and the place where it was found.
-    struct GoodBody: Sendable {
+    package struct GoodBody: Sendable {
         let place: String
         let content: BodyContent
     }
@@ -171,7 +173,7 @@ struct Examination: Sendable {
 
 extension CheckReport.Finding {
     /// - Parameter bundle: the bundle that was examined; nil if there was no examination.
-    init(url: String, _ examination: Examination, of bundle: Bundle? = nil) {
+    package init(url: String, _ examination: Examination, of bundle: Bundle? = nil) {
         let finding = examination.finding
         self.init(
             url: url, verdict: CheckReport.Verdict(finding.verdict), detail: finding.verdict.fullDetail,
@@ -206,7 +208,7 @@ extension BodyContent {
 }
 
 extension CheckReport.Verdict {
-    init(_ verdict: Verdict) {
+    package init(_ verdict: Verdict) {
         switch verdict {
         case .verified: self = .verified
         case .mismatch: self = .mismatch

@@ -98,7 +98,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
 
 extension FetchFailure {
     /// The advice for the failure.
-    var advice: String {
+    package var advice: String {
         switch kind {
         case .unknownHost: "check the host name and the network"
         case .unreachable: "check that the server is running, and the network"

@@ -1,5 +1,5 @@
-internal import Bundles
-internal import Crawl
+package import Bundles
+package import Crawl
 package import Fetch
 internal import Glibc
 package import Store
@@ -10,41 +10,41 @@ package import Web
 package struct ManifestSource: Sendable {
     /// The path or URL of the manifest, after following a manifest that only names another one.
     package let name: String
-    let bytes: [UInt8]
-    let manifest: Manifest
+    package let bytes: [UInt8]
+    package let manifest: Manifest
     /// The root of the manifest's own site; nil if unknown. Bundles on its origin move to a base that the
     /// user gives.
-    let home: WebURL?
+    package let home: WebURL?
     /// At least one base.
-    let bases: [Base]
+    package let bases: [Base]
     /// At least one place.
-    let places: [CheckOptions.Place]
+    package let places: [CheckOptions.Place]
     /// The base that the manifest declares for its relative URLs, or that of the manifest that named it.
     let declaredBase: String?
     /// The options that the manifest was read with.
-    let reading: KeptManifest.Reading
+    package let reading: KeptManifest.Reading
     /// The responses that were fetched to get the manifest.
-    let answers: [Answer]
+    package let answers: [Answer]
 
     /// The network zone that the manifest came from, which limits the URLs that it names.
-    let zone: NetworkZone
+    package let zone: NetworkZone
 
     /// A response that was fetched to get the manifest.
-    struct Answer: Sendable {
-        let url: WebURL
-        let fields: HTTPFields
-        let bytes: [UInt8]
+    package struct Answer: Sendable {
+        package let url: WebURL
+        package let fields: HTTPFields
+        package let bytes: [UInt8]
     }
 
     /// A base of the manifest's relative URLs.
-    struct Base: Sendable {
+    package struct Base: Sendable {
         /// The site's root, which a folder is compared with and which names the place in reports; nil if
         /// unknown.
-        let root: WebURL?
+        package let root: WebURL?
         /// The base of relative URLs, which may be a folder below the root; nil if unknown.
-        let url: WebURL?
+        package let url: WebURL?
         /// Whether the user gave it as an option.
-        let isGiven: Bool
+        package let isGiven: Bool
     }
 
     /// Loads a manifest from a file or URL.
@@ -95,7 +95,7 @@ package struct ManifestSource: Sendable {
     }
 
     /// Creates the source from a stored manifest, read with the options of that time.
-    init(_ kept: KeptManifest, of plan: ManifestPlan) throws(LarderError) {
+    package init(_ kept: KeptManifest, of plan: ManifestPlan) throws(LarderError) {
         var plan = plan
         if let reading = kept.reading { (plan.base, plan.format) = (reading.base, reading.format) }
         try self.init(kept, options: plan.checkOptions())

@@ -1,4 +1,4 @@
-internal import Bundles
+package import Bundles
 internal import Digest
 package import Reports
 package import Store
@@ -128,7 +128,7 @@ struct HeldSite {
 
 extension Bundle {
     /// Reads a body once for both digests.
-    init(_ reference: String, of content: BodyContent) throws(StoreError) {
+    package init(_ reference: String, of content: BodyContent) throws(StoreError) {
         var md5 = DigestStream(.md5)
         var sha256 = DigestStream(.sha256)
         var byteCount = 0
@@ -142,7 +142,7 @@ extension Bundle {
 }
 
 extension ManifestReport {
-    init(_ manifest: Manifest, skipped: [Skipped]) {
+    package init(_ manifest: Manifest, skipped: [Skipped]) {
         self.init(
             text: manifest.json, bundles: manifest.bundles.count,
             byteCount: manifest.bundles.reduce(0) { $0 + Int64($1.byteCount ?? 0) }, skipped: skipped)

@@ -95,7 +95,7 @@ extension Rehearsal {
     }
 
     /// The sentences about the kinds that do not differ.
-    var summary: [String] {
+    package var summary: [String] {
         var lines: [String] = []
         var unknown: [(reason: String, pages: Int, example: String)] = []
         for kind in kinds {

@@ -35,7 +35,7 @@ extension CheckReport {
     }
 
     /// The number of items for each verdict: `12 verified, 1 missing`.
-    var summary: String {
+    package var summary: String {
         let counts = Verdict.allCases.compactMap { verdict in
             count(verdict) > 0 ? "\(count(verdict)) \(verdict.rawValue)" : nil
         }

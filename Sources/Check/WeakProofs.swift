@@ -1,15 +1,15 @@
-internal import Digest
+package import Digest
 internal import Reports
 
 /// Says which bundles were verified only by MD5 or SHA-1: these digests find accidents, but an attacker can
 /// make a second file with the same digest.
-enum WeakProofs {
+package enum WeakProofs {
     private static let caution = "which does not stop an attacker"
 
     /// One note for each weak algorithm that verified bundles, such as "2 bundles verified by MD5, which …".
     ///
     /// - Parameter count: How many bundles were verified by an algorithm, and by no better one.
-    static func notes(_ count: (DigestAlgorithm) -> Int) -> [String] {
+    package static func notes(_ count: (DigestAlgorithm) -> Int) -> [String] {
         DigestAlgorithm.allCases.filter { !$0.isStrong }.compactMap { algorithm in
             let bundles = count(algorithm)
             guard bundles > 0 else { return nil }
@@ -18,7 +18,7 @@ enum WeakProofs {
     }
 
     /// The note for one bundle: "by MD5, which …". Nil for a strong algorithm.
-    static func note(_ algorithm: String?) -> String? {
+    package static func note(_ algorithm: String?) -> String? {
         guard let algorithm = algorithm.flatMap(DigestAlgorithm.init(rawValue:)), !algorithm.isStrong else {
             return nil
         }

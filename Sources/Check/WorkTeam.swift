@@ -1,10 +1,10 @@
 internal import Fetch
 internal import Store
 internal import Synchronization
-internal import System
+package import System
 
 /// Shares a list of tasks among threads, one per core; each thread takes the next task when it is free.
-enum WorkTeam {
+package enum WorkTeam {
     /// Returns the results of the tasks, in order; nil for tasks that an interruption left out. Blocks. The
     /// first error stops all threads and is thrown.
     ///
@@ -12,7 +12,7 @@ enum WorkTeam {
     ///   - threads: the maximum number of threads; never more than there are cores.
     ///   - work: runs once on each thread. `next` returns the index of the next task, or nil if there is none
     ///     left.
-    static func share<Value: Sendable, Failure: Error>(
+    package static func share<Value: Sendable, Failure: Error>(
         _ count: Int, atMost threads: Int = .max, named name: String, _ interruption: Interruption,
         _ work: @escaping @Sendable (_ next: () -> Int?, _ give: (Int, Value) -> Void) throws(Failure) -> Void
     ) throws(Failure) -> [Value?] {

@@ -5,14 +5,8 @@
 @_exported public import struct Check.CheckOptions
 @_exported public import struct Check.CheckReport
 @_exported public import struct Check.LarderError
-@_exported public import struct Check.LoadOptions
-@_exported public import struct Check.LoadReport
 @_exported public import struct Check.ManifestReport
 @_exported public import struct Check.OfflineCheckOptions
-@_exported public import struct Check.PrefetchOptions
-@_exported public import struct Check.PrefetchReport
-@_exported public import struct Check.PreloadOptions
-@_exported public import struct Check.PreloadReport
 @_exported public import struct Check.Rehearsal
 @_exported public import enum Check.ReportFormat
 @_exported public import struct Crawl.CrawlLimits
@@ -32,6 +26,12 @@
 @_exported public import struct Crawl.ScopeOptions
 @_exported public import struct Crawl.SitePlan
 @_exported public import struct Fetch.NetworkOptions
+@_exported public import struct Prefetch.LoadOptions
+@_exported public import struct Prefetch.LoadReport
+@_exported public import struct Prefetch.PrefetchOptions
+@_exported public import struct Prefetch.PrefetchReport
+@_exported public import struct Prefetch.PreloadOptions
+@_exported public import struct Prefetch.PreloadReport
 @_exported public import struct Reports.Absence
 @_exported public import struct Reports.BodyReport
 @_exported public import struct Reports.ByteSize

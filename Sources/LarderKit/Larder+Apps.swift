@@ -2,6 +2,7 @@ internal import Bundles
 internal import Check
 internal import Digest
 internal import Fetch
+public import Prefetch
 internal import Store
 internal import System
 internal import Web

@@ -2,6 +2,7 @@ public import Archives
 internal import Check
 internal import Crawl
 internal import Glibc
+internal import Prefetch
 public import Reports
 public import Store
 internal import System

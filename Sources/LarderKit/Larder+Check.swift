@@ -1,6 +1,7 @@
 internal import Check
 internal import Fetch
 internal import Glibc
+internal import Prefetch
 internal import Reports
 internal import Store
 internal import System

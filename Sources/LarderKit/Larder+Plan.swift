@@ -2,6 +2,7 @@ internal import Check
 internal import Crawl
 internal import Fetch
 internal import Glibc
+public import Prefetch
 internal import Reports
 internal import System
 internal import Web

@@ -1,5 +1,6 @@
 internal import Check
 internal import Crawl
+public import Prefetch
 internal import Reports
 internal import Store
 internal import Synchronization

@@ -1,5 +1,6 @@
 internal import Check
 internal import Crawl
+public import Prefetch
 
 extension Larder {
     /// Loads a manifest, and fetches only the bundles that differ: a bundle that is stored with its digest is not

@@ -1,5 +1,6 @@
 internal import Check
 internal import Crawl
+internal import Prefetch
 internal import Store
 internal import System
 internal import Web

@@ -1,5 +1,6 @@
 public import Check
 internal import Crawl
+public import Prefetch
 public import Reports
 internal import Serve
 public import Store

@@ -1,4 +1,5 @@
 internal import Check
+internal import Prefetch
 public import Reports
 internal import Search
 internal import Store

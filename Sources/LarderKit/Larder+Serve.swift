@@ -3,6 +3,7 @@ internal import Check
 internal import Fetch
 internal import Glibc
 internal import HTTPServer
+internal import Prefetch
 internal import Reports
 public import Serve
 internal import Store

@@ -1,5 +1,6 @@
 public import Check
 internal import Crawl
+public import Prefetch
 internal import Store
 internal import System
 internal import Web

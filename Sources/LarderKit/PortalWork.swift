@@ -2,6 +2,7 @@ internal import Archives
 internal import Check
 internal import Crawl
 internal import Fetch
+internal import Prefetch
 internal import Reports
 internal import Serve
 internal import Store

@@ -4,6 +4,7 @@ internal import Crawl
 internal import Fetch
 internal import Glibc
 internal import HTTPServer
+internal import Prefetch
 internal import Serve
 internal import Store
 internal import Synchronization

@@ -7,6 +7,7 @@ import Web
 
 @testable import Check
 @testable import LarderKit
+@testable import Prefetch
 
 @Suite struct CheckGateTests {
     private let folder: TemporaryFolder

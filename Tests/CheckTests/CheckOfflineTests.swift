@@ -5,6 +5,7 @@ import Web
 
 @testable import Check
 @testable import LarderKit
+@testable import Prefetch
 
 @Suite struct CheckOfflineTests {
     private let folder: TemporaryFolder

@@ -2,7 +2,7 @@ import Bundles
 import Digest
 import Testing
 
-@testable import Check
+@testable import Prefetch
 
 @Suite struct PreloadPlanTests {
     private static let right = DigestStream.digest(.md5, of: [97].span)

@@ -1,8 +1,8 @@
 import Bundles
-import Check
 import Crawl
 import Digest
 import Glibc
+import Prefetch
 import Synchronization
 import TestOrigin
 import Testing

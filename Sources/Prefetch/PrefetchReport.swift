@@ -1,3 +1,4 @@
+public import Check
 public import Crawl
 package import Fetch
 public import Search

@@ -1,4 +1,5 @@
 internal import Bundles
+package import Check
 public import Crawl
 internal import Digest
 public import Fetch

@@ -1,4 +1,5 @@
 internal import Bundles
+package import Check
 package import Crawl
 internal import Fetch
 internal import Glibc

@@ -1,4 +1,5 @@
 package import Bundles
+package import Check
 internal import Crawl
 internal import Digest
 public import Fetch

@@ -1,3 +1,4 @@
+package import Check
 public import Crawl
 internal import Database
 public import Fetch

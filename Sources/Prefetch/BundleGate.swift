@@ -1,4 +1,5 @@
 package import Bundles
+package import Check
 package import Crawl
 internal import Digest
 internal import Fetch
@@ -198,73 +199,6 @@ package struct BundleGate: Sendable {
     }
 }
 
-/// A manifest as it is stored with a snapshot.
-package struct KeptManifest: Sendable, Equatable {
-    /// The path or URL of the manifest, after following a manifest that only names another one.
-    var place: String
-    var declaredBase: String?
-    /// The options that the manifest was read with; nil if they were not recorded.
-    var reading: Reading?
-    /// The network zone that the manifest came from.
-    var zone: NetworkZone
-    var bytes: [UInt8]
-
-    /// The user's options for reading a manifest. They are stored with it because the user may change them
-    /// before the next run, and the stored manifest must still be read as it was.
-    struct Reading: Sendable, Equatable {
-        var base: String?
-        var format: String?
-    }
-
-    private static let baseField = "Larder-Base"
-    private static let formatField = "Larder-Format"
-    private static let zoneField = "Larder-Reach"
-
-    init(_ source: ManifestSource) {
-        place = source.name
-        declaredBase = source.declaredBase
-        reading = source.reading
-        zone = source.zone
-        bytes = source.bytes
-    }
-
-    init?(_ response: StoredResponse, _ reader: StoreReader) throws(StoreError) {
-        let fields = HTTPFields(block: response.fields.utf8.span)
-        guard let place = fields["Content-Location"], let body = response.body,
-            let bytes = try reader.content(of: body)?.load()
-        else { return nil }
-        self.place = place
-        self.bytes = bytes
-        declaredBase = fields["Content-Base"]
-        let isFetched = WebURL(place)?.isHTTP ?? false
-        zone =
-            fields[Self.zoneField].flatMap { Int($0) }.flatMap(NetworkZone.init)
-            ?? (isFetched ? .publicNetwork : .thisMachine)
-        guard let base = fields[Self.baseField] else { return }
-        reading = Reading(base: base.isEmpty ? nil : base, format: fields[Self.formatField])
-    }
-
-    var fields: HTTPFields {
-        var fields: HTTPFields = ["Content-Location": place]
-        if let declaredBase { fields.append("Content-Base", declaredBase) }
-        fields.append(Self.zoneField, String(zone.rawValue))
-        if let reading {
-            fields.append(Self.baseField, reading.base ?? "")
-            if let format = reading.format { fields.append(Self.formatField, format) }
-        }
-        return fields
-    }
-}
-
-extension KeptManifest {
-    /// Returns the manifest that the site's live snapshot was checked against; nil if there is none.
-    package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
-        try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
-            try KeptManifest(row, reader)
-        }
-    }
-}
-
 /// The manifest that a site's bundles are verified against, and the stored response that contains it.
 private struct ManifestInForce {
     let site: String
@@ -445,29 +379,5 @@ extension ManifestPlan {
                 .unusable, doing: "read the stored manifest", path: kept.place, detail: error.description,
                 advice: "prefetch it again, or remove its site")
         }
-    }
-}
-
-/// Stores the verdicts on stored bundles, so that the portal can show them without hashing.
-enum VerdictNotes {
-    /// - Parameters:
-    ///   - findings: one for each bundle, with the URL that was checked.
-    ///   - snapshot: the snapshot that was checked; nil for the live snapshots.
-    static func keep(
-        _ findings: [(url: WebURL, finding: CheckReport.Finding)], snapshot: Int64? = nil,
-        in folder: StoreFolder
-    ) throws(StoreError) {
-        let reader = try StoreReader(folder)
-        var verdicts: [BundleVerdict] = []
-        for (url, finding) in findings {
-            let body = try reader.answer(at: url, snapshot: snapshot)?.1
-            verdicts.append(
-                BundleVerdict(
-                    href: url.withoutFragment.href, sha256: body?.sha256 ?? [],
-                    name: finding.verdict.rawValue,
-                    detail: finding.detail ?? WeakProofs.note(finding.algorithm),
-                    isGood: finding.verdict == .verified))
-        }
-        try NoteBook(folder).note(verdicts: verdicts)
     }
 }

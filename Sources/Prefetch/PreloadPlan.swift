@@ -1,4 +1,5 @@
 internal import Bundles
+package import Check
 internal import Crawl
 internal import Digest
 package import Store

@@ -1,0 +1,69 @@
+package import Store
+package import Web
+
+/// A manifest as it is stored with a snapshot.
+package struct KeptManifest: Sendable, Equatable {
+    /// The path or URL of the manifest, after following a manifest that only names another one.
+    package var place: String
+    var declaredBase: String?
+    /// The options that the manifest was read with; nil if they were not recorded.
+    package var reading: Reading?
+    /// The network zone that the manifest came from.
+    package var zone: NetworkZone
+    package var bytes: [UInt8]
+
+    /// The user's options for reading a manifest. They are stored with it because the user may change them
+    /// before the next run, and the stored manifest must still be read as it was.
+    package struct Reading: Sendable, Equatable {
+        package var base: String?
+        package var format: String?
+    }
+
+    private static let baseField = "Larder-Base"
+    private static let formatField = "Larder-Format"
+    private static let zoneField = "Larder-Reach"
+
+    package init(_ source: ManifestSource) {
+        place = source.name
+        declaredBase = source.declaredBase
+        reading = source.reading
+        zone = source.zone
+        bytes = source.bytes
+    }
+
+    package init?(_ response: StoredResponse, _ reader: StoreReader) throws(StoreError) {
+        let fields = HTTPFields(block: response.fields.utf8.span)
+        guard let place = fields["Content-Location"], let body = response.body,
+            let bytes = try reader.content(of: body)?.load()
+        else { return nil }
+        self.place = place
+        self.bytes = bytes
+        declaredBase = fields["Content-Base"]
+        let isFetched = WebURL(place)?.isHTTP ?? false
+        zone =
+            fields[Self.zoneField].flatMap { Int($0) }.flatMap(NetworkZone.init)
+            ?? (isFetched ? .publicNetwork : .thisMachine)
+        guard let base = fields[Self.baseField] else { return }
+        reading = Reading(base: base.isEmpty ? nil : base, format: fields[Self.formatField])
+    }
+
+    package var fields: HTTPFields {
+        var fields: HTTPFields = ["Content-Location": place]
+        if let declaredBase { fields.append("Content-Base", declaredBase) }
+        fields.append(Self.zoneField, String(zone.rawValue))
+        if let reading {
+            fields.append(Self.baseField, reading.base ?? "")
+            if let format = reading.format { fields.append(Self.formatField, format) }
+        }
+        return fields
+    }
+}
+
+extension KeptManifest {
+    /// Returns the manifest that the site's live snapshot was checked against; nil if there is none.
+    package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
+        try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
+            try KeptManifest(row, reader)
+        }
+    }
+}
