@@ -89,18 +89,22 @@ let package = Package(
                 "Search", "Check",
             ]),
         module("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
+        module("Origins", ["Web", "Digest", "Store"]),
         module(
-            "Serve",
+            "Portal",
+            ["System", "Web", "Digest", "Store", "HTTPServer", "Origins", "Reports", "Search", "CLinux"]),
+        module(
+            "Mirror",
             [
-                "System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "HTTPServer", "Reports",
-                "Search", "CLinux",
+                "System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "HTTPServer", "Origins",
+                "Portal", "Reports", "CLinux",
             ]),
         module(
             "LarderKit",
             [
                 "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "HTTPServer",
                 "Browser",
-                "Crawl", "Reports", "Search", "Check", "Prefetch", "Archives", "Serve",
+                "Crawl", "Reports", "Search", "Check", "Prefetch", "Archives", "Portal", "Mirror",
             ]),
         program(
             "larder", ["System", "Web", "Reports", "LarderKit"],
@@ -150,21 +154,21 @@ let package = Package(
                 "System", "Web", "Codings", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS",
                 "HTTPServer", "Reports",
                 "Search",
-                "Serve", "LarderKit",
+                "Origins", "Portal", "Mirror", "LarderKit",
             ]),
         tests(
             "LarderKitTests",
             [
                 "System", "Web", "Digest", "Bundles", "Database", "Store", "Fetch", "Crawl", "Reports",
                 "Check", "Prefetch",
-                "Serve", "LarderKit",
+                "Portal", "Mirror", "LarderKit",
             ]),
         tests(
             "CLITests",
             ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
         tests(
             "InBrowserTests",
-            ["System", "Web", "Markup", "TLS", "HTTPServer", "Browser", "Serve", "LarderKit"]),
+            ["System", "Web", "Markup", "TLS", "HTTPServer", "Browser", "Mirror", "LarderKit"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -26,6 +26,7 @@
 @_exported public import struct Crawl.ScopeOptions
 @_exported public import struct Crawl.SitePlan
 @_exported public import struct Fetch.NetworkOptions
+@_exported public import enum Mirror.Verification
 @_exported public import struct Prefetch.LoadOptions
 @_exported public import struct Prefetch.LoadReport
 @_exported public import struct Prefetch.PrefetchOptions
@@ -62,7 +63,6 @@
 @_exported public import struct Search.SearchOptions
 @_exported public import struct Search.SearchReport
 @_exported public import struct Search.Snippet
-@_exported public import enum Serve.Verification
 @_exported public import struct Store.KeepRules
 @_exported public import struct Store.MissingURLs
 @_exported public import struct Store.SnapshotName

@@ -1,8 +1,9 @@
 internal import Check
 internal import Crawl
 internal import Digest
+internal import Mirror
+internal import Portal
 internal import Reports
-internal import Serve
 internal import Store
 internal import Web
 

@@ -1,7 +1,8 @@
 internal import Fetch
 internal import Glibc
 internal import HTTPServer
-internal import Serve
+internal import Mirror
+internal import Portal
 internal import Store
 internal import System
 internal import TLS
@@ -134,13 +135,13 @@ extension Larder {
     /// Converts the options of a proxy for the module `Serve`.
     func proxyOptions(
         _ proxy: ProxyOptions, _ options: ServeOptions, _ log: PassLog
-    ) throws(LarderError) -> (port: UInt16, options: Serve.ProxyOptions) {
+    ) throws(LarderError) -> (port: UInt16, options: ProxySettings) {
         let authority = try openAuthority()
         let security: TLSServer
         do throws(TLSError) { security = try TLSServer(authority) } catch {
             throw LarderError(.machine, error.description)
         }
-        var told = Serve.ProxyOptions(security: security, certificate: authority.certificate, log: log)
+        var told = ProxySettings(security: security, certificate: authority.certificate, log: log)
         told.login = proxy.login
         told.ports = proxy.ports.contains(0) ? nil : told.ports?.union(proxy.ports)
         told.untouched = proxy.untouched.map { $0.lowercased() }

@@ -1,7 +1,7 @@
 internal import Check
 internal import Crawl
+internal import Mirror
 internal import Reports
-internal import Serve
 public import Store
 internal import Web
 

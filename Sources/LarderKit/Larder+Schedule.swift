@@ -1,8 +1,8 @@
 public import Check
 internal import Crawl
+internal import Mirror
 public import Prefetch
 public import Reports
-internal import Serve
 public import Store
 internal import Synchronization
 internal import System

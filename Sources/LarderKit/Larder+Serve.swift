@@ -3,9 +3,10 @@ internal import Check
 internal import Fetch
 internal import Glibc
 internal import HTTPServer
+public import Mirror
+internal import Portal
 internal import Prefetch
 internal import Reports
-public import Serve
 internal import Store
 internal import Synchronization
 internal import System
@@ -68,7 +69,7 @@ extension Larder {
             try makeStore()
         }
         let log = options.proxy.map { _ in PassLog() }
-        var proxy: (port: UInt16, options: Serve.ProxyOptions)?
+        var proxy: (port: UInt16, options: ProxySettings)?
         if folder.exists, let wanted = options.proxy, let log {
             proxy = try proxyOptions(wanted, options, log)
         }

@@ -1,7 +1,7 @@
 internal import Check
 internal import Crawl
 internal import HTTPServer
-internal import Serve
+internal import Mirror
 internal import Store
 internal import System
 internal import Web

@@ -1,8 +1,8 @@
 internal import Browser
 internal import Check
 internal import Crawl
+internal import Mirror
 internal import Reports
-internal import Serve
 internal import Store
 internal import System
 internal import Web

@@ -1,6 +1,6 @@
 internal import Archives
 internal import Browser
-internal import Serve
+internal import Mirror
 internal import Store
 internal import System
 internal import Web

@@ -2,9 +2,10 @@ internal import Archives
 internal import Check
 internal import Crawl
 internal import Fetch
+internal import Mirror
+internal import Portal
 internal import Prefetch
 internal import Reports
-internal import Serve
 internal import Store
 internal import System
 internal import Web

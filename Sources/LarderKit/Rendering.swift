@@ -4,8 +4,8 @@ internal import Crawl
 internal import Fetch
 internal import Glibc
 internal import HTTPServer
+internal import Mirror
 internal import Prefetch
-internal import Serve
 internal import Store
 internal import Synchronization
 internal import System

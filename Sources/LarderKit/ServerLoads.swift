@@ -2,7 +2,7 @@ internal import Check
 internal import Crawl
 internal import Fetch
 internal import HTTPServer
-internal import Serve
+internal import Mirror
 internal import Store
 internal import Synchronization
 internal import System

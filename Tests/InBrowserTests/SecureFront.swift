@@ -5,7 +5,7 @@ import TestOrigin
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 /// TLS in front of an origin that speaks none: whatever name a client asks for, on one port.
 final class SecureFront: Sendable {

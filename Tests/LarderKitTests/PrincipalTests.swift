@@ -7,7 +7,8 @@ import Testing
 import Web
 
 @testable import LarderKit
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 /// Who asks for a job decides where its first requests may connect to.
 @Suite struct PrincipalTests {

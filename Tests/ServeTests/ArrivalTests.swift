@@ -2,7 +2,8 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 /// What was changed while something was on its way, and what passed and could not be kept after all.
 @Suite struct ArrivalTests {

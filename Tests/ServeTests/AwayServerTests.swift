@@ -4,7 +4,7 @@ import System
 import TestOrigin
 import Testing
 
-@testable import Serve
+@testable import Mirror
 @testable import Store
 
 /// A PostgreSQL that is away while a server runs.

@@ -10,7 +10,8 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 /// What a manifest in force requires, whoever asks and whatever the policy.
 @Suite struct BundleServingTests {
@@ -173,7 +174,7 @@ import Web
         }
         options.load = { [servers] in servers.load($0, $1) }
         let authority = try Authority.open(in: store.scratch.path)
-        let proxy = ProxyOptions(
+        let proxy = ProxySettings(
             security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
         let server = try MirrorServer(
             store.folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,

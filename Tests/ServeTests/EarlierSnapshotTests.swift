@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
 
 /// An earlier snapshot, looked at without a roll-back.
 @Suite struct EarlierSnapshotTests {

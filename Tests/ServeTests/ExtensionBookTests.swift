@@ -2,7 +2,8 @@ import Store
 import TestOrigin
 import Testing
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct ExtensionBookTests {
     private static let origin = "chrome-extension://abcdefghijklmnopabcdefghijklmnop"

@@ -1,4 +1,4 @@
-import Serve
+import Mirror
 import Store
 import Synchronization
 import TestOrigin

@@ -3,7 +3,7 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 @Suite struct HTTPPartsTests {
     private static let size = 300_000

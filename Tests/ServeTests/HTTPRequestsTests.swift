@@ -3,7 +3,7 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 @Suite struct HTTPRequestsTests {
     private let script: HTTPScript

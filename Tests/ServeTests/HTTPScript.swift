@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 /// A server whose answers a test writes.
 final class HTTPScript {

@@ -7,7 +7,7 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 @Suite struct HTTPServerTests {
     private let server: FilesServer

@@ -1,12 +1,12 @@
 import Glibc
-import Serve
+import Mirror
 import Store
 import System
 import TestOrigin
 import Testing
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 @Suite struct HTTPTimesTests {
     private static let large = [UInt8](repeating: 0x61, count: 12_000_000)

@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
 
 /// An archive's responses run in no place from which they could read responses that an origin sent.
 @Suite struct ImportedOriginsTests {

@@ -1,7 +1,8 @@
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct JobQueueTests {
     @Test func `an order is joined to a waiting one only if that one may do as much`() {

@@ -6,7 +6,8 @@ import TestOrigin
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct KeptJobsTests {
     private static let orders: [PortalOrder] = {

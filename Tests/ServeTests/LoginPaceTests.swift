@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import Testing
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct LoginPaceTests {
     /// Tries once; nil where it was let, else how many seconds have to pass.

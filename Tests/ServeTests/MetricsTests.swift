@@ -4,7 +4,9 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Origins
+@testable import Portal
 
 @Suite struct MetricsTests {
     /// A text in Prometheus' format, read strictly: what a family is stands before its samples, all of a family

@@ -4,7 +4,8 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Origins
 
 @Suite struct MirrorLayoutTests {
     private let store: StockedStore

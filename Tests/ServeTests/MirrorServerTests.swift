@@ -1,5 +1,5 @@
 import Codings
-import Serve
+import Mirror
 import Store
 import TestOrigin
 import Testing

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct MultipartReaderTests {
     private static let type = "multipart/form-data; boundary=----jam"

@@ -1,7 +1,8 @@
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
+@testable import Origins
 
 @Suite struct OriginNamesTests {
     private static let list = "com\nuk\nco.uk\nio\ngithub.io\n*.kawasaki.jp\njp\n"

@@ -4,7 +4,8 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 /// What a server gives to other machines: nothing where it does not listen for them, and else no trace of what was
 /// fetched with credentials.

@@ -5,7 +5,8 @@ import TestOrigin
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct PortalFilesTests {
     private let scratch: TemporaryFolder

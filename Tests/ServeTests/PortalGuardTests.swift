@@ -8,7 +8,9 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Origins
+@testable import Portal
 
 @Suite struct PortalGuardTests {
     private static let hash = PasswordHash("correct horse")

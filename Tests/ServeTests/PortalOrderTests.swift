@@ -7,7 +7,9 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Origins
+@testable import Portal
 
 @Suite struct PortalOrderTests {
     private static let number = String(repeating: "0f", count: 16)

@@ -6,7 +6,8 @@ import TestOrigin
 import Testing
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 /// Searches that take long: one is held up until the test lets it go.
 @Suite struct PortalSearchesTests {

@@ -3,7 +3,9 @@ import TestOrigin
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Origins
+@testable import Portal
 
 /// A store for the portal's tests, and the portal over it.
 struct PortalShelf {

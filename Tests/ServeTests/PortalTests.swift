@@ -4,7 +4,8 @@ import Synchronization
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct PortalTests {
     private let shelf: PortalShelf

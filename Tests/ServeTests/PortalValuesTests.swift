@@ -2,7 +2,9 @@ import Store
 import Testing
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Origins
+@testable import Portal
 
 @Suite struct PortalValuesTests {
     @Test(arguments: [

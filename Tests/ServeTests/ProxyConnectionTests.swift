@@ -5,7 +5,7 @@ import TestOrigin
 import Testing
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 /// What clients may do to a server, done to a proxy's port and inside of CONNECT.
 @Suite struct ProxyConnectionTests {

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
 
 /// A mirror whose network lies while its pages are read: offline, it shows what it showed before.
 @Suite struct ReplacementServingTests {

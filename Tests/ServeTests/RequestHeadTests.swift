@@ -2,7 +2,7 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 @Suite struct RequestHeadTests {
     private func parse(_ text: String) -> RequestHead.Parsing {

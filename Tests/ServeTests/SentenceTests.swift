@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 @Suite struct SentenceTests {
     @Test(arguments: Sentence.allCases)

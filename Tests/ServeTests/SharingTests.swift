@@ -4,7 +4,8 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
+@testable import Origins
 
 /// What pages of other origins may do with a copy, as a table: the copy is `https://b.test/x`.
 @Suite struct SharingTests {

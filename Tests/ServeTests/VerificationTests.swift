@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-@testable import Serve
+@testable import Mirror
 
 /// Bodies that changed on the disk after they had come.
 @Suite struct VerificationTests {

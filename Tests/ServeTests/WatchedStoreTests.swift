@@ -6,7 +6,7 @@ import Testing
 import Web
 
 @testable import HTTPServer
-@testable import Serve
+@testable import Mirror
 
 @Suite struct WatchedStoreTests {
     private static let address = "https://example.test/"

@@ -9,7 +9,8 @@ import Testing
 import Web
 
 @testable import LarderKit
-@testable import Serve
+@testable import Mirror
+@testable import Portal
 
 /// A mirror with a site at its root, and a proxy, that ask an origin on loopback by RFC 9111.
 final class CacheProxy: Sendable {
@@ -87,7 +88,7 @@ final class CacheProxy: Sendable {
         }
         options.isShared = true
         let authority = try Authority.open(in: folder.path)
-        let proxy = Serve.ProxyOptions(
+        let proxy = ProxySettings(
             security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
         let server = try MirrorServer(
             folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 1_000_000_000,

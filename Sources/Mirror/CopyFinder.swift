@@ -1,0 +1,234 @@
+internal import HTTPServer
+internal import Markup
+internal import Origins
+internal import Store
+internal import Web
+
+/// A stored response that answers a request.
+struct FoundCopy {
+    let response: StoredResponse
+    var fields: HTTPFields
+    /// The URL under which the response is stored.
+    let url: WebURL
+    /// How `url` differs from the requested URL.
+    var change: LookupCandidate.Change = []
+    /// Whether other responses are stored for requests with other header fields.
+    let isVariant: Bool
+    /// How long a cache may serve the response without validation.
+    var freshness: Freshness?
+
+    var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0 || isFrozen) }
+
+    /// Whether this is the frozen copy of a page.
+    var isFrozen: Bool { response.request == .frozen }
+}
+
+/// Finds the stored response for a request: under the exact URL, or else under a URL that may stand in for
+/// it.
+struct CopyFinder {
+    let reader: StoreReader
+    let fields: AnswerFields
+    /// The current time in seconds since 1970, if URLs may be matched that differ only in a time. Nil if not.
+    var now: Int64?
+    /// The requester. Nil for a finder that only completes a response found earlier.
+    var context: RequestContext?
+
+    /// Finds a response.
+    ///
+    /// - Parameters:
+    ///   - addresses: The original URLs that the request may mean, the most likely first.
+    ///   - rules: The rules by which other URLs may stand in for the requested one; nil allows only exact
+    ///     matches.
+    func find(
+        _ addresses: [String], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
+    ) throws(StoreError) -> FoundCopy? {
+        try find(
+            addresses.compactMap { WebURL($0) }, request: request, requestFields: requestFields, rules: rules)
+    }
+
+    /// Finds a response for URLs that are already parsed.
+    func find(
+        _ urls: [WebURL], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
+    ) throws(StoreError) -> FoundCopy? {
+        var imported: FoundCopy?
+        for url in urls {
+            let response =
+                fields.layout.sharesOrigin
+                ? try rootSiteResponse(for: url.href, request, requestFields)
+                : try reader.response(for: url.href, request: request, fields: requestFields)
+            guard let response, try mayShow(response, url) else { continue }
+            let found = try copy(response, url)
+            // The redirect's target is stored under the other scheme, or not at all.
+            if leadsBack(found, to: url) { continue }
+            // An import at https does not hide what an origin sent at http.
+            guard reader.yieldsToOrigin(response) else { return found }
+            imported = imported ?? found
+        }
+        if let imported { return imported }
+        guard let rules else { return nil }
+        for url in urls {
+            let found = try reader.find(
+                url, request: request, fields: requestFields, rules: rules.rules(for: url),
+                isStrict: fields.layout.isTransparent, now: now)
+            guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
+            if fields.layout.sharesOrigin,
+                try rootSiteResponse(for: held.href, request, requestFields) != found.response
+            {
+                continue
+            }
+            guard try mayShow(found.response, held) else { continue }
+            var copy = try copy(found.response, held)
+            copy.change = found.change
+            // Two URLs that differ in a slash and redirect to each other would do so forever.
+            let isCircle = copy.change.contains(.slash) && copy.response.isRedirect
+            if !isCircle, !leadsBack(copy, to: url) { return copy }
+        }
+        return nil
+    }
+
+    /// Finds the page that the server would probably send for a page that is not stored.
+    ///
+    /// Servers of static files send the same file for every query, and servers of applications the same shell
+    /// for every route. So the answer is the common body of at least two pages with the same path, or of at
+    /// least three paths in the nearest folder that has pages, if none of those read has another body. For a
+    /// query, it is also the page without the query, if that has hardly any text before its scripts run.
+    func shell(for addresses: [String]) throws(StoreError) -> FoundCopy? {
+        for url in addresses.compactMap({ WebURL($0) }) where !fields.layout.sharesOrigin {
+            let file = url.origin + url.path
+            let variants = try pages(near: url.href, below: file) { $0.path == url.path }
+            if let shell = Self.commonPage(of: variants) { return try shellCopy(shell) }
+            if variants.count == 1, url.query != nil, variants[0].href == file, try isApplication(variants[0])
+            {
+                return try shellCopy(variants[0])
+            }
+            let name = url.path.split(separator: "/").last ?? ""
+            guard variants.isEmpty, !name.contains(".") || name.hasSuffix(".html") else { continue }
+            var folder = url.path[...]
+            for _ in 0..<Self.mostFolders {
+                guard let slash = folder.lastIndex(of: "/") else { break }
+                folder = folder[..<slash]
+                let found = try pages(near: url.href, below: "\(url.origin)\(folder)/") { _ in true }
+                guard Self.paths(of: found).count >= Self.leastPaths else {
+                    if found.count > 1, Self.commonPage(of: found) == nil { break }
+                    continue
+                }
+                guard let shell = Self.commonPage(of: found) else { break }
+                return try shellCopy(shell)
+            }
+        }
+        return nil
+    }
+
+    /// Whether the page has hardly any text before its scripts run.
+    private func isApplication(_ page: StoredResponse) throws(StoreError) -> Bool {
+        guard let body = page.body else { return false }
+        let links = try reader.links(of: body)
+        return (try? LinkTable(decoding: links.span))?.renderReasons.contains(.hardlyAnyText) ?? false
+    }
+
+    /// The paths of pages. A folder and its index page count as one.
+    private static func paths(of pages: [StoredResponse]) -> Set<String> {
+        Set(
+            pages.compactMap { page in
+                guard var path = WebURL(page.href)?.path[...] else { return nil }
+                if let slash = path.lastIndex(of: "/"), path[slash...].hasPrefix("/index.") {
+                    path = path[...slash]
+                }
+                return String(path.hasSuffix("/") ? path.dropLast() : path)
+            })
+    }
+
+    private static let leastPaths = 3
+    private static let mostFolders = 8
+
+    /// The stored pages among the closest URLs.
+    private func pages(
+        near href: String, below prefix: String, _ suits: (WebURL) -> Bool
+    ) throws(StoreError) -> [StoredResponse] {
+        var pages: [StoredResponse] = []
+        for neighbour in try reader.neighbours(of: href, below: prefix, count: Self.closePages) {
+            guard let near = WebURL(neighbour), suits(near),
+                let response = try reader.response(for: neighbour), response.status == 200,
+                response.role == 0, response.body != nil, !response.flags.contains(.isPrivate),
+                HTTPFields(block: response.fields.utf8.span).contentType?.isHTML ?? false
+            else { continue }
+            pages.append(response)
+        }
+        return pages
+    }
+
+    private static let closePages = 24
+
+    /// One of at least two pages if all have the same body.
+    private static func commonPage(of pages: [StoredResponse]) -> StoredResponse? {
+        guard pages.count > 1, let first = pages.first,
+            pages.allSatisfy({ $0.body?.sha256 == first.body?.sha256 })
+        else { return nil }
+        return first
+    }
+
+    private func shellCopy(_ response: StoredResponse) throws(StoreError) -> FoundCopy? {
+        guard let url = WebURL(response.href), try mayShow(response, url) else { return nil }
+        var copy = try copy(response, url)
+        copy.change = .shell
+        return copy
+    }
+
+    private var rootSnapshots: [LiveSnapshot] {
+        get throws(StoreError) { try reader.liveSnapshots(ofSitesAt: fields.layout.root?.origins ?? []) }
+    }
+
+    /// The response for a URL in the snapshots of the site at the root, including responses that were loaded
+    /// since. A server that shows one site to other machines does not serve other sites' snapshots. Of a site
+    /// that an origin sent, it does not serve responses from archives.
+    private func rootSiteResponse(
+        for href: String, _ request: RequestKey, _ requestFields: HTTPFields
+    ) throws(StoreError) -> StoredResponse? {
+        for snapshot in try rootSnapshots {
+            let found = try reader.response(
+                for: href, request: request, fields: requestFields, onlyAsOf: snapshot.number)
+            if let found, snapshot.isOfArchives || !reader.yieldsToOrigin(found) { return found }
+        }
+        return nil
+    }
+
+    /// Whether the requester may be shown the response at its URL. An archive can contain responses of any
+    /// origin. If the store also has responses that this origin sent, the archive's are not shown there as
+    /// documents or workers, and pages that an origin sent get no parts from archives. Snapshots of the
+    /// archive's own site show all of it.
+    private func mayShow(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
+        guard reader.yieldsToOrigin(response) else { return true }
+        guard try mayPublish(response, url) else { return false }
+        guard let context else { return true }
+        if context.use.makesDocument || context.use.isWorker {
+            return try !reader.hasResponsesFromOrigin(host: url.host)
+        }
+        switch context.kind {
+        case .user, .portal, .export: return true
+        case .unknownPage, .foreignPage: return try !reader.hasResponsesFromOrigin(host: url.host)
+        case .page(let origins):
+            for page in origins.compactMap({ WebURL($0) })
+            where try reader.hasResponsesFromOrigin(host: page.host) { return false }
+            return true
+        }
+    }
+
+    /// Whether a server may show the response as one of the site at the root. An archive that the user did
+    /// not import into that site does not speak for its origin, even where the origin sent nothing.
+    private func mayPublish(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
+        guard fields.layout.isPublished(url), reader.yieldsToOrigin(response) else { return true }
+        return try !rootSnapshots.contains { !$0.isOfArchives }
+    }
+
+    private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundCopy {
+        var fields = HTTPFields(block: response.fields.utf8.span)
+        // Most bodies were decoded before they were stored.
+        if !response.flags.contains(.isCoded) { fields.remove("Content-Encoding") }
+        return FoundCopy(
+            response: response, fields: fields, url: url, isVariant: try reader.hasVariants(response))
+    }
+
+    private func leadsBack(_ copy: FoundCopy, to url: WebURL) -> Bool {
+        copy.response.isRedirect && fields.isLed(copy.fields, from: copy.url, to: url)
+    }
+}

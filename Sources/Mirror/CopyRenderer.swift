@@ -1,0 +1,453 @@
+internal import Bundles
+internal import HTTPServer
+internal import Markup
+internal import Origins
+internal import Portal
+internal import Store
+internal import System
+internal import Web
+
+/// Renders a copy: rewrites its links to mirror addresses, and leaves every other byte unchanged.
+final class CopyRenderer {
+    let finder: CopyFinder
+    let layout: OriginLayout
+    /// Nil if pages get no shim.
+    let shim: Shim?
+    let verifier: BodyVerifier
+    /// Whether a browser shows the copy in a window or frame, rather than inserting it into a document.
+    private let isShown: Bool
+    /// Whether the copy becomes a service worker.
+    private let isWorker: Bool
+    /// Whether the copy becomes a worker of any kind, which a page's shim does not reach.
+    private let isAnyWorker: Bool
+    /// Whether a page applies the copy as a style sheet.
+    private let isStyle: Bool
+    /// The language of the page bar.
+    private let language: PortalLanguage
+    private lazy var scanner = LinkScanner()
+    /// Whether the result is only for this kind of use.
+    private(set) var dependsOnUse = false
+    private var steadySince: Int?
+    /// A notice at the end of the document.
+    var notice: [UInt8] = []
+
+    init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields) {
+        self.finder = finder
+        self.layout = layout
+        self.shim = shim
+        self.verifier = verifier
+        isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
+        // Scripts that a service worker imports are requested without `Service-Worker`, and run before the
+        // script itself.
+        isWorker = asked["Service-Worker"] == "script" || asked["Sec-Fetch-Dest"] == "serviceworker"
+        isAnyWorker = FetchUse(asked).isWorker
+        isStyle = asked["Sec-Fetch-Dest"] == "style"
+        language = PortalLanguage(
+            accepting: layout.bar == .here ? asked.combined("Accept-Language") : nil)
+        fields = finder.fields
+    }
+
+    private var fields: AnswerFields
+
+    /// - Parameter bundle: the bundle that a manifest requires here.
+    func answer(
+        _ copy: FoundCopy, source: AnswerSource, bundle: ShownBundle? = nil
+    ) throws(StoreError) -> Answer {
+        steadySince = SteadyTime.since(copy.fields)
+        if steadySince != nil, copy.fields.contentType?.isJavaScript == true { dependsOnUse = true }
+        // At the requested URL, relative links would resolve differently.
+        if copy.change.contains(.slash) { return leading(to: copy, source) }
+        guard let body = copy.response.body else { return bodiless(copy, source) }
+        let isRequired = bundle != nil
+        if layout.isTransparent { return try asItCame(copy, body, bundle) }
+        guard
+            case .whole(let content, let stamp) = try verifier.content(
+                of: body, in: finder.reader, isRequired: isRequired),
+            let table = try links(of: body)
+        else {
+            let text = "The stored body of \(copy.url.href) is damaged; prefetch it again.\n"
+            return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
+        }
+        let tag =
+            hasPrefix(copy.url)
+            ? nil
+            : body.entityTag(
+                type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown },
+                steadySince: steadySince)
+        let format = BodyFormat(form: body.form) ?? .opaque
+        let sharing = copy.sharing
+        if let bundle {
+            if bundle.isVerified, isPristine(format, copy.fields, copy.url) {
+                return try pristine(copy, (content, stamp), body.byteCount, source, bundle)
+            }
+            if !bundle.isVerified { fields.added = bundle.differingFields }
+        }
+        if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
+            !hasPrefix(copy.url), !mayHaveBar(format)
+        {
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
+            let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
+            return Answer(
+                status: copy.response.status,
+                fields: fields.fields(
+                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
+                file: file, sharing: sharing)
+        }
+        let bytes = try content.load()
+        if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded,
+            !hasPrefix(copy.url)
+        {
+            let patch = try patch(for: bytes, table, copy.url, format)
+            let file = Answer.FileBody(
+                path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compacted(),
+                stamp: stamp)
+            let ownTag = finder.fields.isProxy && patch.isEmpty ? copy.fields["ETag"] : tag
+            return Answer(
+                status: copy.response.status,
+                fields: fields.fields(
+                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
+                file: file, sharing: sharing)
+        }
+        return try answer(
+            status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
+            tag: tag, held: body)
+    }
+
+    /// A proxy answers with the response as it is stored.
+    private func asItCame(
+        _ copy: FoundCopy, _ body: StoredBody, _ bundle: ShownBundle?
+    ) throws(StoreError) -> Answer {
+        let stored = bundle?.allowedFields(of: copy.fields, at: copy.url) ?? copy.fields
+        let outgoing = fields.fields(of: stored, base: copy.url, source: .hit([]), sharing: copy.sharing)
+        guard
+            case .whole(let content, let stamp) = try verifier.content(
+                of: body, in: finder.reader, isRequired: bundle != nil)
+        else {
+            let text = "The stored body of \(copy.url.href) is damaged; fetch it again.\n"
+            return .text(500, text, fields: [("Larder", "damaged")], sharing: copy.sharing)
+        }
+        if case .file(let path) = content {
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
+            return Answer(
+                status: copy.response.status, fields: outgoing, file: file, sharing: copy.sharing,
+                freshness: copy.freshness, variant: copy.response.variant)
+        }
+        return Answer(
+            status: copy.response.status, fields: outgoing, body: try content.load(), sharing: copy.sharing,
+            freshness: copy.freshness, variant: copy.response.variant)
+    }
+
+    /// Whether a bundle is sent unchanged, as apps need it. Documents that a person opens, and their style
+    /// sheets, are rewritten all the same.
+    private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
+        let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
+        if isForPages { dependsOnUse = true }
+        return !hasPrefix(url) && (format.isDocument ? !isShown : !isStyle)
+    }
+
+    private func pristine(
+        _ copy: FoundCopy, _ found: (content: BodyContent, stamp: FileStamp?), _ byteCount: Int,
+        _ source: AnswerSource,
+        _ bundle: ShownBundle
+    ) throws(StoreError) -> Answer {
+        let sharing = copy.sharing
+        let outgoing =
+            fields.fields(
+                of: bundle.allowedFields(of: copy.fields, at: copy.url), base: copy.url, source: source,
+                sharing: sharing,
+                entityTag: bundle.tag)
+            + bundle.fields
+        if case .file(let path) = found.content {
+            let file = Answer.FileBody(path: path, byteCount: byteCount, stamp: found.stamp)
+            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
+        }
+        return Answer(
+            status: copy.response.status, fields: outgoing, body: try found.content.load(), sharing: sharing)
+    }
+
+    /// From this size on, bodies are patched while they are sent instead of being held in memory.
+    private static let leastSplicedOnTheWay = 1024 * 1024
+
+    /// Renders a response that was just loaded or is stored only in memory.
+    func answer(
+        _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
+        _ sharing: Sharing, bundle: ShownBundle? = nil
+    ) throws(StoreError) -> Answer {
+        let (format, table) = (loaded.reading.format, loaded.reading.table)
+        if layout.isTransparent {
+            let allowed = bundle?.allowedFields(of: stored, at: url) ?? stored
+            return fields.asItCame(status, allowed, url, loaded.bytes)
+        }
+        if let bundle, bundle.isVerified, isPristine(format, stored, url) {
+            let outgoing =
+                fields.fields(
+                    of: bundle.allowedFields(of: stored, at: url), base: url, source: source,
+                    sharing: sharing,
+                    entityTag: bundle.tag)
+                + bundle.fields
+            return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
+        }
+        return try answer(
+            status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
+    }
+
+    /// Renders a response that is stored only in memory; nil if it lacks the requested part.
+    func answer(
+        _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
+        _ now: HTTPDate
+    ) throws(StoreError) -> Answer? {
+        let stored = entry.servedFields(at: now)
+        let sharing = Sharing(loaded: stored, request.url, withCredentials: copy.isPrivate)
+        switch copy.body {
+        case .whole(let body): return try answer(entry.status, stored, request.url, body, source, sharing)
+        case .parts(let parts):
+            guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }),
+                let part = parts.part(wanted)
+            else { return nil }
+            var outgoing = fields.fields(
+                of: stored, base: request.url, source: source, sharing: sharing, entityTag: ownTag(stored))
+            outgoing.append(("Content-Range", part.range.text))
+            return Answer(status: 206, fields: outgoing, body: part.bytes, sharing: sharing)
+        }
+    }
+
+    /// The answer to a HEAD request.
+    func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ sharing: Sharing) -> Answer {
+        let outgoing = fields.fields(
+            of: stored, base: url, source: .loaded, sharing: sharing, entityTag: ownTag(stored))
+        return Answer(headOf: status, fields: outgoing, byteCount: stored.contentLength, sharing: sharing)
+    }
+
+    /// The origin's entity tag, unless it is among the fields that are sent anyway.
+    private func ownTag(_ stored: HTTPFields) -> String? { layout.isTransparent ? nil : stored["ETag"] }
+
+    private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
+
+    private func answer(
+        status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
+        _ sharing: Sharing,
+        tag: String?, held: StoredBody? = nil
+    ) throws(StoreError) -> Answer {
+        let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
+        let patch = try patch(for: bytes, body.table, url, body.format)
+        var shown = patch.applied(to: bytes)
+        if hasPrefix(url) { shown = prefix(of: body.bytes, url) + shown }
+        // The origin's entity tag identifies only the origin's bytes.
+        let isSame = finder.fields.isProxy && shown == body.bytes
+        var outgoing = fields.fields(
+            of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
+        if body.table.isTranscoded { outgoing.sayUTF8() }
+        // Else a browser could use its cached copy of the script without the prefix.
+        if hasPrefix(url) {
+            outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
+        }
+        // A part, or the refusal of one, that was requested from the origin.
+        if status == 206 || status == 416, let range = stored["Content-Range"] {
+            outgoing.append(("Content-Range", range))
+        }
+        var frame: [UInt8]?
+        if let held, patch.isEmpty, !hasPrefix(url), !body.table.isTranscoded, mayBeFrame(status, stored) {
+            frame = try finder.reader.frame(of: held)
+            if frame != nil { outgoing.append(("Vary", "Accept-Encoding")) }
+        }
+        return Answer(status: status, fields: outgoing, body: shown, frame: frame, sharing: sharing)
+    }
+
+    /// Whether an unchanged body may be sent as its stored compressed frame: no field refers to its bytes,
+    /// and no-transform is not set (RFC 9111 §5.2.2.6).
+    private func mayBeFrame(_ status: Int, _ stored: HTTPFields) -> Bool {
+        status == 200 && !finder.fields.isProxy && !Self.ofBytes.contains { stored.contains($0) }
+            && !stored.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-transform") }
+    }
+
+    private static let ofBytes = [
+        "Content-Encoding", "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
+    ]
+
+    // MARK: - Bodies
+
+    private func links(of body: StoredBody) throws(StoreError) -> LinkTable? {
+        let encoded = try finder.reader.links(of: body)
+        // An invalid link table is treated as damaged.
+        return try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
+            try finder.reader.content(of: body)?.load()
+        }
+    }
+
+    /// Whether rendering changes the body. If paths are kept, only links that name an origin change.
+    private func isRewritten(_ table: LinkTable, of url: WebURL) -> Bool {
+        if table.isTranscoded { return true }
+        return layout.keepsPaths(of: url)
+            ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
+    }
+
+    /// Whether rewriting breaks the integrity value of a body. A value that never matched is kept, so that
+    /// the browser still refuses the body.
+    private func isRewritten(_ url: WebURL, from integrity: Integrity) throws(StoreError) -> Bool {
+        let candidates = [url.withoutFragment.href]
+        let copy = try finder.find(candidates, request: .get, requestFields: [:], rules: nil)
+        guard let copy, let body = copy.response.body, let table = try links(of: body),
+            isRewritten(table, of: copy.url)
+        else { return false }
+        guard let bytes = try finder.reader.content(of: body)?.load() else { return false }
+        return integrity.isMet(by: bytes.span)
+    }
+
+    /// The patch for the links of a body and the marks of a document.
+    ///
+    /// - Parameter source: the bytes that the ranges of the table refer to.
+    private func patch(
+        for source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
+    ) throws(StoreError) -> Patch {
+        let changes = try changes(of: source, table, url, format)
+        if layout.keepsPaths(of: url) {
+            return Patch(source.span, table, only: .namesOrigin, changes: changes) { _, reference in
+                address(reference, url, table)
+            }
+        }
+        let mapping = MovedReferences(layout: layout, table: table, url: url)
+        return Patch(source.span, table, changes: changes, replacement: mapping.replacement)
+    }
+
+    /// The changes to a document. They overwrite, with the same length, everything that would keep a browser
+    /// from showing it here: policies that name original origins, integrity values of rewritten bodies, and
+    /// referrer policies that would hide the requesting page. They insert the shim before all scripts.
+    private func changes(
+        of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
+    ) throws(StoreError) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        if mayHaveBar(format) { dependsOnUse = true }
+        // The policy of a page with a notice allows no scripts.
+        var lacksBar = mayHaveBar(format) && layout.bar == .here && notice.isEmpty
+        let bar = lacksBar ? PageBar.tag(of: url, layout, language) : []
+        for mark in table.marks {
+            switch mark.kind {
+            case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
+            case .referrer: changes.append(Patch.Change(at: mark.place, "original"))
+            case .referrerPolicy: changes.append(Patch.Change(at: mark.place, "data-refpolicy"))
+            case .integrity:
+                // If the body is unchanged, the browser goes on checking it.
+                let reference = table.reference(table.occurrences[mark.link], in: source.span)
+                let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+                if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
+                    case let value = IntegrityScanner.value(of: mark, in: source.span),
+                    try isRewritten(target, from: Integrity(String(decoding: value, as: UTF8.self)))
+                {
+                    changes.append(Patch.Change(at: mark.place, "data-hash"))
+                }
+            case .start, .startIfShown:
+                if lacksBar {
+                    changes.append(Patch.Change(mark.place..<mark.place, bar))
+                    lacksBar = false
+                }
+                guard let shim, notice.isEmpty else { continue }
+                if mark.kind == .startIfShown { dependsOnUse = true }
+                guard mark.kind == .start || isShown else { continue }
+                let tag = shim.tag(format, layout, steadySince: steadySince)
+                changes.append(Patch.Change(mark.place..<mark.place, tag))
+            }
+        }
+        // A document without scripts has no such mark: the bar goes to its end.
+        if lacksBar { changes.append(Patch.Change(source.count..<source.count, bar)) }
+        if !notice.isEmpty { changes.append(Patch.Change(source.count..<source.count, notice)) }
+        return changes
+    }
+
+    private func mayHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
+
+    private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.isPublished(url) }
+
+    /// Whether code is inserted before a worker's script.
+    private func hasPrefix(_ url: WebURL) -> Bool { isRootsWorker(url) || isAnyWorker && steadySince != nil }
+
+    /// The code before a worker's script: a worker of the root must not intercept other sites; a worker of a
+    /// steady site gets the time of its pages.
+    private func prefix(of script: [UInt8], _ url: WebURL) -> [UInt8] {
+        dependsOnUse = true
+        return ShimScript.prefix(
+            of: script, isGuarded: isRootsWorker(url), steadySince: isAnyWorker ? steadySince : nil)
+    }
+
+    /// An origin without a trailing slash stays without: scripts compare it with `event.origin`.
+    private func address(_ reference: Span<UInt8>, _ base: WebURL, _ table: LinkTable) -> String? {
+        guard let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding),
+            let address = layout.address(of: target)
+        else { return nil }
+        let isBare =
+            target.target == "/" && target.fragment == nil && reference.count > 0
+            && reference[reference.count - 1] != UInt8(ascii: "/")
+        return isBare ? String(address.dropLast()) : address
+    }
+
+    // MARK: - Answers without a body
+
+    /// A redirect, or a confirmed 404 or 410.
+    private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
+        let sharing = copy.sharing
+        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing)
+        // Bodies of tombstones are not stored, so a text takes their place; other responses had none.
+        if !copy.response.isTombstone || fields.isProxy {
+            return Answer(status: copy.response.status, fields: outgoing, body: [], sharing: sharing)
+        }
+        let text = "The origin answered \(copy.response.status) for \(copy.url.href) when it was fetched.\n"
+        return Answer(
+            status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" },
+            body: Array(text.utf8),
+            sharing: sharing)
+    }
+
+    private func leading(to copy: FoundCopy, _ source: AnswerSource) -> Answer {
+        let sharing = copy.sharing
+        return .redirect(
+            to: layout.address(of: copy.url) ?? layout.home,
+            fields: fields.ownFields(source, copy.url, sharing),
+            sharing: sharing)
+    }
+}
+
+/// Rewrites the links of a body that is served below another path.
+struct MovedReferences {
+    private let layout: OriginLayout
+    private let table: LinkTable
+    private let url: WebURL
+    private let base: WebURL
+    /// The mirror addresses of `url` and `base`.
+    private let localURL: WebURL?
+    private let localBase: WebURL?
+
+    init(layout: OriginLayout, table: LinkTable, url: WebURL) {
+        self.layout = layout
+        self.table = table
+        self.url = url
+        base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        localURL = Self.local(url, layout)
+        localBase = Self.local(base, layout)
+    }
+
+    /// The new link; nil if the link already resolves correctly.
+    func replacement(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) -> String? {
+        if occurrence.flags.contains(.isFragment) { return nil }
+        let namesOrigin = occurrence.flags.contains(.namesOrigin)
+        // A guessed link may not be a URL at all, so it stays unless it names an origin.
+        if occurrence.flags.contains(.isGuess), !namesOrigin { return nil }
+        let ignoresBase = occurrence.flags.contains(.ignoresBase)
+        let base = ignoresBase ? url : base
+        guard let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding),
+            let address = layout.address(of: target)
+        else { return nil }
+        if namesOrigin { return address }
+        // Relative to `codebase`, which is a link of its own.
+        if occurrence.flags.contains(.hasCodebase) { return nil }
+        let read = WebURL(
+            utf8: reference, base: ignoresBase ? localURL : localBase, queryEncoding: table.encoding)
+        let wanted = Self.local(target, layout)
+        return read?.href == wanted?.href ? nil : address
+    }
+
+    // Any host will do, as long as it is the same for all.
+    private static func local(_ url: WebURL, _ layout: OriginLayout) -> WebURL? {
+        layout.address(of: url).flatMap {
+            WebURL($0, base: WebURL("\(layout.scheme)://\(layout.authority ?? "larder")/"))
+        }
+    }
+}

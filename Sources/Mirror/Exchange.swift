@@ -1,0 +1,854 @@
+internal import Bundles
+internal import HTTPServer
+internal import Origins
+internal import Portal
+internal import Store
+internal import System
+internal import Web
+
+/// One request on its way to a reply: its place, the policy for it, the stored or loaded response, and its
+/// rendering.
+///
+/// Properties are computed lazily, once. It lives as long as the call that got the request; what a later
+/// reply needs is copied.
+final class Exchange {
+    let request: Request
+    let responder: MirrorResponder
+    /// The duration of each step.
+    var timing = ServerTiming()
+    /// Whether the response was not stored and not requested from an origin.
+    private var hasMissed = false
+    private var looked: MirrorResponder.Look?
+    private var placed: Place?
+    /// The layout as the client sees it.
+    private(set) lazy var layout = seenLayout
+    private(set) lazy var fields = request.fields
+    /// The sender and the purpose of the request.
+    private(set) lazy var requestContext =
+        isTransparent
+        ? RequestContext(ofProxy: fields, requesting: proxied, isShared: context.layout.isShared)
+        : RequestContext(
+            fields, authority: request.authority, layout: layout, isExpected: isExpectedNavigation)
+
+    /// Whether a service worker passes a navigation on to which this server has just redirected a person.
+    private var isExpectedNavigation: Bool {
+        guard fields["Sec-Fetch-Mode"] == "navigate", fields["Sec-Fetch-Dest"] == "empty" else {
+            return false
+        }
+        return context.expected.takes("\(layout.scheme)://\(request.authority)\(request.targetText)")
+    }
+
+    /// For a proxy: the absolute URL of the request.
+    private(set) lazy var proxied = request.proxied
+
+    /// For a proxy: the nearest network zone that its client may connect to. If other machines use the proxy,
+    /// this is the zone of the client. The sender of a request that another proxy forwarded is unknown.
+    private(set) lazy var clientZone: NetworkZone = {
+        guard context.layout.isShared else { return .thisMachine }
+        let isForwarded = request.head.isForwarded || request.tunnel?.isForwarded ?? false
+        let client = isForwarded ? nil : LoginClient(socket: request.socket)
+        return max(client?.zone ?? .publicNetwork, context.mayReachPrivate ? .privateNetwork : .publicNetwork)
+    }()
+
+    init(_ request: Request, _ responder: MirrorResponder) {
+        self.request = request
+        self.responder = responder
+    }
+
+    /// Makes an exchange whose URL the proxy has already parsed.
+    convenience init(_ request: Request, _ responder: MirrorResponder, proxied: WebURL?) {
+        self.init(request, responder)
+        if let proxied { self.proxied = proxied }
+    }
+
+    var context: MirrorContext { responder.context }
+
+    private var seenLayout: OriginLayout {
+        var layout = context.layout.seen(from: request.authority, at: request.targetText)
+        if let bar = context.powers?.bar, bar.isOn, layout.portal != nil {
+            layout.bar = fields.fetchDestination == "document" ? .here : .elsewhere
+        }
+        return layout
+    }
+
+    /// Whether this is a proxy. Read from the shared layout, so that the requester need not be determined.
+    private var isTransparent: Bool { responder.context.layout.isTransparent }
+
+    /// The look at the store, the same for the whole exchange.
+    func look() throws(StoreError) -> MirrorResponder.Look {
+        if let looked { return looked }
+        let look = try responder.look()
+        looked = look
+        return look
+    }
+
+    /// Runs `body`, which reads from the store what answers the request, at one moment. From then on, `look`
+    /// returns that moment's look.
+    func atOneMoment<Result>(
+        _ body: (MirrorResponder.Look) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        let (look, result) = try responder.atOneMoment { (look) throws(StoreError) in
+            looked = look
+            return try body(look)
+        }
+        looked = look
+        return result
+    }
+
+    func place() throws(StoreError) -> Place {
+        if let placed { return placed }
+        if isTransparent {
+            let place = proxied.map { Place.copy([$0.href]) } ?? .refused
+            placed = place
+            return place
+        }
+        var place = try responder.place(authority: request.authority, target: request.targetText, try look())
+        if place == .portal, isFromBrowser, context.names.redirectsToPortal(request.authority),
+            let portal = layout.portal
+        {
+            place = .portalRedirect(to: portal.dropLast() + request.targetText)
+        }
+        placed = place
+        return place
+    }
+
+    func rules() throws(StoreError) -> SiteRules { try responder.rules(try look()) }
+
+    private var mayBeBesideRoot: Bool { responder.context.mayBeBesideRoot(request) }
+
+    /// Whether the headers are those of a browser: programs send none of the fields that identify the
+    /// requester.
+    private var isFromBrowser: Bool {
+        ["Sec-Fetch-Site", "Origin", "Referer"].contains { fields.contains($0) }
+            || fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
+    }
+
+    // MARK: - Reply
+
+    /// Nil if an origin is asked first; then `later` gets the reply.
+    func reply(orLater later: Later) throws(StoreError) -> Reply? {
+        if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
+        if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
+        if mayBeOrder, case .portal = try place() { return try takeOrder(orLater: later) }
+        if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
+        if mayBeSearch, let searches = context.searches, case .portal = try place() {
+            return try search(by: searches, orLater: later)
+        }
+        if let loading = context.loading, let cached = try CacheExchange(self, by: loading) {
+            return try cached.reply(orLater: later)
+        }
+        return reply(try answer())
+    }
+
+    // MARK: - Checks before the lookup
+
+    /// Whether a foreign page requests something that it never gets, whatever is stored. Such requests are
+    /// refused before the lookup, so that their timing reveals nothing.
+    private var isRefusedUnseen: Bool {
+        guard !isTransparent, request.isCrossOrigin || mayBeBesideRoot || isAtPlainName, !mayRemoveWorker,
+            requestContext.kind == .foreignPage, requestContext.use.access != .window
+        else { return false }
+        switch context.names.place(authority: request.authority, target: request.targetText) {
+        case .shim, .name, .way, .refused: return false
+        case .portal where Portal.isOfExtension(request.targetText, origin: request.origin): return false
+        case .portal, .portalRedirect: return !request.target.starts(with: PortalLinks.barFrame.utf8)
+        case .copy(let addresses):
+            return addresses.first.flatMap { WebURL($0) }.map { !layout.isPublished($0) } ?? true
+        case .past, .moved, .unknown: return true
+        }
+    }
+
+    /// At a name where another site was at the root before, a browser may still have that site's service
+    /// worker, storage and stored responses. The first page that is requested there makes the browser clear
+    /// them all. Until then, pages and workers of that site get nothing. Nil for requests from pages of other
+    /// origins.
+    private func endEarlierState() -> Reply? {
+        if fields["Service-Worker"] == "script" { return Reply(answer: WorkerRemoval.answer) }
+        guard requestContext.use.isWindow else {
+            return fields["Sec-Fetch-Site"] == "same-origin"
+                ? Reply(answer: Self.refused(requestContext)) : nil
+        }
+        context.rootHistory?.noteCleared(at: request.authority)
+        return Reply(
+            answer: .redirect(
+                to: request.targetText.hasPrefix("//") ? "/." + request.targetText : request.targetText,
+                fields: layout.commonFields + WorkerRemoval.clearing, keepsMethod: true))
+    }
+
+    /// Whether the request is for a service worker's script at a name that several sites have one after
+    /// another: a worker whose script is not there is an earlier site's.
+    var mayRemoveWorker: Bool {
+        !isTransparent && fields["Service-Worker"] == "script" && !mayBeBesideRoot
+            && (layout.isExposed || isAtPlainName || context.names.isLocalRoot(request.authority))
+    }
+
+    /// Whether the name is one at which browsers are redirected to the portal.
+    private var isAtPlainName: Bool { context.names.redirectsToPortal(request.authority) }
+
+    /// The reply to a requester who may not have a stored response. It is checked before the response is
+    /// rendered, so that neither the reply nor its timing reveals that there is one. Nil if the requester may
+    /// have it.
+    func refusal(of sharing: Sharing) -> Reply? {
+        guard isJudged else { return nil }
+        switch sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
+        case .given: return nil
+        case .refused: return Reply(answer: Self.refused(requestContext))
+        case .withheld: return Reply(answer: Self.withheld)
+        }
+    }
+
+    // MARK: - The portal
+
+    /// Whether the request may be a portal command or the request for its live updates.
+    private var mayBeOrder: Bool {
+        guard !isTransparent else { return false }
+        return request.head.method == .other
+            ? request.method == "POST" : request.target.elementsEqual(PortalLinks.live.utf8)
+    }
+
+    private var mayBeSearch: Bool {
+        !isTransparent && request.head.method != .other
+            && request.target.starts(with: PortalLinks.beginning.utf8)
+            && PortalSearches.Question.isSearch(request.targetText)
+    }
+
+    /// Answers a search on another thread, since it may take long; nil if the reply comes later.
+    private func search(by searches: PortalSearches, orLater later: Later) throws(StoreError) -> Reply? {
+        let verdict =
+            isJudged
+            ? Sharing.portal.verdict(for: requestContext, origin: request.origin, in: layout) : .given([])
+        let lines: [UInt8]
+        switch verdict {
+        case .given(let own): lines = own
+        case .refused: return Reply(answer: Self.refused(requestContext))
+        case .withheld: return Reply(answer: Self.withheld)
+        }
+        let layout = layout
+        let slot = later.slot()
+        let isTaken = searches.take(PortalSearches.Question(request.targetText, visitor)) { found in
+            switch found {
+            case .success(let answer): slot.give(Reply(answer: answer, ownFields: lines))
+            case .failure(let error):
+                slot.give(Reply(answer: Self.failure(error, in: layout), ownFields: lines))
+            }
+        }
+        if !isTaken { slot.give(Reply(answer: PortalSearches.crowded, ownFields: lines)) }
+        return nil
+    }
+
+    private var visitor: PortalVisitor {
+        PortalVisitor(
+            fields, authority: request.authority, port: layout.port,
+            client: layout.isExposed ? LoginClient(socket: request.socket) : nil)
+    }
+
+    private func takeOrder(orLater later: Later) throws(StoreError) -> Reply? {
+        let answer =
+            request.head.method == .other
+            ? try responder.portal.take(
+                request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
+                reader: try look().reader, slot: later.slot)
+            : responder.portal.live(for: visitor, slot: later.slot)
+        return answer.map { Reply(answer: $0) }
+    }
+
+    /// Takes over a long body; nil if it is not accepted here.
+    func pass(_ upload: LongUpload) throws(StoreError) -> Reply? {
+        guard !isTransparent, case .portal = try place() else { return nil }
+        let head = request.head
+        return responder.portal.pass(
+            upload, to: request.targetText, method: request.method, type: fields["Content-Type"],
+            isChunked: head.body == .chunked, byteCount: Int64(head.bodyCount), from: visitor)
+    }
+
+    /// The answer from memory or from the store.
+    private func answer() throws(StoreError) -> Answer {
+        // First: if the store cannot be read, answers in memory may be outdated.
+        let look = try look()
+        guard request.head.method != .other else { return try find().answer }
+        // A service worker's script gets a guard in front, so that it differs from the same script in a page.
+        let isForWorker =
+            context.layout.sharesOrigin
+            && (fields.contains("Service-Worker") || fields["Sec-Fetch-Dest"] == "serviceworker")
+        if !isTransparent, !isForWorker,
+            let known = context.tier.value(for: request.host.span, request.target.span, now: look.time),
+            known.isCurrent
+        {
+            return known
+        }
+        let (answer, url) = try find()
+        // The answer may come from a newer snapshot than the look above.
+        if let url { keep(answer, for: url, try self.look()) }
+        return answer
+    }
+
+    /// Keeps an answer in memory for later requests.
+    private func keep(_ answer: Answer, for url: Int64, _ look: MirrorResponder.Look) {
+        func keep(of host: UnsafeBufferPointer<UInt8>) {
+            let isKept = context.tier.keep(
+                answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
+                madeIn: look.generation, now: look.time)
+            if isKept { responder.didKeep(answer.heldByteCount) }
+        }
+        guard isTransparent else { return keep(of: request.host) }
+        var origin = request.proxiedOrigin ?? ""
+        origin.withUTF8(keep)
+    }
+
+    /// Redirects a document beside a site at the root to its address with its own seal, so that its requests
+    /// prove which page sent them.
+    private func sealing() throws(StoreError) -> Answer? {
+        guard requestContext.use.makesDocument, case .copy(let addresses) = try place(),
+            let url = addresses.first.flatMap({ WebURL($0) }), let address = layout.sealed(url)
+        else { return nil }
+        return .redirect(
+            to: address, fields: layout.commonFields, keepsMethod: true, sharing: Sharing(missing: url))
+    }
+
+    /// The answer. If it stays valid until the store changes, also the number of its URL.
+    private func find() throws(StoreError) -> (answer: Answer, url: Int64?) {
+        let isRead = request.head.method != .other
+        let (place, reader) = (try place(), try look().reader)
+        switch place {
+        case .portal:
+            guard isRead else { return (refusal, nil) }
+            let answer = try responder.portal.answer(request.targetText, for: visitor, reader: reader)
+            if answer.status == 302, let address = responder.portal.address(pastedInto: request.targetText) {
+                expectNavigation(to: address)
+            }
+            return (answer, nil)
+        case .shim:
+            return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
+        case .name(let origin):
+            let name = WebURL(origin).flatMap(layout.name)
+            return (name.map(Shim.nameAnswer) ?? plain(404, "Only http and https origins have names."), nil)
+        case .copy(let addresses) where !addresses.isEmpty: return try show(addresses)
+        case .past(let snapshot, let addresses) where !addresses.isEmpty:
+            guard try reader.isComplete(snapshot: snapshot) else {
+                return (
+                    plain(
+                        404,
+                        "There is no such snapshot; it may have been removed. Open the site from the portal again."
+                    ), nil
+                )
+            }
+            return try reader.asOf(snapshot) { () throws(StoreError) in try show(addresses) }
+        case .copy, .past, .way, .moved, .portalRedirect, .unknown, .refused:
+            return (elsewhere(place), nil)
+        }
+    }
+
+    /// Notes that a person will be redirected to an address, if a person caused this request.
+    private func expectNavigation(to address: String) {
+        guard requestContext.use.isFollowedLink || requestContext.kind == .user else { return }
+        context.expected.expect(address)
+    }
+
+    /// The answer for a place that is somewhere else or nowhere.
+    private func elsewhere(_ place: Place) -> Answer {
+        switch place {
+        case .way(let url):
+            guard let address = layout.address(of: url) else {
+                return plain(404, "Only http and https URLs are mirrored.")
+            }
+            expectNavigation(to: address)
+            return .redirect(
+                to: address, fields: layout.commonFields, keepsMethod: true, sharing: .common)
+        case .moved(let address):
+            return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
+        case .portalRedirect(let address):
+            // Clearing takes a browser time. Once per page is enough, so only windows get the field.
+            let fields =
+                requestContext.use.isWindow ? WorkerRemoval.clearing : WorkerRemoval.clearing.dropLast()
+            return .redirect(to: address, fields: layout.commonFields + fields)
+        case .unknown:
+            return plain(404, "\(request.authority) names an origin that is not stored.")
+        case .refused:
+            return plain(421, "\(request.authority) is not served here. The portal is at \(layout.home)")
+        case .copy, .past, .portal, .shim, .name:
+            if layout.sharesOrigin, request.targetText.hasPrefix(RootOrigin.prefix) {
+                return plain(
+                    403,
+                    "This address is not valid on the running server. Follow the links from \(layout.home)")
+            }
+            // Below `/-/`, on a server with a site at the root.
+            guard let portal = layout.portal else { return plain(404, "Not found.") }
+            return .redirect(to: portal.dropLast() + request.targetText, fields: layout.commonFields)
+        }
+    }
+
+    private func show(_ requested: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
+        var (addresses, wantsScripts) = (requested, false)
+        if fields.isNavigation, !isTransparent {
+            let stripped = requested.compactMap { WebURL($0).flatMap(FrozenCopy.withScripts)?.href }
+            if stripped.count == requested.count { (addresses, wantsScripts) = (stripped, true) }
+        }
+        let body = request.body
+        let key = RequestKey(method: request.method, body: body.span, type: fields.contentType)
+        var required: Bundle?
+        var copy: FoundCopy?
+        try atOneMoment { (look) throws(StoreError) in
+            let rules = try rules()
+            // Today's manifests do not apply to earlier snapshots.
+            required = key == .get && layout.snapshot == nil ? try responder.required(addresses, look) : nil
+            copy = try timing.measure("lookup") { () throws(StoreError) in
+                let finder = finder(look)
+                let found = try finder.find(
+                    addresses, request: key, requestFields: originalFields, rules: rules)
+                guard found == nil, key == .get, fields.isNavigation, !isTransparent else { return found }
+                let shell = try finder.shell(for: addresses)
+                // The next update requests the page itself.
+                if shell != nil { try noteMiss(likeliest(addresses)) }
+                return shell
+            }
+        }
+        let look = try look()
+        // The decision is made from the store alone, without a request to the origin.
+        if let found = copy, isTransparent,
+            !mayHave(found.response.flags, of: found.url)
+                || (layout.isShared || found.response.flags.contains(.isPrivate))
+                    && !found.response.suits(originalFields, look.reader.secrets)
+        {
+            copy = nil
+        }
+        let bundle = try copy.flatMap { (copy) throws(StoreError) in try shown(copy, as: required) }
+        if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
+        guard let copy else {
+            if let pasted { return (pasted, nil) }
+            return (try miss(try likeliest(addresses)), nil)
+        }
+        if refusal(of: copy.sharing) != nil {
+            return (Answer(status: 403, fields: [], body: [], sharing: copy.sharing), nil)
+        }
+        _ = try isDamaged(copy, isRequired: bundle != nil)
+        context.notes?.made(copy.response.url, at: look.time)
+        let renderer = renderer(finder(look), asked: fields)
+        let mayBeFrozen = try rules().frozen.contains(copy.url.href)
+        if mayBeFrozen, !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil,
+            !isTransparent,
+            bundle == nil, copy.change.isDisjoint(with: [.shell, .query, .search]),
+            let frozen = try finder(look).frozen(copy, originalFields),
+            try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
+        {
+            let language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+            renderer.notice = FrozenCopy.notice(address, in: language)
+            let answer = try renderer.answer(frozen, source: .hit(copy.change))
+            return (answer.adding(FrozenCopy.policy), nil)
+        }
+        let answer = try timing.measure("splice") { () throws(StoreError) in
+            try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
+        }
+        // Another page may not get an archive's response.
+        var isForAll = copy.response.isForAllClients(in: layout)
+        if look.reader.yieldsToOrigin(copy.response), try !look.reader.hasImportsOnly() { isForAll = false }
+        // A URL with a cache buster, or with a query that varies, is requested only once.
+        let isKept =
+            isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
+            && !copy.isVariant && !mayBeFrozen && !wantsScripts
+            && !renderer.dependsOnUse
+            && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell])
+        return (answer, isKept ? copy.response.url : nil)
+    }
+
+    // MARK: - Copies
+
+    /// Whether a client of the proxy may have a stored response. Site isolation is up to the client's
+    /// browser, which knows the original names.
+    func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
+        guard flags.zone <= clientZone else { return false }
+        let client = Requester(.user, mayHavePrivate: requestContext.requester.mayHavePrivate)
+        let resource = ProtectedResource.response(
+            url, isPrivate: flags.contains(.isPrivate), isPublished: false)
+        return access(
+            to: resource, by: client, for: requestContext.use.access, isSameSite: layout.names.isSameSite)
+            == .granted
+    }
+
+    /// The time for ``CopyFinder``. Nil for navigations: a person who opens a page does not want the page of
+    /// another day.
+    var timeOfAsking: Int64? {
+        request.method == "GET" && fields.isNavigation ? nil : SystemClock.secondsSinceEpoch()
+    }
+
+    private func finder(_ look: MirrorResponder.Look) -> CopyFinder {
+        CopyFinder(
+            reader: look.reader, fields: AnswerFields(layout: layout), now: timeOfAsking,
+            context: requestContext)
+    }
+
+    func renderer(_ finder: CopyFinder, asked: HTTPFields) -> CopyRenderer {
+        CopyRenderer(
+            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
+    }
+
+    /// Whether the stored body is damaged, where the options require it to be hashed before it is served.
+    /// Damage is noted, so that the next prefetch repairs it.
+    func isDamaged(_ copy: FoundCopy?, isRequired: Bool) throws(StoreError) -> Bool {
+        guard let body = copy?.response.body,
+            case .damaged = try context.verifier.content(of: body, in: look().reader, isRequired: isRequired)
+        else { return false }
+        context.notes?.found(damaged: body.sha256)
+        return true
+    }
+
+    /// The result of comparing the stored body with the required bundle. Nil if there is no such requirement
+    /// or no body.
+    func shown(_ copy: FoundCopy, as required: Bundle?) throws(StoreError) -> ShownBundle? {
+        guard let required, let body = copy.response.body, let content = try look().reader.content(of: body)
+        else {
+            return nil
+        }
+        return try ShownBundle(required, body, content)
+    }
+
+    // MARK: - Addresses
+
+    /// The header fields as the page would have sent them on the web. They select the variant of a response.
+    private var originalFields: HTTPFields {
+        guard fields.contains("Origin"), !requestContext.hasOpaqueOrigin,
+            let origin = requestContext.origins.first
+        else {
+            return fields
+        }
+        var original = fields
+        original.set("Origin", origin)
+        return original
+    }
+
+    /// Returns the address that is most likely meant. One mirror name stands for the http and the https
+    /// origin. The choice is made by whether either origin has stored responses, then by whether a link to
+    /// the URL is known, then by the scheme of the requesting page.
+    ///
+    /// - Parameter addresses: Not empty.
+    func likeliest(_ addresses: [String]) throws(StoreError) -> String {
+        guard !context.layout.sharesOrigin, addresses.count > 1, let first = WebURL(addresses[0]),
+            first.scheme == "https", layout.root.map({ !$0.isRoot(first) }) ?? true,
+            let other = addresses.first(where: { $0.hasPrefix("http:") }),
+            let plainOrigin = WebURL(other)?.origin
+        else { return addresses[0] }
+        let look = try look()
+        if let isPlain = try responder.isPlain(first.origin, plainOrigin, look) {
+            return isPlain ? other : addresses[0]
+        }
+        if try look.reader.knows(first.href) { return addresses[0] }
+        if let url = WebURL(other), try look.reader.knows(url.href) { return other }
+        // The host is unknown. A page of plain http has its own site by http; for other hosts, the stored
+        // origins decide.
+        guard let page = try referrer().flatMap({ WebURL($0) }), page.scheme == "http" else {
+            return addresses[0]
+        }
+        if layout.names.isSameSite(page.host, first.host) { return other }
+        return try look.reader.knows(origin: plainOrigin) ? other : addresses[0]
+    }
+
+    /// The original URL of the requesting page, if the page is stored.
+    func referrer() throws(StoreError) -> String? {
+        guard let local = fields["Referer"].flatMap({ WebURL($0) }) else { return nil }
+        if isTransparent { return try look().reader.response(for: local.href) == nil ? nil : local.href }
+        for address in context.names.originals(of: local) {
+            guard let url = WebURL(address) else { continue }
+            if try look().reader.response(for: url.href) != nil { return url.href }
+        }
+        return nil
+    }
+
+    /// Redirects to the copy of an original URL that a person pasted behind the address of a site at the
+    /// root.
+    ///
+    /// If other origins share the root's name, the redirect contains a seal, which foreign pages must not
+    /// learn. If a foreign page may have sent the request, a window gets a page with a link, and other
+    /// requests are refused.
+    var pasted: Answer? {
+        guard layout.root != nil,
+            let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
+            let address = layout.address(of: url)
+        else { return nil }
+        guard layout.sharesOrigin, requestContext.kind == .foreignPage || RequestContext.isSilent(fields)
+        else {
+            return .redirect(to: address, fields: layout.commonFields, sharing: Sharing(missing: url))
+        }
+        guard fields.isNavigation, request.origin == nil else {
+            return plain(
+                403, "A page may not load the copy of \(url.href) by this address. Open it in a window.")
+        }
+        let page = HTMLPage(
+            title: "Open the copy",
+            body: """
+                <h1>Open the copy</h1>
+                <p><a href="\(HTMLPage.escape(address))">\(HTMLPage.escape(url.href))</a></p>
+                """)
+        return .html(
+            200, page.text, fields: [("Cache-Control", "no-store")] + layout.commonFields, sharing: .common)
+    }
+
+    // MARK: - Replies
+
+    /// The reply with an answer, as far as the requesting page may have it.
+    func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
+        if mayRemoveWorker, answer.status >= 300 { return Reply(answer: WorkerRemoval.answer) }
+        guard isJudged else {
+            return Reply(
+                answer: answer, ownFields: isTransparent ? [] : timing.line, role: role,
+                source: hasMissed ? .missed : .larder)
+        }
+        switch answer.sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
+        case .given(let lines):
+            let isSevered = requestContext.isForeignWindow && !layout.sharesOrigin
+            return Reply(
+                answer: isSevered ? answer.withoutOpenerPolicy : answer, ownFields: lines + timing.line,
+                role: role)
+        case .refused: return Reply(answer: Self.refused(requestContext))
+        case .withheld: return Reply(answer: Self.withheld)
+        }
+    }
+
+    /// Whether the answer depends on the requester.
+    private var isJudged: Bool {
+        !isTransparent && (request.isCrossOrigin || mayBeBesideRoot || context.layout.isExposed)
+    }
+
+    func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
+
+    /// The answer if the store cannot be read; most reasons are temporary.
+    private static func failure(_ error: StoreError, in layout: OriginLayout) -> Answer {
+        switch error.reason {
+        case .unreachable, .busy, .missing, .full, .denied, .unusable, .failed:
+            // Does not tell other machines the path of the store.
+            let text = layout.isExposed ? "The store cannot be read; try again later." : "\(error)"
+            return .text(
+                503, text + "\n",
+                fields: layout.commonFields + [
+                    ("Cache-Control", "no-store"), ("Retry-After", "\(secondsToRetry)"),
+                ], sharing: .portal)
+        case .request:
+            return .text(500, "\(error)\n", fields: layout.commonFields, sharing: .portal)
+        }
+    }
+
+    /// The store is checked again after one second.
+    private static let secondsToRetry = 2
+
+    static let withheld = Answer.text(
+        403,
+        "This response was fetched with credentials and is not served to this client; see: larder help serve\n",
+        fields: [("Cache-Control", "no-store")])
+
+    /// The same answer whether the URL is stored or not, so that the requester learns nothing. A foreign page
+    /// does not even learn that there is an answer.
+    static func refused(_ context: RequestContext) -> Answer {
+        let policy = context.kind == .foreignPage ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
+        return .text(
+            403, "Pages of other sites may not request this URL.\n",
+            fields: policy + [("Cache-Control", "no-store")])
+    }
+
+    private var refusal: Answer {
+        plain(405, "This page allows only GET and HEAD.", fields: [("Allow", "GET, HEAD")])
+    }
+
+    private func plain(
+        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
+        sharing: Sharing = .portal
+    ) -> Answer {
+        .text(status, text + "\n", fields: fields + context.layout.commonFields, sharing: sharing)
+    }
+
+    // MARK: - Misses
+
+    /// Records a miss and answers it.
+    func miss(_ address: String) throws(StoreError) -> Answer {
+        let url = WebURL(address)?.href ?? address
+        let look = try look()
+        let referrer = try referrer()
+        let isNoted = try noteMiss(url)
+        hasMissed = true
+        responder.counts.add(.misses)
+        if isTransparent {
+            return .explanation(
+                504, "\(url) is not stored, and was not requested from the network.\n", to: fields,
+                fields: [("Larder", "miss"), ("Cache-Control", "no-store")])
+        }
+        var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
+        if fields.isNavigation {
+            page.language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+            page.snapshot = layout.snapshot
+            page.hasOrders = context.powers?.gate.takesOrders ?? false
+            page.present = WebURL(url).flatMap(context.layout.address)
+        }
+        // Other machines see only one site of the store.
+        if fields.isNavigation, !layout.sharesOrigin {
+            page.site = try rules().site(bringing: url, askedBy: referrer, isPage: true)
+            page.referrers = try look.reader.fewReferrers(of: url)
+            if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
+            page.neighbours = try neighbours(of: url, look.reader)
+        }
+        return page.answer(to: fields, layout: layout)
+    }
+
+    /// Records a miss, unless the requester may not cause a request. Returns whether it did.
+    @discardableResult
+    private func noteMiss(_ url: String) throws(StoreError) -> Bool {
+        let look = try look()
+        let referrer = try referrer()
+        // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests
+        // noted URLs with the user's credentials, so that misses of other machines are noted only for the
+        // site at the root.
+        let isNoted =
+            requestContext.mayCauseRequests && layout.snapshot == nil
+            && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
+        if isNoted {
+            context.notes?.missed(
+                url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
+                isPage: fields.isNavigation, from: ResponseFlags(zone: try nearestZone(to: WebURL(url))),
+                origin: fields.contains("Origin") && !requestContext.hasOpaqueOrigin
+                    ? requestContext.origins.first : nil,
+                at: look.time)
+        }
+        return isNoted
+    }
+
+    /// The nearest network zone that this requester may cause a request to. For a page it is the zone that
+    /// the page's own responses came from. Other machines may cause requests to the site at the root and to
+    /// the public network.
+    func nearestZone(to url: WebURL?) throws(StoreError) -> NetworkZone {
+        if layout.isExposed, !isTransparent {
+            guard let url, layout.root?.isRoot(url) ?? false else { return .publicNetwork }
+            return try namedZone(.thisMachine, of: url)
+        }
+        switch requestContext.kind {
+        case .user, .portal: return .thisMachine
+        case .unknownPage, .foreignPage, .export: return .publicNetwork
+        case .page(let origins):
+            for origin in origins {
+                if let zone = try look().reader.mostPublicZone(ofOrigin: origin) { return zone }
+            }
+            return .publicNetwork
+        }
+    }
+
+    /// The nearest network zone that a request to a host may connect to that a user named. A name may resolve
+    /// to a nearer address than the one that the host's stored responses came from: then those decide.
+    ///
+    /// - Parameter zone: The zone in which the user named the host.
+    func namedZone(_ zone: NetworkZone, of url: WebURL) throws(StoreError) -> NetworkZone {
+        guard !url.isLocalByName else { return zone }
+        var stored: NetworkZone?
+        let starts = try rules().startOrigins(onHost: url.host)
+        let pages = requestContext.origins.filter { WebURL($0)?.host == url.host }
+        for origin in Set([url.origin] + pages + starts) {
+            guard let found = try look().reader.mostPublicZone(ofOrigin: origin) else { continue }
+            stored = min(found, stored ?? found)
+        }
+        return min(zone, stored ?? zone)
+    }
+
+    /// Stored URLs in the same folder, else on the same origin.
+    private func neighbours(of url: String, _ reader: StoreReader) throws(StoreError) -> [String] {
+        guard let slash = url.lastIndex(of: "/"), let origin = WebURL(url)?.origin else { return [] }
+        let close = try reader.neighbours(of: url, below: String(url[...slash]), count: 4)
+        return try close.isEmpty ? reader.neighbours(of: url, below: origin + "/", count: 4) : close
+    }
+
+    // MARK: - Preflights
+
+    /// The answer to a CORS preflight. If the origin of the URL may be asked, this is nil, and `reply`
+    /// handles the request. Otherwise the stored response decides. Nil also for requests that are no
+    /// preflight.
+    func preflight() throws(StoreError) -> Reply? {
+        guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
+        if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
+        if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
+        let addresses: [String]
+        let snapshot: Int64?
+        switch try place() {
+        case .copy(let held): (addresses, snapshot) = (held, nil)
+        case .past(let past, let held): (addresses, snapshot) = (held, past)
+        case .portal, .portalRedirect, .shim, .name, .way, .moved, .unknown, .refused: return nil
+        }
+        guard !addresses.isEmpty, let url = WebURL(try likeliest(addresses)) else { return nil }
+        if snapshot == nil, let loading = context.loading, try policy(at: url, loading) != .offline,
+            loading.reach.reachability(of: url.origin, now: loading.now) != .unreachable
+        {
+            return nil
+        }
+        let reader = try look().reader
+        let finder = CopyFinder(
+            reader: reader, fields: AnswerFields(layout: layout), context: requestContext)
+        func find() throws(StoreError) -> FoundCopy? {
+            try finder.find(addresses, request: .get, requestFields: originalFields, rules: try rules())
+        }
+        let copy: FoundCopy?
+        if let snapshot {
+            copy = try reader.isComplete(snapshot: snapshot) ? try reader.asOf(snapshot, find) : nil
+        } else {
+            copy = try find()
+        }
+        guard let copy else {
+            // Records the request that would have followed as a miss.
+            if method == "GET" { _ = try miss(url.href) }
+            return reply(plain(504, "Not stored: \(url.href)", sharing: Sharing(missing: url)))
+        }
+        var answered = layout.commonFields + [("Access-Control-Allow-Methods", method)]
+        if let names = fields.combined("Access-Control-Request-Headers") {
+            answered.append(("Access-Control-Allow-Headers", names))
+        }
+        return reply(Answer(status: 204, fields: answered, body: [], sharing: copy.sharing))
+    }
+
+    /// Whether the client is on this machine, and does not forward another client's request.
+    private var isFromThisMachine: Bool {
+        guard layout.isExposed else { return true }
+        return !visitor.isForwarded && LoginClient(socket: request.socket)?.isHere ?? false
+    }
+
+    /// The policy from the request, a rule, or the server's options. Pages of other origins cannot set it.
+    func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
+        // For a proxy's clients, pages can send the field too; and a client on another machine would set it
+        // for everybody.
+        if !request.isCrossOrigin, isTransparent || isFromThisMachine,
+            !isTransparent || requestContext.kind == .user,
+            let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) })
+        {
+            return policy
+        }
+        return try rules().rules(for: url).policy(for: url) ?? loading.policy
+    }
+}
+
+extension StoredResponse {
+    /// Whether an answer made of this response may be kept in memory for every client. Clients of a shared
+    /// proxy may be in different network zones.
+    func isForAllClients(in layout: OriginLayout) -> Bool {
+        !layout.isShared || flags.zone == .publicNetwork
+    }
+}
+
+/// The durations of the steps for `Server-Timing`, shown by browser tools. Empty for answers from memory.
+struct ServerTiming {
+    private var steps: [(name: StaticString, duration: Duration)] = []
+
+    mutating func add(_ name: StaticString, _ duration: Duration) {
+        steps.append((name, duration))
+    }
+
+    /// Runs and measures a step.
+    mutating func measure<Value, Failure: Error>(
+        _ name: StaticString, _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let start = ContinuousClock.now
+        defer { add(name, ContinuousClock.now - start) }
+        return try body()
+    }
+
+    /// The field line; empty without steps.
+    var line: [UInt8] {
+        guard !steps.isEmpty else { return [] }
+        let words = steps.map { step in
+            let microseconds = Int(step.duration / .microseconds(1))
+            let thousandths = String(microseconds % 1000)
+            let fraction = String(repeating: "0", count: 3 - thousandths.utf8.count) + thousandths
+            return "\(step.name);dur=\(microseconds / 1000).\(fraction)"
+        }
+        return Array("Server-Timing: \(words.joined(separator: ", "))\r\n".utf8)
+    }
+}

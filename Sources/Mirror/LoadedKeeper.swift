@@ -1,0 +1,578 @@
+internal import Bundles
+internal import Digest
+internal import Glibc
+internal import HTTPServer
+internal import Markup
+internal import Origins
+internal import Store
+internal import Web
+
+/// Interprets an origin's response, stores it, and makes the client's answer. It belongs to one thread.
+final class LoadedKeeper {
+    let profile: CacheProfile
+    let shelf: BodyShelf
+    private let arrivals: Arrivals
+    private let folder: StoreFolder
+    private let scanner = LinkScanner()
+    private var reader: StoreReader?
+    private var writer: StoreWriter?
+    private var failure: StoreError?
+    private let recording: RecordingHealth
+    private let rejectedResponses: RejectedResponses
+    /// Whether something was put since the last commit.
+    private var hasPut = false
+    /// Files with bodies, which are removed after the commit.
+    private var spooled: [String] = []
+    /// URLs whose stored responses have changed.
+    private var changed: [String] = []
+
+    private var replacements = LoadedReplacements()
+    /// Why the last response did not replace the stored one.
+    private var rejected: ReplacementCheck.Reason?
+    private let sizeLimit: Int64?
+    private let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
+    private static let mostScannedBytes = 32 * 1024 * 1024
+    /// Bytes that were stored since the size of the store was last checked.
+    private var keptByteCount: Int64 = 0
+
+    /// The site that all responses go to; nil for the sites of the requesting pages.
+    private let site: String?
+
+    init(
+        _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals,
+        site: String? = nil, sizeLimit: Int64? = nil, recording: RecordingHealth,
+        rejectedResponses: RejectedResponses,
+        requirements: @escaping @Sendable (StoreReader) throws(StoreError) -> Requirements
+    ) {
+        self.requirements = requirements
+        self.recording = recording
+        self.rejectedResponses = rejectedResponses
+        self.arrivals = arrivals
+        self.site = site
+        self.sizeLimit = sizeLimit
+        self.folder = folder
+        self.profile = profile
+        self.shelf = shelf
+    }
+
+    /// Opens the store before the first load: opening it for writing removes temporary files that no other
+    /// process is writing.
+    func open() {
+        do throws(StoreError) { _ = try openedWriter() } catch { recording.note(error) }
+    }
+
+    /// Processes the outcome of a job and returns the reply. Nil if the whole response must be requested from
+    /// the origin again, without conditions.
+    func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> LoadedReply? {
+        let conclusion = job.conclusion(of: outcome, profile, now)
+        do throws(StoreError) {
+            guard case .response(let response) = outcome else {
+                return try reply(to: job, conclusion, outcome, nil, now)
+            }
+            let loaded = try read(response, job)
+            // The store takes the file over with the next commit.
+            if case .file(let path) = loaded.content { spooled.append(path) }
+            let bundle = self.bundle(response, job, loaded)
+            if job.required != nil, response.status == 206, job.isCompletion { return nil }
+            if let why = refusal(response, job, bundle) {
+                // A refused response replaces nothing.
+                let failure = LoadOutcome.failure(why)
+                return try reply(to: job, job.conclusion(of: failure, profile, now), failure, nil, now)
+            }
+            // A body that is rewritten cannot be assembled from rendered parts.
+            if response.status == 206, job.keepsRange, !loaded.reading.format.isShownAsItIs { return nil }
+            let joined = joined(conclusion, response, loaded, job)
+            if job.isCompletion, response.status == 206, joined == nil { return nil }
+            if let joined { return try reply(to: job, joined, now) }
+            do throws(StoreError) {
+                try change(conclusion, job, response, loaded, now)
+            } catch {
+                // The client gets the response all the same.
+                fail(error)
+                return try reply(to: job, conclusion, outcome, loaded, now, bundle)?.unkept(error)
+            }
+            var reply = try reply(to: job, conclusion, outcome, loaded, now, bundle)
+            if let rejected {
+                rejectedResponses.note(rejected, at: job.request.url, now: now.secondsSinceEpoch)
+                reply?.failure = "\(rejected.text); the stored copy is kept"
+                // It is not stored, so that the next client needs a request of its own.
+                reply?.isShared = false
+            }
+            return reply
+        } catch {
+            fail(error)
+            return unkept(job, conclusion, outcome, error)
+        }
+    }
+
+    /// The reply if storing failed. Clients of a proxy get the response all the same, unless it must match a
+    /// digest or complete a stored part.
+    private func unkept(
+        _ job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ error: StoreError
+    ) -> LoadedReply {
+        guard job.layout.isTransparent, job.required == nil, !job.isCompletion,
+            conclusion.reply == .received, case .response(let response) = outcome,
+            case .bytes(let bytes) = response.body
+        else { return .failed(job, error) }
+        let answer = AnswerFields(layout: job.layout).asItCame(
+            response.status, response.fields, job.request.url, job.method == "HEAD" ? nil : bytes)
+        return LoadedReply(
+            answer: answer, ownFields: response.fields.cookieLines, isShared: false, failure: "\(error)")
+    }
+
+    /// Stores a response that its client has already received. Returns the error if that fails.
+    func keep(_ arrival: Arrival, of job: LoadJob, now: HTTPDate) -> StoreError? {
+        do throws(StoreError) {
+            // Answers in memory were already dropped when the response arrived.
+            let known = changed.count
+            try change(arrival.conclusion, job, arrival.response, try read(arrival.response, job), now)
+            changed.removeLast(changed.count - known)
+            return nil
+        } catch {
+            fail(error)
+            return error
+        }
+    }
+
+    // MARK: - Commits
+
+    /// Why changes since the last `commit` were lost; reported once.
+    func takeFailure() -> StoreError? { failure.take() }
+
+    /// The URLs whose stored responses changed since the last call.
+    func takeChanged() -> [String] {
+        defer { changed.removeAll() }
+        return changed
+    }
+
+    /// Commits all changes.
+    func commit() {
+        do throws(StoreError) {
+            try writer?.commit()
+            if hasPut { recording.note(nil) }
+            hasPut = false
+        } catch {
+            fail(error)
+        }
+        // The store has moved the files that it took over.
+        for path in spooled { unlink(path) }
+        spooled.removeAll()
+    }
+
+    private func fail(_ error: StoreError) {
+        (reader, writer, hasPut) = (nil, nil, false)
+        failure = error
+        recording.note(error)
+    }
+
+    /// The bundle that a manifest requires; nil if none is required or the response is not complete.
+    private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> ShownBundle? {
+        guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
+        return ShownBundle(required, loaded.bytes)
+    }
+
+    /// Why a response must not be served, if a manifest requires something else.
+    private func refusal(_ response: LoadedResponse, _ job: LoadJob, _ bundle: ShownBundle?) -> String? {
+        guard job.required?.isProvable == true, job.method == "GET" else { return nil }
+        if let mismatch = bundle?.mismatch {
+            return "the response does not match its manifest: \(mismatch)"
+        }
+        switch response.status {
+        case 200, 304: return nil
+        // The same redirect as when the bundle was verified.
+        case 300..<400 where job.held?.status == response.status && job.leads(where: response): return nil
+        default: return "the origin answered \(response.status) for a URL that a manifest requires"
+        }
+    }
+
+    private func read(_ response: LoadedResponse, _ job: LoadJob) throws(StoreError) -> LoadedBody {
+        guard response.status != 304, job.method != "HEAD" else {
+            return LoadedBody(content: response.body, bytes: [])
+        }
+        // A large streamed body is not read into memory.
+        if job.stream?.hasBegun == true, case .file = response.body,
+            response.body.byteCount ?? 0 > Self.mostScannedBytes
+        {
+            return LoadedBody(content: response.body, bytes: [])
+        }
+        // Links in coded bodies are not scanned.
+        if response.isCoded { return LoadedBody(content: response.body, bytes: try response.body.load()) }
+        return scanned(response.body, try response.body.load(), response.fields, job)
+    }
+
+    private func scanned(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob)
+        -> LoadedBody
+    {
+        LoadedBody(
+            content: content, bytes: bytes,
+            reading: scanner.read(bytes.span, of: job.request.url, as: fields.contentType))
+    }
+
+    // MARK: - Parts
+
+    /// A complete response, assembled from parts.
+    private struct Joined {
+        let entry: CacheEntry
+        let body: LoadedBody
+        let response: LoadedResponse
+    }
+
+    /// Nil if the response is still incomplete.
+    private func joined(
+        _ conclusion: CacheConclusion, _ response: LoadedResponse, _ loaded: LoadedBody, _ job: LoadJob
+    ) -> Joined? {
+        guard case .extend(let entry) = conclusion.change, var copy = job.shelved, let held = copy.parts,
+            let newer = BodyParts(partial: response.fields, bytes: loaded.bytes),
+            let parts = held.combined(with: newer)
+        else { return nil }
+        if let bytes = parts.whole {
+            let whole = entry.completed(byteCount: bytes.count)
+            return Joined(
+                entry: whole, body: scanned(.bytes(bytes), bytes, whole.fields, job), response: response)
+        }
+        copy.entry = entry
+        copy.body = .parts(parts)
+        shelf.keep(copy)
+        return nil
+    }
+
+    private func reply(to job: LoadJob, _ joined: Joined, _ now: HTTPDate) throws(StoreError) -> LoadedReply {
+        var failure: StoreError?
+        do throws(StoreError) {
+            try keep(joined.entry, job, .new(try joined.body.newBody(in: folder)), joined.response, now)
+        } catch {
+            fail(error)
+            failure = error
+        }
+        let answer = try renderer(job).answer(
+            joined.entry.status, joined.entry.servedFields(at: now), job.request.url, joined.body, .loaded,
+            sharing(joined.response, job))
+        let reply = LoadedReply(answer: answer)
+        return failure.map(reply.unkept) ?? reply
+    }
+
+    // MARK: - The store
+
+    private func change(
+        _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody,
+        _ now: HTTPDate
+    ) throws(StoreError) {
+        rejected = nil
+        // First: the response that is stored next is newer than the invalidation.
+        if !conclusion.invalidated.isEmpty { try invalidate(conclusion.invalidated.map(\.href)) }
+        if conclusion.change != .none { changed.append(job.request.url.href) }
+        switch conclusion.change {
+        case .none, .extend: break
+        // The response to an unsafe request is never what a manifest requires.
+        case .store where job.required?.isProvable == true && !job.request.method.isAnsweredByStored: break
+        case .store(let entry, let policy):
+            guard job.mayKeep(response.fields),
+                job.accepts(response, loaded.bytes, byteCount: loaded.byteCount)
+            else { break }
+            if entry.isPart {
+                guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
+                shelf.keep(job.shelved(entry, .parts(parts), response.flags))
+                break
+            }
+            let measured = try loaded.content.measure()
+            guard try replaces(job, response, entry, loaded, measured.sha256, now) else { break }
+            if policy == .memoryOnly {
+                shelf.keep(job.shelved(entry, .whole(loaded.inMemory), response.flags))
+            } else if policy == .allowed {
+                let body: NewResponse.Body =
+                    loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder, measured))
+                try keep(entry, job, body, response, now)
+            }
+        case .update where job.isHeldForUser: break
+        case .update(let entry):
+            if response.status == 304 { replacements.confirm(job.request.url, now: now.secondsSinceEpoch) }
+            if var copy = job.shelved {
+                copy.entry = entry
+                shelf.keep(copy)
+            } else if let held = job.held {
+                try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
+            }
+        }
+    }
+
+    /// Whether the response replaces the stored one. Restores earlier copies if the response shows that their
+    /// replacements were wrong.
+    private func replaces(
+        _ job: LoadJob, _ response: LoadedResponse, _ entry: CacheEntry, _ loaded: LoadedBody,
+        _ sha256: Digest, _ now: HTTPDate
+    ) throws(StoreError) -> Bool {
+        guard job.method == "GET", job.key == .get, job.required == nil else { return true }
+        let verdict = try replacements.judge(
+            response, entry.status, loaded, sha256, at: job.request.url.withoutFragment, over: job.held,
+            now: now
+        ) { (body) throws(StoreError) in
+            try openedReader().content(of: body)?.load()
+        }
+        for restored in verdict.restored {
+            guard let stored = replacements.takeReplaced(restored.href), let url = WebURL(stored.href) else {
+                continue
+            }
+            changed.append(stored.href)
+            try openedWriter().put(
+                loaded: NewResponse(restoring: stored), over: stored, origin: url.origin, host: url.host,
+                site: site, now: now.secondsSinceEpoch)
+            hasPut = true
+        }
+        rejected = verdict.rejected
+        return rejected == nil
+    }
+
+    /// Marks stored responses of the URL as outdated by a change.
+    func invalidate(_ url: WebURL) {
+        do throws(StoreError) { try invalidate([url.withoutFragment.href]) } catch { fail(error) }
+    }
+
+    private func invalidate(_ hrefs: [String]) throws(StoreError) {
+        changed += hrefs
+        shelf.invalidate(hrefs)
+        arrivals.invalidate(hrefs)
+        let writer = try openedWriter()
+        try writer.commit()
+        try writer.invalidate(hrefs)
+    }
+
+    private func keep(
+        _ entry: CacheEntry, _ job: LoadJob, _ body: NewResponse.Body, _ response: LoadedResponse,
+        _ now: HTTPDate
+    ) throws(StoreError) {
+        var fields = entry.fields
+        guard try !hidesPrivate(job) else { return }
+        // Cookies belong to one client; only their names are stored.
+        let cookies = fields.all("Set-Cookie")
+        fields.remove("Set-Cookie")
+        for cookie in cookies {
+            fields.append("Set-Cookie", "\(cookie.prefix { $0 != "=" && $0 != ";" })=(withheld)")
+        }
+        var new = NewResponse(
+            href: job.request.url.withoutFragment.href, referrer: nil, status: entry.status,
+            role: job.held?.role ?? (job.request.fields.isNavigation ? 0 : 1), fields: fields.block,
+            fetched: response.responseTime.secondsSinceEpoch, body: body)
+        new.requested = response.requestTime.secondsSinceEpoch
+        new.request = job.key
+        new.type = entry.fields.contentType?.essence
+        new.variant = job.variant(of: entry)
+        new.flags = (job.held?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
+            .union(flags(of: response, job))
+        if case .new = body, !response.isCoded { new.flags.remove(.isCoded) }
+        if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
+        try openedWriter().put(
+            loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
+            site: site, now: now.secondsSinceEpoch)
+        hasPut = true
+        shelf.remove(new.href, new.request, variant: new.variant)
+        if case .new(let body) = body { try makeRoom(for: Int64(body.byteCount)) }
+    }
+
+    /// Whether a private response of the user is stored at the URL and hidden from this client. The server's
+    /// response without credentials, such as a login page, does not replace it.
+    private func hidesPrivate(_ job: LoadJob) throws(StoreError) -> Bool {
+        guard job.layout.hidesPrivate else { return false }
+        let stored = try openedReader().response(for: job.request.url.withoutFragment.href, request: job.key)
+        return stored.map { $0.flags.contains(.isPrivate) && $0.provenance.kind != .loaded } ?? false
+    }
+
+    /// Evicts the least needed responses, like `larder gc`, if the store is larger than its limit. Checks
+    /// only each time that a twentieth of the limit was stored. Does nothing while another process writes.
+    private func makeRoom(for byteCount: Int64) throws(StoreError) {
+        keptByteCount += byteCount
+        guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
+        keptByteCount = 0
+        guard folder.byteCount > sizeLimit else { return }
+        guard let writer else { return }
+        try writer.commit()
+        // Bundles that manifests require are not evicted.
+        guard let required = try? requirements(openedReader()) else { return }
+        // A tenth below the limit, so that the next cleanup is not due at once.
+        var options = CollectionOptions(limit: sizeLimit / 10 * 9)
+        options.requiredBundles = required.hrefs
+        _ = try? writer.collect(options)
+    }
+
+    private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {
+        var flags = response.flags
+        if flags.contains(.isPrivate) || job.hasCredentials {
+            flags.remove(.isPrivate)
+            if job.isPrivate(response.fields, hasCredentials: true) { flags.insert(.isPrivate) }
+        }
+        if job.request.fields.contains("Origin") { flags.insert(.askedByOrigin) }
+        return flags
+    }
+
+    /// The sharing for the client that sent the request.
+    private func sharing(_ response: LoadedResponse, _ job: LoadJob) -> Sharing {
+        Sharing(
+            loaded: response.fields, job.request.url, withCredentials: false,
+            isPersonal: flags(of: response, job).contains(.isPrivate))
+    }
+
+    private func openedWriter() throws(StoreError) -> StoreWriter {
+        if let writer { return writer }
+        let new = try StoreWriter(folder)
+        writer = new
+        return new
+    }
+
+    /// Works on a full or read-only disk too, where stored responses are still served.
+    private func openedReader() throws(StoreError) -> StoreReader {
+        if let reader, !reader.isOutdated { return reader }
+        let new = try StoreReader(folder)
+        reader = new
+        return new
+    }
+
+    // MARK: - Answers
+
+    private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
+        let fields = AnswerFields(layout: job.layout, isProxy: true)
+        return CopyRenderer(
+            finder: CopyFinder(reader: try openedReader(), fields: fields), layout: job.layout,
+            shim: job.shim,
+            verifier: job.verifier, asked: job.request.fields)
+    }
+
+    private func reply(
+        to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?,
+        _ now: HTTPDate,
+        _ bundle: ShownBundle? = nil
+    ) throws(StoreError) -> LoadedReply? {
+        switch conclusion.reply {
+        case .loadAgain: return nil
+        case .gatewayTimeout:
+            let why = if case .failure(let why) = outcome { why } else { "the origin did not answer" }
+            // The reason may name addresses of the server's network.
+            let reason = job.layout.isExposed ? "" : ": \(why)"
+            let text = "\(job.request.url.href) could not be loaded\(reason)\n"
+            let status = job.layout.isTransparent ? 502 : 504
+            let fields = [("Larder", AnswerSource.miss.text)] + job.layout.fields(of: job.request.url)
+            return LoadedReply(
+                answer: .explanation(
+                    status, text, to: job.request.fields, fields: fields,
+                    sharing: Sharing(missing: job.request.url)),
+                source: .missed)
+        case .stored(let entry, let hit):
+            let source = AnswerSource(hit, [])
+            // Cookies in a 304 belong to the client.
+            var own: [UInt8] = []
+            if case .response(let response) = outcome, hit == .validated, job.layout.isTransparent {
+                own = cookies(response.fields, job)
+            }
+            if let shelved = job.shelved {
+                return try renderer(job).answer(shelved, entry, job.request, source, now).map {
+                    LoadedReply(answer: $0, ownFields: own, source: hit == .validated ? .validated : .larder)
+                }
+            }
+            guard let held = job.held else { return nil }
+            let copy = FoundCopy(
+                response: held, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
+            return LoadedReply(
+                answer: try renderer(job).answer(copy, source: source), ownFields: own,
+                source: hit == .validated ? .validated : .larder)
+        case .received:
+            guard case .response(let response) = outcome, let loaded else { return nil }
+            let renderer = try renderer(job)
+            let answer =
+                job.method == "HEAD"
+                ? renderer.headAnswer(
+                    response.status, response.fields, job.request.url, sharing(response, job))
+                : try renderer.answer(
+                    response.status, response.fields, job.request.url, loaded, .loaded,
+                    sharing(response, job),
+                    bundle: bundle)
+            return LoadedReply(
+                answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none
+            )
+        }
+    }
+
+    /// Cookies of the site at the root; if each origin has a name, cookies of all origins.
+    private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
+        if job.layout.isTransparent { return fields.cookieLines }
+        guard !job.layout.isBesideRoot(job.request.url) else { return [] }
+        var lines = HTTPFields()
+        for cookie in fields.all("Set-Cookie") {
+            guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else {
+                continue
+            }
+            lines.append("Set-Cookie", line)
+        }
+        return Array(lines.block.utf8)
+    }
+}
+
+/// A loaded body with its links.
+struct LoadedBody {
+    let content: BodyContent
+    let bytes: [UInt8]
+    var reading = BodyReading()
+
+    var byteCount: Int { bytes.isEmpty ? content.byteCount ?? 0 : bytes.count }
+
+    /// - Parameter measured: digest and length of the content, if known.
+    func newBody(
+        in folder: StoreFolder, _ measured: (sha256: Digest, byteCount: Int)? = nil
+    ) throws(StoreError) -> NewBody {
+        try NewBody(
+            content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
+            measured: measured, in: folder)
+    }
+
+    /// The same without its temporary file.
+    var inMemory: LoadedBody { LoadedBody(content: .bytes([]), bytes: bytes, reading: reading) }
+}
+
+extension BodyFormat {
+    /// Whether rendering never changes such bodies.
+    var isShownAsItIs: Bool { self == .opaque || self == .plainText }
+}
+
+/// Rewrites a Set-Cookie field of an origin for the origin's mirror name.
+enum SetCookieLine {
+    /// The cookie with the mirror's domain. Removes `Secure`, since the mirror uses http, unless the cookie's
+    /// name requires it; removes `SameSite=None`, which needs `Secure`. Nil if the origin may not set the
+    /// cookie.
+    static func led(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
+        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(
+            trimmed)
+        let isBound = parts.first.map { $0.lowercased() }.map {
+            $0.hasPrefix("__secure-") || $0.hasPrefix("__host-")
+        }
+        var kept: [String] = []
+        for (number, part) in parts.enumerated() {
+            let words = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1).map(trimmed)
+            switch number == 0 ? nil : words.first?.lowercased() {
+            case "domain":
+                guard words.count == 2, !words[1].isEmpty else { continue }
+                guard let domain = domain(words[1].lowercased(), of: url.host, layout.names) else {
+                    return nil
+                }
+                // The name of a site at the root is shared with no other host.
+                if !(layout.root?.isRoot(url) ?? false), let name = domain { kept.append("Domain=\(name)") }
+            case "secure": if isBound ?? false { kept.append(part) }
+            case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { kept.append(part) }
+            default: kept.append(part)
+            }
+        }
+        return kept.joined(separator: "; ")
+    }
+
+    /// The mirror name of a domain; `.some(nil)` for a host-only cookie, nil if it is refused (RFC 6265,
+    /// section 5.3).
+    private static func domain(_ domain: String, of host: String, _ names: OriginNames) -> String?? {
+        let domain = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
+        guard let url = WebURL("http://\(domain)/") else { return nil }
+        if url.host == host { return names.sharesCookies(host) ? names.name(of: url) : .some(nil) }
+        guard host.hasSuffix("." + url.host), names.isSameSite(host, url.host) else { return nil }
+        return names.name(of: url)
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> String {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        return String(
+            decoding: text.drop(while: isSpace).reversed().drop(while: isSpace).reversed(), as: UTF8.self)
+    }
+}

@@ -1,0 +1,477 @@
+internal import Glibc
+internal import HTTPServer
+internal import Origins
+internal import Portal
+internal import Store
+internal import Synchronization
+internal import System
+internal import Web
+
+/// Loads responses from origins and stores them. Any thread may use it; one thread reads, stores and renders
+/// the responses, and only that thread writes.
+final class Loading: Sendable {
+    /// The default policy, if neither the request nor a rule sets one.
+    let policy: CachePolicy
+    let profile: CacheProfile
+    let reach = OriginReach()
+    let shelf: BodyShelf
+    let arrivals: Arrivals
+    /// Hashes the secrets of requests that responses vary by.
+    let secrets: SecretHasher
+    let ready: FreshAnswers
+    private let load: Load
+    private let clock: @Sendable () -> HTTPDate
+    private let changes = ChangedURLs()
+    /// Requests in progress. The result is nil for requesters who must load for themselves.
+    private let flights = SingleFlight<String, LoadedReply?>()
+    private let queue = Inbox<Message>()
+    private let thread: NamedThread
+    private let timer: LoadTimer?
+
+    private enum Message: Sendable {
+        case work(Work)
+        /// `arrivals` is not empty.
+        case arrivals
+    }
+
+    /// Returns nil if the work continues elsewhere; else the closure to call once its changes are stored or
+    /// lost.
+    private typealias Work = @Sendable (LoadedKeeper) -> Finish?
+    private typealias Finish = (StoreError?) -> Void
+
+    /// - Parameter shelfByteLimit: The maximum size, in bytes, of responses that are stored only in memory.
+    init(
+        _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, shelfByteLimit: Int,
+        recording: RecordingHealth, rejectedResponses: RejectedResponses, load: @escaping Load
+    ) throws(ServerError) {
+        policy = options.policy
+        profile = options.profile
+        clock = options.clock
+        self.load = load
+        timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
+        let secrets = folder.secretHasher(createsKey: true)
+        self.secrets = secrets
+        let shelf = BodyShelf(byteLimit: shelfByteLimit, secrets)
+        self.shelf = shelf
+        arrivals = Arrivals(secrets)
+        let ready = FreshAnswers(tier)
+        self.ready = ready
+        let isOpen = Monitor(false)
+        let (queue, arrivals) = (queue, arrivals)
+        do throws(SystemError) {
+            let (profile, site, sizeLimit) = (options.profile, options.site, options.sizeLimit)
+            let requirements = options.requirements
+            thread = try NamedThread.start("larder-load") {
+                let keeper = LoadedKeeper(
+                    folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site,
+                    sizeLimit: sizeLimit, recording: recording,
+                    rejectedResponses: rejectedResponses, requirements: requirements)
+                keeper.open()
+                isOpen.change { $0 = true }
+                while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }
+                Self.run(arrivals.takeAll(isLast: true).map { work in { work($0) } }, keeper, ready)
+            }
+            isOpen.wait { $0 ? () : nil }
+        } catch {
+            throw ServerError(error)
+        }
+    }
+
+    private static func run(
+        _ first: Message, _ queue: Inbox<Message>, _ arrivals: Arrivals, _ keeper: LoadedKeeper,
+        _ ready: FreshAnswers
+    ) {
+        var messages = [first]
+        // Arrivals have no waiting client, so they can wait for more work.
+        if case .arrivals = first, let next = queue.next(atMost: longestRest) { messages.append(next) }
+        messages += queue.takeAll()
+        // Arrivals first, in order: an invalidation must apply to them too.
+        let arrived: [Work] = arrivals.takeAll().map { work in { work($0) } }
+        let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
+        run(
+            arrived + asked, keeper, ready,
+            isInNoHurry: asked.isEmpty && arrived.count <= mostInNoHurry)
+    }
+
+    /// Maximum time that an arrival waits before it is stored.
+    private static let longestRest = Duration.milliseconds(20)
+    /// With more arrivals than this, yielding would let the queue grow.
+    private static let mostInNoHurry = 128
+
+    /// Commits works together. No client gets a reply before its response is stored.
+    ///
+    /// - Parameter isInNoHurry: whether to yield to other threads between works.
+    private static func run(
+        _ works: [Work], _ keeper: LoadedKeeper, _ ready: FreshAnswers, isInNoHurry: Bool = false
+    ) {
+        var waiting: [Finish] = []
+        var start = ContinuousClock.now
+        func settle(_ failure: StoreError?) {
+            ready.forget(keeper.takeChanged())
+            for finish in waiting { finish(failure) }
+            waiting.removeAll()
+            start = .now
+        }
+        for work in works {
+            let finish = work(keeper)
+            if let failure = keeper.takeFailure() { settle(failure) }
+            if let finish { waiting.append(finish) }
+            if isInNoHurry { sched_yield() }
+            if ContinuousClock.now - start > longestCommitWait {
+                keeper.commit()
+                settle(keeper.takeFailure())
+            }
+        }
+        keeper.commit()
+        settle(keeper.takeFailure())
+    }
+
+    /// Maximum time that the first work of a batch waits for the others.
+    private static let longestCommitWait = Duration.milliseconds(10)
+
+    var now: HTTPDate { clock() }
+
+    /// Loads with a timeout: if the origin takes too long, it counts as silent, and `otherwise` is called
+    /// while the load continues.
+    func run(
+        _ job: LoadJob, by loads: (any OwnLoads)?, otherwise: (@Sendable () -> Void)?,
+        done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        guard let timer, let otherwise else { return run(job, by: loads, done: done) }
+        let wait = timer.wait { [reach, clock] in
+            reach.note(job.request.url.origin, answered: false, now: clock())
+            otherwise()
+        }
+        run(job, by: loads) { reply in
+            timer.end(wait)
+            done(reply)
+        }
+    }
+
+    /// Loads and calls `done` with the reply, on the thread that made it.
+    ///
+    /// - Parameter loads: the loads of the calling thread, which are tried first.
+    func run(
+        _ asked: LoadJob, by loads: (any OwnLoads)? = nil, done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        var job = asked
+        job.stage = changes.stage(at: job.request.url)
+        let (fields, shared) = (job.upstreamFields, SharedJob(job))
+        guard let key = job.flightKey(fields) else { return start(shared, fields, by: loads, done: done) }
+        let lead = Lead()
+        flights.load(key) { reply in
+            if lead.isTaken { return }
+            guard let reply, reply.isShared else { return self.start(shared, done: done) }
+            done(LoadedReply(answer: reply.answer, source: reply.source))
+        } by: { complete in
+            lead.take()
+            // A streamed reply proceeds at its client's pace; others must not wait for it.
+            job.stream?.whenBegun { complete(nil) }
+            start(shared, fields, by: loads) { [stream = job.stream] reply in
+                // First: a client that repeats its request after the reply was not one of those who waited.
+                complete(stream?.isGone == true ? nil : reply)
+                done(reply)
+            }
+        }
+    }
+
+    /// Calls `done` with whether the origin allows the request that follows the preflight.
+    func ask(_ preflight: Preflight, done: @escaping @Sendable (Bool) -> Void) {
+        load(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
+    }
+
+    /// A job behind a reference: it has many parts, and closures copy it.
+    private final class SharedJob: Sendable {
+        let job: LoadJob
+
+        init(_ job: LoadJob) { self.job = job }
+    }
+
+    /// Whether the request of this caller is the one that is sent to the origin.
+    private final class Lead: Sendable {
+        private let flag = Atomic(false)
+
+        var isTaken: Bool { flag.load(ordering: .acquiring) }
+
+        func take() { flag.store(true, ordering: .releasing) }
+    }
+
+    /// - Parameter fields: the upstream fields of the job, if they are already known.
+    private func start(
+        _ shared: SharedJob, _ fields: HTTPFields? = nil, by loads: (any OwnLoads)? = nil,
+        done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        let conclude: @Sendable (LoadOutcome) -> Void = { outcome in
+            let (origin, now) = (shared.job.request.url.origin, self.now)
+            switch outcome {
+            case .response(let response):
+                self.reach.note(origin, answered: true, now: now)
+                if shared.job.layout.isTransparent { self.reach.note(origin, from: response.flags.zone) }
+            case .failure: self.reach.note(origin, answered: false, now: now)
+            case .passedOn(let why):
+                self.reach.note(origin, answered: true, now: now)
+                return done(.passedOn(shared.job, why))
+            }
+            if case .response(let response) = outcome {
+                self.changes.note(
+                    Invalidation.targets(
+                        of: shared.job.request, status: response.status, fields: response.fields))
+            }
+            if let arrival = Arrival(shared.job, outcome, self.profile, now: now),
+                let reply = self.take(arrival, of: shared)
+            {
+                return done(reply)
+            }
+            let isAdded = self.queue.put(
+                .work { keeper in self.conclude(shared.job, outcome, keeper, done: done) })
+            if !isAdded {
+                done(LoadedReply(answer: .text(504, "The server is shutting down.\n"), source: .missed))
+            }
+        }
+        let request = shared.job.upstream(fields ?? shared.job.upstreamFields)
+        if let loads { loads.load(request, done: conclude) } else { load(request, conclude) }
+    }
+
+    /// Marks stored responses of the URL as outdated by a change.
+    func invalidate(_ url: WebURL) {
+        changes.note([url])
+        ready.forget(url)
+        queue.put(
+            .work { keeper in
+                keeper.invalidate(url)
+                return nil
+            })
+    }
+
+    /// The reply for the client, while the response is stored in the background. Nil if the reply must wait.
+    private func take(_ arrival: Arrival, of shared: SharedJob) -> LoadedReply? {
+        guard let unnumbered = arrival.copy else { return arrival.reply }
+        guard let copy = arrivals.add(unnumbered) else { return nil }
+        ready.forget(shared.job.request.url)
+        let now = now
+        let isFirst = arrivals.put { [arrivals] keeper in
+            let failure = keeper.keep(arrival, of: shared.job, now: now)
+            return { lost in
+                arrivals.remove(copy)
+                if let why = failure ?? lost { shared.job.isLost?("\(why)") }
+            }
+        }
+        switch isFirst {
+        case true?: queue.put(.arrivals)
+        case false?: break
+        case nil: shared.job.isLost?("the server is shutting down")
+        }
+        return arrival.reply
+    }
+
+    private func conclude(
+        _ job: LoadJob, _ outcome: LoadOutcome, _ keeper: LoadedKeeper,
+        done: @escaping @Sendable (LoadedReply) -> Void
+    ) -> Finish? {
+        guard let reply = keeper.conclude(job, outcome, now: now) else {
+            start(SharedJob(job.unconditional), done: done)
+            return nil
+        }
+        return { failure in done(failure.map(reply.unkept) ?? reply) }
+    }
+
+    /// Returns when all responses are stored. May be called from any other thread, and repeatedly.
+    func stop() {
+        queue.close()
+        thread.join()
+        timer?.stop()
+    }
+}
+
+/// Answers for the proxy's clients, kept in the memory tier by URL until they are stale or the stored
+/// response changes. Any thread may use it.
+final class FreshAnswers: Sendable {
+    private let tier: MemoryTier<Answer>
+    private let changes = Atomic(0)
+
+    init(_ tier: MemoryTier<Answer>) { self.tier = tier }
+
+    /// To be read before the lookup in the store.
+    var changeCount: Int { changes.load(ordering: .acquiring) }
+
+    /// - Parameter changeCount: its value before the lookup.
+    func keep(
+        _ answer: Answer, of copy: FoundCopy, _ look: MirrorResponder.Look, notedAt changeCount: Int
+    ) {
+        let (origin, target) = Self.key(copy.url)
+        tier.keep(
+            answer, byteCount: answer.heldByteCount, id: copy.response.url, for: origin.span, target.span,
+            madeIn: look.generation, now: look.time)
+        // A change in the meantime was forgotten before this was kept.
+        if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
+    }
+
+    func forget(_ url: WebURL) {
+        changes.add(1, ordering: .acquiringAndReleasing)
+        let key = Self.key(url)
+        tier.remove(key.origin.span, key.target.span)
+    }
+
+    func forget(_ hrefs: [String]) {
+        guard !hrefs.isEmpty else { return }
+        changes.add(1, ordering: .acquiringAndReleasing)
+        for (origin, target) in hrefs.compactMap({ WebURL($0).map(Self.key) }) {
+            tier.remove(origin.span, target.span)
+        }
+    }
+
+    /// Origin and target as in requests.
+    private static func key(_ url: WebURL) -> (origin: [UInt8], target: [UInt8]) {
+        let origin = Array(url.origin.utf8)
+        return (origin, Array(url.withoutFragment.href.utf8.dropFirst(origin.count)))
+    }
+}
+
+/// The result of a load.
+struct LoadedReply: Sendable {
+    let answer: Answer
+    /// Field lines only for the client whose request was sent to the origin: its cookies.
+    var ownFields: [UInt8] = []
+    /// Whether others who requested the same meanwhile may share the reply; a reply that may not be stored
+    /// belongs to one client.
+    var isShared = true
+    var source = PassLog.Source.network
+    /// Why the response was not stored.
+    var failure: String?
+
+    /// The reply if the response could not be stored.
+    static func failed(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
+        LoadedReply(
+            answer: .text(
+                500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
+                sharing: Sharing(missing: job.request.url)),
+            isShared: false, failure: "\(error)")
+    }
+
+    /// The same reply for a response that could not be stored. The client gets it all the same.
+    func unkept(_ error: StoreError) -> LoadedReply {
+        var reply = self
+        reply.isShared = false
+        reply.failure = failure ?? "\(error)"
+        return reply
+    }
+
+    /// The reply if the client has already received the whole response.
+    static func passedOn(_ job: LoadJob, _ why: String) -> LoadedReply {
+        LoadedReply(
+            answer: .text(502, "\(why)\n", fields: job.layout.fields(of: job.request.url)), isShared: false,
+            failure: why)
+    }
+}
+
+/// Remembers origins that did not answer recently, so that `auto` does not wait for them each time, and the
+/// network zones that responses came from. Any thread may use it.
+final class OriginReach: Sendable {
+    private let silent = Mutex<[String: HTTPDate]>([:])
+    private let zones = Mutex<[String: NetworkZone]>([:])
+
+    /// The most public zone that the origin has answered from; its name may resolve to a nearer one now. When
+    /// the table is full, unknown origins count as public: a page can fill the table so that its own origin
+    /// is not noted.
+    func zone(of origin: String) -> NetworkZone? {
+        zones.withLock { $0[origin] ?? ($0.count < Self.maxZones ? nil : .publicNetwork) }
+    }
+
+    func note(_ origin: String, from zone: NetworkZone) {
+        zones.withLock { zones in
+            let known = zones[origin]
+            guard zones.count < Self.maxZones || known != nil else { return }
+            if known.map({ zone < $0 }) ?? true { zones[origin] = zone }
+        }
+    }
+
+    /// Seconds that an origin which did not answer counts as unreachable.
+    private static let pause: Int64 = 30
+    private static let mostOrigins = 1000
+    private static let maxZones = 50_000
+
+    func reachability(of origin: String, now: HTTPDate) -> Reachability {
+        silent.withLock { silent in
+            guard !silent.isEmpty, let until = silent[origin] else { return .unknown }
+            if now < until { return .unreachable }
+            silent[origin] = nil
+            return .unknown
+        }
+    }
+
+    func note(_ origin: String, answered: Bool, now: HTTPDate) {
+        silent.withLock { silent in
+            if answered {
+                if !silent.isEmpty { silent[origin] = nil }
+            } else if silent.count < Self.mostOrigins {
+                silent[origin] = now.advanced(bySeconds: Self.pause)
+            }
+        }
+    }
+}
+
+/// Timers on one thread. Any thread may use it.
+final class LoadTimer: Sendable {
+    private struct Wait {
+        let number: Int
+        let end: ContinuousClock.Instant
+        let body: @Sendable () -> Void
+    }
+
+    private struct State {
+        /// Ordered by number, which is also the order of their ends.
+        var waits: [Wait] = []
+        var last = 0
+        var isStopped = false
+    }
+
+    private let state = Monitor(State())
+    private let time: Duration
+    private let thread: NamedThread
+
+    init(_ time: Duration) throws(ServerError) {
+        self.time = time
+        let state = state
+        do throws(SystemError) {
+            thread = try NamedThread.start("larder-wait") { Self.run(state) }
+        } catch {
+            throw ServerError(error)
+        }
+    }
+
+    /// Calls the body after the time, unless the wait is ended before.
+    func wait(_ body: @escaping @Sendable () -> Void) -> Int {
+        state.change { state in
+            state.last += 1
+            state.waits.append(Wait(number: state.last, end: .now + time, body: body))
+            return state.last
+        }
+    }
+
+    func end(_ number: Int) {
+        state.change { state in state.waits.removeAll { $0.number == number } }
+    }
+
+    func stop() {
+        state.change { $0.isStopped = true }
+        thread.join()
+    }
+
+    private static func run(_ state: Monitor<State>) {
+        while true {
+            let first: Wait?? = state.wait(atMost: .seconds(3600)) { state -> Wait?? in
+                state.isStopped ? .some(.none) : state.waits.first.map { .some($0) }
+            }
+            guard let known = first else { continue }
+            guard let next = known else { return }
+            // Until its end, or until it is removed.
+            let due = state.wait(atMost: next.end - .now) { state -> Bool? in
+                if state.isStopped || state.waits.first?.number != next.number { return false }
+                guard next.end <= .now else { return nil }
+                state.waits.removeFirst()
+                return true
+            }
+            if due == true { next.body() }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+internal import HTTPServer
+internal import Origins
+internal import Portal
+internal import Reports
+internal import Web
+
+/// The answer to a request for a URL that is not stored.
+struct MissPage {
+    let url: String
+    /// Whether the miss is recorded, so that the next prefetch fetches the URL.
+    let isNoted: Bool
+    /// Original URLs of the pages that link to it.
+    var referrers: [String] = []
+    /// Stored URLs of the same folder or host.
+    var neighbours: [String] = []
+    /// The site whose next prefetch fetches the URL; nil if there is none.
+    var site: String?
+    /// The earlier snapshot that lacks the URL, and the address of the URL in the live snapshot.
+    var snapshot: Int64?
+    var present: String?
+    /// Whether the portal accepts commands.
+    var hasOrders = false
+    /// The language of the page.
+    var language = PortalLanguage.english
+
+    /// Answers navigations with a page, subresources of pages without a body, and other requests with one
+    /// line.
+    func answer(to request: HTTPFields, layout: OriginLayout) -> Answer {
+        let fields =
+            [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
+        // The list of linking pages is for people; scripts of the origin must not read it.
+        let policy = ("Content-Security-Policy", OriginLayout.sandbox)
+        let sharing = WebURL(url).map { Sharing(missing: $0) } ?? .portal
+        guard request.isNavigation else {
+            return .explanation(
+                504, "Not stored: \(url)\n", to: request, fields: fields, sharing: sharing)
+        }
+        var html = HTMLWriter()
+        html.language = language
+        html.element("h1", say: .notHeldBadge)
+        html.element("p", ["class": "url"], text: url)
+        writeReason(to: &html)
+        writeFetchNow(to: &html, layout)
+        writeSearch(to: &html, layout)
+        writeList(.linkedFrom, referrers, to: &html, layout)
+        writeList(.heldNearby, neighbours, to: &html, layout)
+        html.element("p") { html in
+            html.link(url, ["rel": "noreferrer"], say: .openOrigin)
+            html.say(.sendsRequest)
+        }
+        if let portal = layout.portal { html.element("p") { $0.link(portal, say: .toSites) } }
+        let page = HTMLPage(
+            title: html.words(.notHeldBadge), body: String(decoding: html.bytes, as: UTF8.self),
+            language: language)
+        let varying = ("Vary", "Accept-Language")
+        return .html(504, page.text, fields: fields + [policy, varying], sharing: sharing)
+    }
+
+    private func writeReason(to html: inout HTMLWriter) {
+        if snapshot != nil {
+            html.element("p") { html in
+                html.say(.missInSnapshot)
+                guard let present else { return }
+                html.text(" ")
+                html.link(present, say: .openInLive)
+                html.say(.fullStop)
+            }
+            return
+        }
+        html.element("p", say: .missReason)
+        if isNoted, site != nil { html.element("p", say: .missNoted) }
+        html.element("p", say: .toFetchRun)
+        html.element("pre", text: DetailsPage.command(for: url, site: isNoted ? site : nil))
+    }
+
+    /// Writes a link to the details of the URL, since only pages of the portal can send commands.
+    private func writeFetchNow(to html: inout HTMLWriter, _ layout: OriginLayout) {
+        guard hasOrders, snapshot == nil, let portal = layout.portal else { return }
+        let address = portal.dropLast() + PortalLinks().details(url)
+        html.element("p") { $0.link(String(address), say: .fetchInPortal) }
+    }
+
+    /// Writes a link that searches the stored pages for the words of a site's own search.
+    private func writeSearch(to html: inout HTMLWriter, _ layout: OriginLayout) {
+        guard let portal = layout.portal, let query = WebURL(url)?.query else { return }
+        let names = ["q", "query", "search", "s", "keywords", "term", "text", "wd"]
+        let asked = PortalRequest(target: "/?\(query)")
+        guard let words = names.lazy.compactMap({ asked[$0] }).first else { return }
+        let address = portal.dropLast() + PortalLinks().search(words, in: nil)
+        html.element("p") { html in
+            html.link(String(address)) {
+                $0.foreign($0.words(.searchInPortal, Wording.cut(words, to: PortalLimits.words)))
+            }
+        }
+    }
+
+    private func writeList(
+        _ title: Sentence, _ urls: [String], to html: inout HTMLWriter, _ layout: OriginLayout
+    ) {
+        guard !urls.isEmpty else { return }
+        html.element("h2", say: title)
+        html.element("ul") { html in
+            for url in urls {
+                let address = WebURL(url).flatMap(layout.address) ?? url
+                html.element("li", ["class": "url"]) { $0.link(address, text: url) }
+            }
+        }
+    }
+}

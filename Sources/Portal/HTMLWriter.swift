@@ -1,0 +1,285 @@
+internal import Origins
+internal import Reports
+package import Store
+internal import Web
+
+/// Writes HTML into memory. Input from outside becomes only escaped text or escaped attribute values; markup
+/// comes only from literals.
+package struct HTMLWriter {
+    package typealias Attributes = KeyValuePairs<StaticString, String?>
+
+    package private(set) var bytes: [UInt8] = []
+    /// The language of the page's texts.
+    package var language = PortalLanguage.english
+
+    package init() {}
+
+    /// Writes an element. Attributes with a nil value are left out.
+    package mutating func element(
+        _ name: StaticString, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
+    ) {
+        open(name, attributes)
+        content(&self)
+        close(name)
+    }
+
+    package mutating func element(_ name: StaticString, _ attributes: Attributes = [:], text: String) {
+        element(name, attributes) { $0.text(text) }
+    }
+
+    /// Writes an element without content, such as `input`.
+    package mutating func void(_ name: StaticString, _ attributes: Attributes = [:]) {
+        open(name, attributes)
+    }
+
+    /// Writes escaped text. Shows control characters and bidirectional controls visibly, so that they have no
+    /// effect.
+    package mutating func text(_ text: String) {
+        bytes.append(escaping: text.withVisibleControls)
+    }
+
+    /// Writes text from outside in a `bdi` element, so that its direction does not affect the text around it.
+    package mutating func foreign(_ words: String) {
+        element("bdi", text: words)
+    }
+
+    /// Writes a URL from outside. Lines may break after the slashes of the path and between query fields.
+    package mutating func address(_ href: String) {
+        element("bdi") { html in
+            let bytes = Array(Wording.cut(href).utf8)
+            let slash = UInt8(ascii: "/")
+            var start = 0
+            for place in bytes.indices.dropFirst().dropLast() where "/?&".utf8.contains(bytes[place]) {
+                // Does not separate the slashes before the host.
+                guard bytes[place - 1] != slash, bytes[place + 1] != slash else { continue }
+                html.text(String(decoding: bytes[start...place], as: UTF8.self))
+                html.literal("<wbr>")
+                start = place + 1
+            }
+            html.text(String(decoding: bytes[start...], as: UTF8.self))
+        }
+    }
+
+    /// Writes a link to a path of this server or to an http or https URL. For any other URL writes only the
+    /// content.
+    package mutating func link(
+        _ address: String, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
+    ) {
+        let isPath = address.hasPrefix("/") && !address.hasPrefix("//")
+        guard isPath || address.hasPrefix("http://") || address.hasPrefix("https://") else {
+            return content(&self)
+        }
+        bytes.append(literal: "<a href=\"")
+        bytes.append(escaping: address)
+        bytes.append(literal: "\"")
+        write(attributes)
+        bytes.append(literal: ">")
+        content(&self)
+        close("a")
+    }
+
+    package mutating func link(_ address: String, _ attributes: Attributes = [:], text: String) {
+        link(address, attributes) { $0.text(text) }
+    }
+
+    mutating func literal(_ markup: StaticString) {
+        bytes.append(literal: markup)
+    }
+
+    private mutating func open(_ name: StaticString, _ attributes: Attributes) {
+        bytes.append(literal: "<")
+        bytes.append(literal: name)
+        write(attributes)
+        bytes.append(literal: ">")
+    }
+
+    private mutating func write(_ attributes: Attributes) {
+        for (name, value) in attributes {
+            guard let value else { continue }
+            bytes.append(literal: " ")
+            bytes.append(literal: name)
+            bytes.append(literal: "=\"")
+            bytes.append(escaping: value)
+            bytes.append(literal: "\"")
+        }
+    }
+
+    private mutating func close(_ name: StaticString) {
+        bytes.append(literal: "</")
+        bytes.append(literal: name)
+        bytes.append(literal: ">")
+    }
+}
+
+extension HTMLWriter {
+    /// Writes a relative time, with the exact time as its title.
+    package mutating func time(_ seconds: Int64, now: Int64) {
+        let date = Wording.date(seconds)
+        element(
+            "time", ["datetime": date, "title": language.moment(seconds)], text: language.age(now - seconds))
+    }
+
+    mutating func moment(_ seconds: Int64) {
+        let date = Wording.date(seconds)
+        element("time", ["datetime": date], text: language.moment(seconds))
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(literal: StaticString) {
+        literal.withUTF8Buffer { append(contentsOf: $0) }
+    }
+
+    /// Appends text, escaped for element content and for double-quoted attribute values.
+    package mutating func append(escaping text: String) {
+        reserveCapacity(count + text.utf8.count)
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "&"): append(literal: "&amp;")
+            case UInt8(ascii: "<"): append(literal: "&lt;")
+            case UInt8(ascii: ">"): append(literal: "&gt;")
+            case UInt8(ascii: "\""): append(literal: "&quot;")
+            case UInt8(ascii: "'"): append(literal: "&#39;")
+            // HTML cannot represent these.
+            case 0..<0x09, 0x0b, 0x0c, 0x0e..<0x20, 0x7f: append(literal: "\u{FFFD}")
+            default: append(byte)
+            }
+        }
+    }
+}
+
+/// The portal's URLs. All are paths, so that they work under every host name of the portal.
+package struct PortalLinks {
+    package let home = "/"
+
+    package init() {}
+
+    /// The prefix of all paths except the home page.
+    package static let beginning = "/-/"
+    package static let search = "/-/search"
+    package static let scripts = "/-/scripts"
+    package static let sites = "/-/sites/"
+    package static let page = "/-/page"
+    package static let traffic = "/-/proxy"
+    package static let jobs = "/-/jobs"
+    package static let live = "/-/jobs/live"
+    package static let room = "/-/room"
+    static let metrics = "/-/metrics"
+    package static let login = "/-/login"
+    static let logout = "/-/logout"
+    /// The prefix for orders (POST); the name of the order follows.
+    static let deeds = "/-/do/"
+    /// The page that switches the page bar on and off, and the frame inside the bar.
+    package static let bar = "/-/bar"
+    package static let barFrame = OriginLayout.barFrame
+
+    /// The import form, and the prefix of files that jobs made.
+    package static let takeIn = "/-/import"
+    /// The form that saves one page, and the page that explains how to save from the browser.
+    package static let add = "/-/add"
+    package static let save = "/-/save"
+    /// The addresses of the browser extension's requests.
+    static let pair = "/-/extension/pair"
+    static let savePage = "/-/extension/save"
+    package static let files = "/-/files/"
+
+    package static func file(of job: Int, named name: String) -> String {
+        "\(files)\(job)/\(PortalLinks.escaped(name))"
+    }
+
+    package func export(of site: Int64) -> String { "\(self.site(site))/export" }
+
+    package static func bar(of url: String, snapshot: Int64?) -> String {
+        address(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
+    }
+
+    package func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }
+
+    package func folder(_ prefix: String, of site: Int64, after: String? = nil) -> String {
+        Self.address("\(self.site(site))/pages", [("under", prefix), ("after", after)])
+    }
+
+    package func settings(of site: Int64) -> String { "\(self.site(site))/settings" }
+
+    func titles(of site: Int64, after: String? = nil) -> String {
+        Self.address("\(self.site(site))/titles", [("after", after)])
+    }
+
+    package func missing(of site: Int64, kind: String? = nil, after: Int64? = nil) -> String {
+        Self.address("\(self.site(site))/missing", [("kind", kind), ("after", after.map { "\($0)" })])
+    }
+
+    package func changes(
+        of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, kind: String? = nil,
+        page: Int? = nil
+    ) -> String {
+        Self.address(
+            "\(self.site(site))/changes",
+            [
+                ("from", from.map { "\($0)" }), ("to", to.map { "\($0)" }), ("kind", kind),
+                ("page", page.map { "\($0)" }),
+            ])
+    }
+
+    package func pictures(
+        of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, page: Int? = nil
+    )
+        -> String
+    {
+        Self.address(
+            "\(self.site(site))/pictures",
+            [("from", from.map { "\($0)" }), ("to", to.map { "\($0)" }), ("page", page.map { "\($0)" })])
+    }
+
+    /// The URL of a screenshot, as an image.
+    package func picture(of href: String, in snapshot: SnapshotName, of site: Int64) -> String {
+        Self.address("\(self.site(site))/picture", [("snapshot", "\(snapshot)"), ("url", href)])
+    }
+
+    package func search(_ words: String, in site: Int64?, after: String? = nil) -> String {
+        let path = site.map { "\(self.site($0))/search" } ?? Self.search
+        return Self.address(path, [("q", words), ("after", after)])
+    }
+
+    package func scripts(after: String? = nil) -> String { Self.address(Self.scripts, [("after", after)]) }
+
+    package func details(_ href: String, links: String? = nil, after: Int64? = nil) -> String {
+        Self.address(Self.page, [("url", href), ("links", links), ("after", after.map { "\($0)" })])
+    }
+
+    package static func address(_ path: String, _ fields: [(name: String, value: String?)]) -> String {
+        var bytes = Array(path.utf8)
+        var separator = UInt8(ascii: "?")
+        for field in fields {
+            guard let value = field.value else { continue }
+            bytes.append(separator)
+            bytes.append(contentsOf: field.name.utf8)
+            bytes.append(UInt8(ascii: "="))
+            append(value, to: &bytes)
+            separator = UInt8(ascii: "&")
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Percent-encodes a path component.
+    static func escaped(_ name: String) -> String {
+        var bytes: [UInt8] = []
+        append(name, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends a percent-encoded query value, with readable slashes and colons.
+    private static func append(_ value: String, to bytes: inout [UInt8]) {
+        let digits = Array("0123456789ABCDEF".utf8)
+        for byte in value.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"),
+                UInt8(ascii: "~"), UInt8(ascii: "/"), UInt8(ascii: ":"):
+                bytes.append(byte)
+            default:
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+    }
+}

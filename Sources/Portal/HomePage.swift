@@ -1,0 +1,89 @@
+internal import Origins
+internal import Reports
+internal import Store
+internal import Web
+
+/// The list of stored sites.
+struct HomePage: PortalPage {
+    let sites: [SiteReport]
+    private let store: String
+    let title = "Larder"
+    let section = PortalSection.sites
+
+    init(_ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+        var sites: [SiteReport] = []
+        var limit = PortalLimits.neededURLs
+        for site in try memory.sites(reader) {
+            let report = try memory.report(on: site, limit: limit, reader)
+            limit -= report.needs?.walked ?? limit
+            sites.append(report)
+        }
+        self.sites = sites
+        store = reader.folder.identity
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard !sites.isEmpty else { return writeWelcome(to: &html, context) }
+        html.element("p", ["class": "lead"]) { html in
+            let bytes = sites.reduce(0) { $0 + $1.tally.byteCount }
+            html.say(.homeLead, html.count(sites.count, .oneSite, .manySites), Wording.bytes(bytes))
+        }
+        html.idleSchedule(context, isScheduled: sites.contains { $0.site.schedule != nil })
+        html.searchForm(PortalLinks.search, label: html.words(.searchHeld))
+        html.element("ul", ["class": "cards"]) { html in
+            for site in sites {
+                html.element("li", ["class": "card"]) { write(site, to: &$0, context) }
+            }
+        }
+        if context.token != nil {
+            html.storeOrders(context)
+            html.element("h2", say: .newPrefetch)
+            html.prefetchForm(context)
+            html.next(PortalLinks.save, html.words(.saveTitle))
+        }
+        html.whyNot(context)
+        html.element("h2", say: .openOriginal)
+        html.element("p") { html in
+            html.say(.openBehind)
+            html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
+        }
+        if context.hasBar { html.element("p") { $0.link(PortalLinks.bar, say: .barTitle) } }
+    }
+
+    private func write(_ site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2") {
+            $0.link(context.links.site(site.id)) { $0.foreign(Wording.cut(site.title)) }
+        }
+        html.element("p", ["class": "url soft"]) { $0.address(site.site.name) }
+        site.writeState(to: &html, context)
+        site.writeCounts(to: &html)
+        html.element("p", ["class": "actions"]) { html in
+            if let address = context.mirrored(site.start) {
+                html.link(address, ["class": "button"]) { html in
+                    html.say(.doOpen)
+                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
+                }
+            }
+            html.link(context.links.site(site.id), ["class": "button quiet"]) { html in
+                html.say(.lookInside)
+                html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
+            }
+        }
+    }
+
+    private func writeWelcome(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"], say: .homeEmpty)
+        html.element("h2", say: .homeStock)
+        html.prefetchForm(context)
+        if context.token != nil { html.next(PortalLinks.save, html.words(.saveTitle)) }
+        if context.hasFiles, context.token != nil { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
+        html.element("p", say: .homeTerminal)
+        html.element("pre", text: "larder prefetch https://example.com/")
+        html.element("p", say: .homeAgain)
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers {
+        // Tells commands on this machine which store the server serves.
+        ["store": context.layout.isExposed ? nil : store, "sites": sites.map { $0.members(context) }]
+    }
+}

@@ -1,0 +1,358 @@
+package import HTTPServer
+internal import Store
+internal import Synchronization
+internal import System
+package import Web
+
+/// Carries out the orders of the portal in this process: one thread per lane, started with the first order.
+/// Reports progress to watching clients. Thread-safe.
+package final class JobBoard: Sendable {
+    /// Carries out an order on a thread of the board.
+    package typealias Worker = @Sendable (PortalOrder, JobRun) -> (end: JobEnd, outcome: [Phrase])
+
+    private struct State {
+        var queue = JobQueue()
+        var runs: [Int: JobRun] = [:]
+        /// Callbacks for the end of a job.
+        var waiters: [(number: Int, told: @Sendable () -> Void)] = []
+        var watchers: [Watcher] = []
+        var newWatchers: [Watcher] = []
+        var threads: [NamedThread] = []
+        var hasBegun = false
+        var isWatched = false
+        var isClosed = false
+        /// The `turn` of the queue that was saved last.
+        var keptTurn = 0
+    }
+
+    /// A client that receives progress events.
+    private struct Watcher {
+        let stream: ReplyStream
+        /// Whether its events leave out private responses.
+        let hidesPrivate: Bool
+    }
+
+    private let state: Monitor<State>
+    private let worker: Worker
+    private let memory: JobMemory?
+    /// The files of imports and exports; nil if another server owns the folder.
+    package let files: PortalFiles?
+
+    static let mostWatchers = 500
+
+    /// - Parameter memory: saves the list of jobs across server runs; nil to forget it.
+    package init(memory: JobMemory? = nil, files: PortalFiles? = nil, _ worker: @escaping Worker) {
+        self.worker = worker
+        self.files = files
+        self.memory = memory
+        var state = State()
+        state.queue = JobQueue(memory?.kept.map(KeptJobs.jobs) ?? [])
+        state.keptTurn = state.queue.turn
+        self.state = Monitor(state)
+        sweep()
+    }
+
+    package var jobs: [PortalJob] { state.change { $0.queue.jobs } }
+
+    /// - Parameter hidesPrivate: whether to hide jobs that may name private responses, for users of other
+    ///   machines.
+    package func jobs(hidesPrivate: Bool) -> [PortalJob] {
+        state.change { (hidesPrivate ? $0.queue.withoutPrivate : $0.queue).jobs }
+    }
+
+    /// Milliseconds of the monotonic clock.
+    package static var now: Int64 { SystemClock.milliseconds() }
+
+    // MARK: - Orders
+
+    /// Adds a job and returns its number; nil if too many jobs wait or the server is closing.
+    ///
+    /// - Parameters:
+    ///   - principal: the principal that gives the order.
+    ///   - told: called once, after the job has ended.
+    package func take(
+        _ order: PortalOrder, by principal: Principal, told: (@Sendable () -> Void)? = nil
+    ) -> Int? {
+        let number = state.change { state -> Int? in
+            guard !state.isClosed, begin(&state) else { return nil }
+            let number = state.queue.add(
+                order, by: principal, now: Self.now, date: SystemClock.secondsSinceEpoch())
+            if let number, let told { state.waiters.append((number, told)) }
+            return number
+        }
+        return number
+    }
+
+    package func stop(_ number: Int) {
+        let run = state.change { state in state.queue.stop(number) ? state.runs[number] : nil }
+        run?.cancel()
+        tell()
+    }
+
+    /// Repeats a job that was stopped or failed.
+    ///
+    /// - Parameter principal: the principal that repeats it. The job gets at most the rights of its first
+    ///   principal, because a user may press the button without knowing what the job does.
+    func goOn(_ number: Int, by principal: Principal) -> Int? {
+        guard let job = state.change({ $0.queue[number] }), job.isOver else { return nil }
+        let isNearer = principal.nearestZone > job.principal.nearestZone
+        return take(job.order, by: isNearer ? job.principal : principal)
+    }
+
+    /// Removes a finished job from the list, with the file that it made.
+    package func forget(_ number: Int) {
+        state.change { $0.queue.forget(number) }
+        sweep()
+    }
+
+    private func sweep() { files?.sweep({ jobs }, now: SystemClock.secondsSinceEpoch()) }
+
+    /// Calls the waiters whose jobs are over.
+    private func tell() {
+        sweep()
+        let told = state.change { state in
+            let (queue, waiters) = (state.queue, state.waiters)
+            state.waiters = waiters.filter { queue[$0.number]?.isOver == false }
+            return waiters.filter { queue[$0.number]?.isOver != false }.map(\.told)
+        }
+        for call in told { call() }
+    }
+
+    private func begin(_ state: inout State) -> Bool {
+        guard !state.hasBegun else { return true }
+        do throws(SystemError) {
+            state.threads.append(try NamedThread.start("larder-jobs") { [self] in work(.network) })
+            state.threads.append(try NamedThread.start("larder-deeds") { [self] in work(.larder) })
+            state.threads.append(try NamedThread.start("larder-archives") { [self] in work(.archives) })
+            if memory != nil {
+                state.threads.append(try NamedThread.start("larder-kept") { [self] in keepOn() })
+            }
+        } catch {
+            return false
+        }
+        state.hasBegun = true
+        return true
+    }
+
+    private func work(_ lane: PortalOrder.Lane) {
+        while let (job, run) = next(lane) {
+            let (end, outcome) = worker(job.order, run)
+            state.change { state in
+                state.queue.end(job.number, end, outcome, isCut: state.isClosed)
+                state.runs[job.number] = nil
+            }
+            tell()
+        }
+    }
+
+    /// Waits for the next job of the lane; nil when the board closes.
+    private func next(_ lane: PortalOrder.Lane) -> (PortalJob, JobRun)? {
+        enum Turn {
+            case end, again
+            case job(PortalJob, JobRun)
+        }
+        while true {
+            let time = state.change { $0.queue.nextTime(lane) }
+            let wait: (inout State) -> Turn? = { [self] state in
+                if state.isClosed { return .end }
+                guard let job = state.queue.begin(lane, now: Self.now) else {
+                    return state.queue.nextTime(lane) == time ? nil : .again
+                }
+                let run = JobRun(job.number, by: job.principal, files: files) { [self] figures in
+                    self.state.change { $0.queue.note(figures, of: job.number) }
+                }
+                state.runs[job.number] = run
+                return .job(job, run)
+            }
+            let turn =
+                time.map { time in
+                    state.wait(atMost: .milliseconds(max(1, time - Self.now)), wait) ?? .again
+                } ?? state.wait(wait)
+            switch turn {
+            case .end: return nil
+            case .again: continue
+            case .job(let job, let run): return (job, run)
+            }
+        }
+    }
+
+    // MARK: - Saving
+
+    private enum Change {
+        case end
+        case to(JobQueue)
+    }
+
+    /// Saves the list of jobs whenever it changes, until the board closes.
+    private func keepOn() {
+        while case .to(let queue) = state.wait({ state -> Change? in
+            state.isClosed ? .end : Self.change(&state)
+        }) { memory?.keep(KeptJobs.text(queue.jobs)) }
+    }
+
+    /// Returns the queue if it changed since it was saved.
+    private static func change(_ state: inout State) -> Change? {
+        guard state.queue.turn != state.keptTurn else { return nil }
+        state.keptTurn = state.queue.turn
+        return .to(state.queue)
+    }
+
+    // MARK: - Watching
+
+    /// Sends the state of the jobs now and after every change. Returns false if there are too many watchers.
+    ///
+    /// - Parameter hidesPrivate: whether to leave out private responses.
+    package func watch(_ stream: ReplyStream, hidesPrivate: Bool = false) -> Bool {
+        let isTaken = state.change { state -> Bool in
+            guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.mostWatchers else {
+                return false
+            }
+            if !state.isWatched {
+                guard let thread = try? NamedThread.start("larder-live", body: { [self] in report() }) else {
+                    return false
+                }
+                state.threads.append(thread)
+                state.isWatched = true
+            }
+            state.newWatchers.append(Watcher(stream: stream, hidesPrivate: hidesPrivate))
+            return true
+        }
+        return isTaken
+    }
+
+    /// The minimum interval between events, however fast figures change.
+    private static let tick = Duration.milliseconds(500)
+    /// The interval of comment lines that reveal closed connections.
+    private static let heartbeat = Duration.seconds(15)
+
+    /// Sends events to the watchers; waits while there are none. Encodes each state at most twice: with and
+    /// without private responses.
+    private func report() {
+        var version = 0
+        var (text, publicText): ([UInt8], [UInt8]) = ([], [])
+        while true {
+            enum Turn {
+                case end, none
+                case some([Watcher], new: [Watcher], JobQueue)
+            }
+            let turn: Turn? = state.wait(atMost: Self.heartbeat) { state in
+                if state.isClosed { return .end }
+                let new = state.newWatchers
+                guard !new.isEmpty || !state.watchers.isEmpty && state.queue.version != version else {
+                    return nil
+                }
+                state.newWatchers = []
+                state.watchers = state.watchers.filter { !$0.stream.isGone } + new
+                return .some(state.watchers, new: new, state.queue)
+            }
+            switch turn {
+            case .end?:
+                let all = state.change { state in
+                    defer { (state.watchers, state.newWatchers) = ([], []) }
+                    return state.watchers + state.newWatchers
+                }
+                for watcher in all {
+                    watcher.stream.end(isWhole: true)
+                    watcher.stream.conclude()
+                }
+                return
+            case .none?, nil:
+                let watchers = state.change { state in
+                    state.watchers = state.watchers.filter { !$0.stream.isGone }
+                    return state.watchers
+                }
+                for watcher in watchers { Self.send(Array(": still here\n\n".utf8), to: watcher.stream) }
+            case .some(let all, let new, let queue)?:
+                let hasChanged = queue.version != version
+                if hasChanged || text.isEmpty {
+                    version = queue.version
+                    text = Self.event(queue)
+                    publicText = Self.event(queue.withoutPrivate)
+                }
+                for watcher in hasChanged ? all : new {
+                    Self.send(watcher.hidesPrivate ? publicText : text, to: watcher.stream)
+                }
+                // Changes during this pause are part of the next event.
+                let isClosed: Bool? = state.wait(atMost: Self.tick) { $0.isClosed ? true : nil }
+                if isClosed == true { continue }
+            }
+        }
+    }
+
+    private static func send(_ bytes: [UInt8], to stream: ReplyStream) {
+        guard stream.hasRoom else { return }
+        bytes.withUnsafeBytes { stream.take($0) }
+    }
+
+    /// Encodes the jobs as an event of a `text/event-stream`.
+    package static func event(_ queue: JobQueue) -> [UInt8] {
+        let members: JSONMembers = [
+            "version": queue.version, "jobs": queue.jobs.filter { !$0.isOver },
+            "over": queue.jobs.count(where: \.isOver),
+        ]
+        return Array("event: jobs\ndata: \(members.text(.compact))\n\n".utf8)
+    }
+
+    /// Stops running jobs, which keep their progress, and returns when they have ended.
+    package func close() {
+        let (runs, threads) = state.change { state in
+            state.isClosed = true
+            defer { state.threads = [] }
+            return (Array(state.runs.values), state.threads)
+        }
+        for run in runs { run.cancel() }
+        for thread in threads { thread.join() }
+        if case .to(let queue)? = state.change({ Self.change(&$0) }) {
+            memory?.keep(KeptJobs.text(queue.jobs))
+        }
+        let told = state.change { state in
+            defer { state.waiters = [] }
+            return state.waiters.map(\.told)
+        }
+        for call in told { call() }
+    }
+}
+
+/// A running job, which receives progress and cancellation.
+package final class JobRun: Sendable {
+    private struct State {
+        var isCancelled = false
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+    /// Reports progress. May be called on any thread.
+    package let report: @Sendable (JobFigures) -> Void
+
+    /// The number of the job.
+    package let number: Int
+    /// The principal that gave the order.
+    package let principal: Principal
+    package let files: PortalFiles?
+
+    package init(
+        _ number: Int, by principal: Principal, files: PortalFiles? = nil,
+        report: @escaping @Sendable (JobFigures) -> Void
+    ) {
+        (self.number, self.principal, self.files, self.report) = (number, principal, files, report)
+    }
+
+    package var isCancelled: Bool { state.withLock(\.isCancelled) }
+
+    /// - Parameter body: called on cancellation; immediately if the job is already cancelled.
+    package func onCancel(_ body: @escaping @Sendable () -> Void) {
+        let isCancelled = state.withLock { state in
+            state.cancel = body
+            return state.isCancelled
+        }
+        if isCancelled { body() }
+    }
+
+    package func cancel() {
+        let body = state.withLock { state in
+            state.isCancelled = true
+            return state.cancel
+        }
+        body?()
+    }
+}

@@ -1,0 +1,73 @@
+internal import Reports
+internal import Web
+
+/// The file that saves the list of jobs across server runs. Its content is not trusted.
+package struct JobMemory: Sendable {
+    /// The saved content; nil if there is none.
+    package let kept: [UInt8]?
+    /// Saves the content atomically. Called on the board's threads.
+    package let keep: @Sendable (String) -> Void
+
+    package init(kept: [UInt8]?, keep: @escaping @Sendable (String) -> Void) {
+        (self.kept, self.keep) = (kept, keep)
+    }
+}
+
+/// Encodes and decodes the jobs of a queue. Orders are saved as the fields of their forms and are validated
+/// like those.
+enum KeptJobs {
+    private static let version = 1
+    private static let mostLines = 60
+
+    static func text(_ jobs: [PortalJob]) -> String {
+        let members: JSONMembers = [
+            "version": version,
+            "jobs": jobs.map { job -> JSONMembers in
+                let form = job.order.form
+                return [
+                    "job": job.number, "order": form.name, "by": job.principal.rawValue,
+                    "fields": form.fields.map { [$0.name, $0.value] }, "state": job.stateName,
+                    "asked": job.asked,
+                    "outcome": job.outcome.prefix(mostLines).map { [$0.sentence.rawValue] + $0.parts },
+                ]
+            },
+        ]
+        return members.text(.compact) + "\n"
+    }
+
+    /// Decodes saved jobs. Skips invalid entries; unfinished jobs become interrupted or cancelled.
+    static func jobs(_ bytes: [UInt8]) -> [PortalJob] {
+        guard let file = try? JSONValue.parse(bytes.span), file["version"]?.int == version,
+            let list = file["jobs"]?.array
+        else { return [] }
+        var jobs: [PortalJob] = []
+        for entry in list.suffix(JobQueue.mostWaiting + JobQueue.mostEnded) {
+            // Job numbers must be unique and ascending.
+            guard let job = job(entry), job.number > jobs.last?.number ?? 0 else { continue }
+            jobs.append(job)
+        }
+        return jobs
+    }
+
+    private static func job(_ entry: JSONValue) -> PortalJob? {
+        let fields = (entry["fields"]?.array ?? []).compactMap { pair -> (name: String, value: String)? in
+            guard let name = pair[0]?.string, let value = pair[1]?.string else { return nil }
+            return (name, value)
+        }
+        guard let number = entry["job"]?.int, (1..<Int(Int32.max)).contains(number),
+            let name = entry["order"]?.string, let asked = entry["asked"]?.int,
+            let order = try? PortalOrder(name, PortalRequest(path: "/", fields: fields)),
+            let state = entry["state"]?.string
+        else { return nil }
+        let outcome = (entry["outcome"]?.array ?? []).prefix(mostLines).compactMap { line -> Phrase? in
+            let words = line.array?.compactMap(\.string) ?? []
+            return words.first.flatMap(Sentence.init).map { Phrase($0, Array(words.dropFirst())) }
+        }
+        let end = JobEnd(rawValue: state) ?? (order.mayBeginAgain ? .interrupted : .undone)
+        // A file of an older version does not say who gave the order: assume the fewest rights.
+        let principal = entry["by"]?.string.flatMap(Principal.init) ?? .remoteUser
+        return PortalJob(
+            number: number, order: order, principal: principal, end: end, outcome: outcome,
+            asked: Int64(asked))
+    }
+}

@@ -1,0 +1,264 @@
+package import HTTPServer
+internal import Store
+internal import Synchronization
+internal import Web
+
+/// The counters of one server thread. Only that thread adds; any thread may read.
+package final class ServingCounts: Sendable {
+    /// The counters of a thread.
+    package enum Kind: Int, CaseIterable {
+        /// Sources of responses.
+        case memory, larder, validated, network, missed, tunnel
+        /// Classes of status codes.
+        case informational, success, redirect, clientError, serverError
+        case bodyBytes
+        /// Requests for pages and assets that are not stored.
+        case misses
+    }
+
+    /// A reference to a counter, because an array cannot contain noncopyable values.
+    private final class Cell: Sendable {
+        let value = Atomic<UInt64>(0)
+    }
+
+    private let cells = Kind.allCases.map { _ in Cell() }
+
+    package func add(_ kind: Kind, _ count: Int = 1) {
+        cells[kind.rawValue].value.add(UInt64(clamping: count), ordering: .relaxed)
+    }
+
+    package subscript(_ kind: Kind) -> UInt64 { cells[kind.rawValue].value.load(ordering: .relaxed) }
+
+    package func note(_ answer: Answer) { note(answer.status, answer.bodyByteCount, .memory) }
+
+    package func note(_ reply: Reply) {
+        guard reply.takeover == nil else { return }
+        let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
+        let source: Kind =
+            switch reply.source {
+            case .larder: .larder
+            case .validated: .validated
+            case .network: .network
+            case .missed: .missed
+            case .tunnel: .tunnel
+            }
+        note(status, byteCount, source)
+    }
+
+    private func note(_ status: Int, _ byteCount: Int, _ source: Kind) {
+        add(source)
+        add(.bodyBytes, byteCount)
+        switch status / 100 {
+        case 1: add(.informational)
+        case 2: add(.success)
+        case 3: add(.redirect)
+        case 4: add(.clientError)
+        default: add(.serverError)
+        }
+    }
+}
+
+/// The counters of all threads. Thread-safe.
+package final class ServingTotals: Sendable {
+    private let threads = Mutex<[ServingCounts]>([])
+
+    package init() {}
+
+    /// Adds the counters of one more thread.
+    package func counts() -> ServingCounts {
+        let counts = ServingCounts()
+        threads.withLock { $0.append(counts) }
+        return counts
+    }
+
+    package subscript(_ kind: ServingCounts.Kind) -> UInt64 {
+        threads.withLock { $0.reduce(0) { $0 &+ $1[kind] } }
+    }
+}
+
+/// A text in the Prometheus format, version 0.0.4.
+struct MetricsText {
+    /// The type of a metric.
+    enum Kind: String {
+        case counter, gauge
+    }
+
+    static let type = "text/plain; version=0.0.4; charset=utf-8"
+
+    private(set) var text = ""
+
+    /// - Parameter samples: labels and value of each sample.
+    mutating func add(
+        _ name: String, _ kind: Kind, _ help: String,
+        _ samples: [(labels: [(name: String, value: String)], value: Double)]
+    ) {
+        guard !samples.isEmpty else { return }
+        text += "# HELP larder_\(name) \(Self.escaped(help, quotes: false))\n# TYPE larder_\(name) \(kind)\n"
+        for (labels, value) in samples {
+            let list = labels.map { "\($0.name)=\"\(Self.escaped($0.value, quotes: true))\"" }
+            text += "larder_\(name)\(list.isEmpty ? "" : "{\(list.joined(separator: ","))}") "
+            text += Self.number(value) + "\n"
+        }
+    }
+
+    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
+        add(name, kind, help, [([], value)])
+    }
+
+    private static func number(_ value: Double) -> String {
+        value == value.rounded() && abs(value) < 1e15 ? "\(Int64(value))" : "\(value)"
+    }
+
+    private static func escaped(_ text: String, quotes: Bool) -> String {
+        var escaped = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+        if quotes { escaped = escaped.replacing("\"", with: "\\\"") }
+        return escaped
+    }
+}
+
+extension Portal {
+    /// Metrics of the server since it started, and of the store.
+    func metrics(_ reader: StoreReader) throws(StoreError) -> Answer {
+        var text = MetricsText()
+        text.add(
+            "info", .gauge, "The server and its version.", [([("version", Product.version)], 1)])
+        if let figures { add(figures, to: &text) }
+        try add(reader, to: &text)
+        return Answer(
+            status: 200,
+            fields: [("Content-Type", MetricsText.type), ("Cache-Control", "no-store")] + fields,
+            body: Array(text.text.utf8))
+    }
+
+    private func add(_ figures: PortalFigures, to text: inout MetricsText) {
+        typealias Labels = [(name: String, value: String)]
+        let totals = figures.totals
+        func samples(
+            _ label: String, _ kinds: [(String, ServingCounts.Kind)]
+        ) -> [(labels: Labels, value: Double)] {
+            kinds.map { (labels: [(name: label, value: $0.0)], value: Double(totals[$0.1])) }
+        }
+        text.add(
+            "requests_total", .counter, "Requests, by the source of the response.",
+            samples(
+                "source",
+                [
+                    ("memory", .memory), ("larder", .larder), ("validated", .validated),
+                    ("network", .network), ("missed", .missed),
+                ]))
+        text.add(
+            "responses_total", .counter, "Responses, by the first digit of their status.",
+            samples(
+                "class",
+                [("2xx", .success), ("3xx", .redirect), ("4xx", .clientError), ("5xx", .serverError)]))
+        text.add(
+            "response_body_bytes_total", .counter, "Bytes in the bodies of responses.",
+            Double(totals[.bodyBytes]))
+        text.add(
+            "misses_total", .counter, "Requests for URLs that are not stored.", Double(totals[.misses]))
+        text.add(
+            "memory_bytes", .gauge, "Memory that cached responses use.",
+            Double(figures.memoryByteCount()))
+        text.add(
+            "store_generation", .counter, "Changes of the store that the server noticed.",
+            Double(figures.generation()))
+        text.add(
+            "store_readable", .gauge, "Whether the store could be read at the last check.",
+            figures.isReadable() ? 1 : 0)
+        text.add(
+            "rejected_responses_total", .counter,
+            "Responses that did not replace stored ones, because they looked like those of a captive portal or a broken server.",
+            Double(figures.rejectedCount()))
+        guard let counts = traffic?.log.counts else { return }
+        text.add(
+            "proxy_requests_total", .counter, "Requests to the proxy, by the source of the response.",
+            PassLog.Source.allCases.map { ([("source", $0.rawValue)], Double(counts[$0])) })
+        text.add(
+            "proxy_body_bytes_total", .counter, "Bytes in the bodies of the proxy's responses.",
+            Double(counts.byteCount))
+    }
+
+    private func add(_ reader: StoreReader, to text: inout MetricsText) throws(StoreError) {
+        if let behind = try reader.secondsBehind() {
+            text.add(
+                "store_lag_seconds", .gauge, "How far the standby database that is read lags behind.", behind)
+        }
+        let sites = try memory.sites(reader)
+        text.add("sites", .gauge, "Stored sites.", Double(sites.count))
+        if !reader.hidesPrivate {
+            text.add(
+                "noted_misses", .gauge, "Recorded misses that the next prefetch fetches.",
+                Double(try reader.notedMisses().count))
+        }
+        typealias Sample = (labels: [(name: String, value: String)], value: Double)
+        var (responses, started, finished): ([Sample], [Sample], [Sample]) = ([], [], [])
+        for site in sites {
+            // The live snapshot and the newest one.
+            for snapshot in site.snapshots
+            where snapshot.id == site.published || snapshot == site.snapshots.last {
+                let labels = [
+                    (name: "site", value: site.name), (name: "snapshot", value: "\(snapshot.name)"),
+                    (
+                        name: "state",
+                        value: snapshot.id == site.published
+                            ? "live" : snapshot.finished == nil ? "open" : "kept"
+                    ),
+                ]
+                for (kind, count) in try memory.counts(ofSnapshot: snapshot.id, reader) {
+                    responses.append((labels + [(name: "kind", value: kind)], Double(count)))
+                }
+                started.append((labels, Double(snapshot.started)))
+                if let end = snapshot.finished { finished.append((labels, Double(end))) }
+            }
+        }
+        text.add(
+            "snapshot_responses", .gauge,
+            "Responses of a snapshot: pages, assets, redirects, gone (404, 410) and other failures.",
+            responses)
+        text.add(
+            "snapshot_started_seconds", .gauge, "When a snapshot was started, in seconds since 1970.", started
+        )
+        text.add(
+            "snapshot_finished_seconds", .gauge, "When a snapshot was finished, in seconds since 1970.",
+            finished)
+    }
+}
+
+/// Figures of the server that the portal belongs to.
+package struct PortalFigures: Sendable {
+    package let totals: ServingTotals
+    package let memoryByteCount: @Sendable () -> Int
+    package let generation: @Sendable () -> Int
+    package let isReadable: @Sendable () -> Bool
+    package let rejectedCount: @Sendable () -> UInt64
+
+    package init(
+        totals: ServingTotals, memoryByteCount: @escaping @Sendable () -> Int,
+        generation: @escaping @Sendable () -> Int, isReadable: @escaping @Sendable () -> Bool,
+        rejectedCount: @escaping @Sendable () -> UInt64
+    ) {
+        (self.totals, self.memoryByteCount, self.generation) = (totals, memoryByteCount, generation)
+        (self.isReadable, self.rejectedCount) = (isReadable, rejectedCount)
+    }
+}
+
+extension PortalMemory {
+    /// The number of responses of each kind in a snapshot.
+    func counts(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [(String, Int)] {
+        if let known = counts[snapshot] { return known }
+        var found = ["page": 0, "asset": 0, "redirect": 0, "gone": 0, "failure": 0]
+        for row in try reader.statusCounts(ofSnapshot: snapshot) {
+            let kind =
+                switch row.status {
+                case ..<300: row.role == 0 ? "page" : "asset"
+                case ..<400: "redirect"
+                case 404, 410: "gone"
+                default: "failure"
+                }
+            found[kind, default: 0] += row.count
+        }
+        let list = found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        counts[snapshot] = list
+        return list
+    }
+}

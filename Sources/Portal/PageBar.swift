@@ -1,0 +1,195 @@
+package import Origins
+internal import Reports
+internal import Store
+internal import Synchronization
+package import Web
+
+/// Whether mirrored pages have a bar. Off by default. Any thread may use it.
+package final class BarSwitch: Sendable {
+    private let flag: Atomic<Bool>
+    /// Called after a change: drops prepared answers and saves the setting.
+    private let changed: @Sendable (_ isOn: Bool) -> Void
+
+    package init(isOn: Bool = false, changed: @escaping @Sendable (_ isOn: Bool) -> Void = { _ in }) {
+        flag = Atomic(isOn)
+        self.changed = changed
+    }
+
+    package var isOn: Bool { flag.load(ordering: .acquiring) }
+
+    package func turn(on isOn: Bool) {
+        guard flag.exchange(isOn, ordering: .acquiringAndReleasing) != isOn else { return }
+        changed(isOn)
+    }
+}
+
+/// The bar on a page: an element at the end of the document with a closed shadow root. It contains a frame of
+/// the portal, which the page can neither read nor change.
+///
+/// Frames in shadow trees are not in the `frames` of a window. The script takes the functions that it needs
+/// before any script of the page runs.
+package enum PageBar {
+    /// The script tag that is inserted before all scripts of a document.
+    package static func tag(of url: WebURL, _ layout: OriginLayout, _ language: PortalLanguage) -> [UInt8] {
+        guard let portal = layout.portal else { return [] }
+        let address = portal.dropLast() + PortalLinks.bar(of: url.href, snapshot: layout.snapshot)
+        var tag = Array("<script data-larder=\"".utf8)
+        tag.append(escaping: String(address))
+        tag += "\" data-label=\"".utf8
+        tag.append(escaping: Sentence.barName.text(in: language))
+        tag += "\" data-hide=\"".utf8
+        tag.append(escaping: Sentence.barHide.text(in: language))
+        return tag + "\">\(script)</script>".utf8
+    }
+
+    /// Height of the bar in pixels, whatever the sizes on the page.
+    private static let height = 44
+
+    private static let script = """
+        (()=>{"use strict";const own=document.currentScript,{larder:address,label,hide}=own.dataset;own.remove();\
+        if(top!==self)return;const space="http://www.w3.org/1999/xhtml",make=(name)=>document.createElementNS(space,name);\
+        const host=make("larder-bar"),root=host.attachShadow({mode:"closed"}),style=make("style"),frame=make("iframe"),\
+        close=make("button"),put=Element.prototype.append,call=Reflect.apply;style.textContent=\(JSONText.string(sheet));\
+        frame.setAttribute("title",label);frame.setAttribute("src",address);frame.setAttribute("referrerpolicy","no-referrer");\
+        close.setAttribute("aria-label",hide);close.setAttribute("title",hide);close.textContent="\\u00d7";\
+        close.addEventListener("click",()=>host.remove());root.append(style,frame,close);\
+        addEventListener("DOMContentLoaded",()=>call(put,document.documentElement,[host]),{once:true,capture:true})})()
+        """
+
+    private static let sheet = """
+        :host{all:initial!important;display:block!important;position:fixed!important;inset:auto 0 0 0!important;\
+        height:\(height)px!important;z-index:2147483647!important}\
+        iframe{all:initial;display:block;width:100%;height:100%;border:0}\
+        button{all:initial;position:absolute;top:0;right:0;width:\(height)px;height:\(height)px;text-align:center;\
+        font:22px/\(height)px sans-serif;color:#555;cursor:pointer}\
+        button:focus-visible{outline:2px solid #2f7d5b;outline-offset:-4px}\
+        @media(prefers-color-scheme:dark){button{color:#bbb}}@media print{:host{display:none!important}}
+        """
+
+    private enum JSONText {
+        static func string(_ text: String) -> String {
+            var writer = JSONWriter(.compact)
+            writer.string(text)
+            return writer.text
+        }
+    }
+}
+
+/// The content of the bar: the date of the copy, its other snapshots, a search field and links to the portal.
+/// It contains no scripts and no commands.
+struct BarFrame {
+    let href: String
+    /// When the shown response was fetched; nil if nothing is stored.
+    private(set) var fetched: Int64?
+    private(set) var earlier: String?
+    private(set) var later: String?
+
+    /// - Parameter snapshot: the earlier snapshot that is shown; nil for the live one.
+    init(
+        _ url: WebURL, in snapshot: Int64?, _ layout: OriginLayout, _ sites: [Site], _ reader: StoreReader
+    ) throws(StoreError) {
+        href = url.key.href
+        let rows = try reader.rows(of: href).filter { $0.response.request == .get }
+        let current = rows.first(where: \.isShown)
+        var shown = current
+        if let snapshot { shown = rows.first { $0.response.snapshot <= snapshot } ?? current }
+        guard let shown, let current else { return }
+        func snapshots(of row: HeldRow, upTo last: Int64 = .max) -> [Int64] {
+            let snapshots = sites.first { $0.name == row.site }?.snapshots ?? []
+            return snapshots.filter {
+                $0.finished != nil && $0.base == nil && $0.id <= last && row.isOf($0.id)
+            }
+            .map(\.id)
+        }
+        func newest(of row: HeldRow, upTo last: Int64?) -> Int64 {
+            max(row.response.snapshot, snapshots(of: row, upTo: last ?? .max).last ?? 0)
+        }
+        let published = sites.first { $0.name == current.site }?.published
+        let now = newest(of: current, upTo: published)
+        let at = snapshot.map { newest(of: shown, upTo: $0) } ?? now
+        // A later snapshot may have confirmed the response.
+        let end = sites.flatMap(\.snapshots).first { $0.id == at }?.finished
+        fetched = at < now ? min(shown.response.fetched, end ?? .max) : shown.response.fetched
+        guard !layout.sharesOrigin else { return }
+        let complete = rows.flatMap { snapshots(of: $0) }.sorted(by: >)
+        earlier = complete.first { $0 < at }.flatMap { layout.address(of: url, in: $0) }
+        guard snapshot != nil, at < now else { return }
+        let next = complete.last { $0 > at } ?? now
+        later = next >= now ? layout.address(of: url) : layout.address(of: url, in: next)
+    }
+
+    func html(_ language: PortalLanguage) -> [UInt8] {
+        var html = HTMLWriter()
+        html.language = language
+        html.literal("<!doctype html>\n")
+        html.element("html", ["lang": language.tag]) { html in
+            html.element("head") { html in
+                html.void("meta", ["charset": "utf-8"])
+                html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+                html.void("meta", ["name": "color-scheme", "content": "light dark"])
+                html.element("title", say: .barName)
+                html.void("link", ["rel": "stylesheet", "href": Self.stylePath])
+                // All links open in the top window.
+                html.void("base", ["target": "_top"])
+            }
+            html.element("body") { html in
+                html.element("nav", ["aria-label": html.words(.barName)]) { write(to: &$0) }
+            }
+        }
+        return html.bytes
+    }
+
+    private func write(to html: inout HTMLWriter) {
+        let links = PortalLinks()
+        html.link(links.home, ["class": "brand"]) { html in
+            html.void("img", ["src": PortalIcon.path, "alt": "", "width": "22", "height": "22"])
+            html.text("Larder")
+        }
+        html.element("span", ["class": "when"]) { html in
+            if let fetched {
+                html.say(.barFrom)
+                html.moment(fetched)
+            } else {
+                html.say(.notHeldBadge)
+            }
+        }
+        if let earlier { html.link(earlier, ["rel": "prev"], say: .barEarlier) }
+        if let later { html.link(later, ["rel": "next"], say: .barLater) }
+        html.link(links.details(href), say: .barAbout)
+        html.link(PortalLinks.search, ["class": "narrow"], say: .search)
+        html.element("form", ["action": PortalLinks.search, "role": "search"]) { html in
+            html.void(
+                "input",
+                [
+                    "name": "q", "type": "search", "aria-label": html.words(.searchHeld),
+                    "placeholder": html.words(.search), "autocomplete": "off",
+                ])
+        }
+    }
+
+    // MARK: - Style
+
+    static let stylePath = PortalStyle.path(of: style, "bar", "css")
+    static let style = """
+        :root { color-scheme: light dark; }
+        body { margin: 0; font: 14px/1.3 system-ui, sans-serif; background: #fffdf8; color: #2b2a27;
+          border-top: 1px solid #cfc8b8; box-sizing: border-box; height: 100vh; }
+        nav { display: flex; align-items: center; gap: 4px 14px; height: 100%; padding: 0 52px 0 12px; overflow: hidden;
+          white-space: nowrap; }
+        a { color: #1f6a49; padding: 10px 2px; }
+        .brand { display: inline-flex; align-items: center; gap: 6px; font-weight: 700; color: inherit; text-decoration: none; }
+        .when { color: #5d594f; overflow: hidden; text-overflow: ellipsis; }
+        form { margin: 0 0 0 auto; }
+        input { font: inherit; height: 30px; width: 12rem; box-sizing: border-box; padding: 0 8px; border: 1px solid #8a8474;
+          border-radius: 6px; background: #fff; color: inherit; }
+        a:focus-visible, input:focus-visible { outline: 2px solid #2f7d5b; outline-offset: -2px; }
+        .narrow { display: none; }
+        @media (max-width: 50rem) { form { display: none; } .narrow { display: inline; } nav { gap: 4px 10px; } }
+        @media (max-width: 30rem) { .brand { font-size: 0; gap: 0; } body { font-size: 13px; } nav { padding-left: 8px; } }
+        @media (prefers-color-scheme: dark) {
+          body { background: #1f1e1b; color: #ece8de; border-color: #4a473f; }
+          a { color: #8fd0b0; } .when { color: #b8b2a4; } input { background: #2a2925; border-color: #8a8474; }
+        }
+
+        """
+}

@@ -1,0 +1,135 @@
+package import HTTPServer
+internal import Synchronization
+internal import System
+package import Web
+
+/// The log of requests through a proxy. Any thread may use it.
+package final class PassLog: Sendable {
+    package typealias Source = Reply.Source
+
+    /// One request in the log.
+    package struct Pass: Sendable {
+        package let number: Int
+        package let date: Int64
+        package let method: String
+        package let url: String
+        package let status: Int
+        package let source: Source
+        /// Bytes of the body, as far as they are known.
+        package let byteCount: Int
+        package let duration: Duration
+        /// Whether the response was stored.
+        package let isKept: Bool
+    }
+
+    /// The totals since the proxy was started.
+    package struct Counts: Sendable {
+        /// One count for each source, in their order.
+        fileprivate var bySource = [Int](repeating: 0, count: Source.allCases.count)
+        package fileprivate(set) var kept = 0
+        package fileprivate(set) var byteCount = 0
+        /// Responses that could not be stored, with the URL of the last one and the reason.
+        package fileprivate(set) var lost = 0
+        package fileprivate(set) var lostWhy: String?
+        /// Missed URLs without duplicates, in order of arrival, up to a limit.
+        package fileprivate(set) var missed: [String] = []
+
+        package subscript(source: Source) -> Int { bySource[source.index] }
+    }
+
+    private struct State {
+        var recent: [Pass] = []
+        var count = 0
+        var counts = Counts()
+        var missed: Set<String> = []
+    }
+
+    private let state = Mutex(State())
+
+    private static let mostRecent = 1000
+    private static let mostMissed = 10_000
+
+    package init() {}
+
+    package var counts: Counts { state.withLock(\.counts) }
+
+    /// The newest requests first.
+    package func recent(after number: Int = 0) -> [Pass] {
+        state.withLock { $0.recent.reversed().filter { $0.number > number } }
+    }
+
+    package func note(_ method: String, _ url: String, _ reply: Reply, since start: ContinuousClock.Instant) {
+        let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
+        let source = reply.streamed == nil ? reply.source : .network
+        // Parts are collected in memory and stored when they are complete.
+        let isPart = status == 206 && source == .network
+        note(method, url, status, source, byteCount, isKept: reply.isKept && !isPart, since: start)
+        if isPart { noteLoss("only a part of it was requested", of: url, wasCounted: false) }
+        if let failure = reply.failure { noteLoss(failure, of: url, wasCounted: false) }
+    }
+
+    /// Records that a response which the client received could not be stored.
+    ///
+    /// - Parameter wasCounted: whether it was counted as stored.
+    package func noteLoss(_ why: String, of url: String, wasCounted: Bool = true) {
+        state.withLock { state in
+            if wasCounted { state.counts.kept -= 1 }
+            state.counts.lost += 1
+            state.counts.lostWhy = "\(url): \(why)"
+        }
+    }
+
+    package func noteMiss(_ method: String, _ place: String, since start: ContinuousClock.Instant) {
+        note(method, place, 504, .missed, 0, isKept: false, since: start)
+    }
+
+    package func noteTunnel(
+        _ method: String, _ place: String, _ byteCount: Int, since start: ContinuousClock.Instant
+    ) {
+        note(method, place, 200, .tunnel, byteCount, isKept: false, since: start)
+    }
+
+    package func note(
+        _ method: String, _ url: String, _ status: Int, _ source: Source, _ byteCount: Int, isKept: Bool,
+        since start: ContinuousClock.Instant
+    ) {
+        let (date, duration) = (SystemClock.secondsSinceEpoch(), ContinuousClock.now - start)
+        state.withLock { state in
+            state.count += 1
+            if state.recent.count >= Self.mostRecent * 2 { state.recent.removeFirst(Self.mostRecent) }
+            state.recent.append(
+                Pass(
+                    number: state.count, date: date, method: method, url: url, status: status, source: source,
+                    byteCount: byteCount, duration: duration, isKept: isKept))
+            state.counts.bySource[source.index] += 1
+            state.counts.byteCount += byteCount
+            if isKept { state.counts.kept += 1 }
+            guard source == .missed, state.missed.count < Self.mostMissed else { return }
+            let name = method == "GET" ? url : "\(method) \(url)"
+            if state.missed.insert(name).inserted { state.counts.missed.append(name) }
+        }
+    }
+}
+
+extension PassLog.Source {
+    /// The index among all sources.
+    fileprivate var index: Int {
+        switch self {
+        case .larder: 0
+        case .validated: 1
+        case .network: 2
+        case .missed: 3
+        case .tunnel: 4
+        }
+    }
+}
+
+extension PassLog.Pass: JSONObject {
+    package var members: JSONMembers {
+        [
+            "number": number, "date": HTTPDate(secondsSinceEpoch: date).iso8601, "method": method, "url": url,
+            "status": status, "source": source.rawValue, "bytes": byteCount,
+            "milliseconds": Int(duration / .milliseconds(1)), "kept": isKept,
+        ]
+    }
+}

@@ -1,0 +1,203 @@
+internal import HTTPServer
+internal import Origins
+internal import Store
+internal import System
+internal import Web
+
+/// The requests of the browser extension, which sends pages as the browser shows them.
+///
+/// They are the only requests of another origin that may change something. Each needs the `Origin` of an extension,
+/// and the token that the extension got for a code of the portal. The client must be on this machine.
+extension Portal {
+    /// Whether the request is one of the extension's. Its answer has no CORS fields, so that only an extension with
+    /// the permission for this host reads it.
+    package static func isOfExtension(_ target: String, origin: String?) -> Bool {
+        [PortalLinks.pair, PortalLinks.savePage].contains(target)
+            && origin.map(ExtensionBook.isExtension) ?? false
+    }
+
+    /// The maximum size of a sent page in bytes.
+    static let maxPageByteCount: Int64 = 256 << 20
+
+    /// Handles a request of the extension whose body is in memory. Returns nil if the reply follows later.
+    func takeFromExtension(
+        _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, _ powers: PortalPowers,
+        slot: () -> ReplySlot
+    ) -> Answer? {
+        let admission: Admission
+        switch admit(target, visitor, powers) {
+        case .failure(let refusal): return answer(refusal, visitor)
+        case .success(let given): admission = given
+        }
+        guard target == PortalLinks.savePage else {
+            return pair(PortalRequest(path: target, form: body), admission, visitor)
+        }
+        guard let upload = Self.upload(type, admission) else {
+            return answer(Refusal(415, Phrase(.mistakeForm)), visitor)
+        }
+        let isWhole = upload.take(body) || upload.outcome != nil
+        switch upload.end(isWhole: isWhole) {
+        case .refused(let status, let reason): return answer(Refusal(status, reason), visitor)
+        case .order(let order):
+            let (slot, number, replies) = (slot(), ReplyNumber(), replies(visitor, powers.board))
+            let taken = powers.board.take(order, by: .localUser) {
+                slot.give(Reply(answer: replies.answer(ofJob: number.value)))
+            }
+            upload.letGo(isWanted: taken != nil)
+            if let taken { number.set(taken) } else { slot.give(Reply(answer: replies.crowded)) }
+            return nil
+        }
+    }
+
+    /// Takes over the connection of a page that is too long for memory. Returns nil for other requests.
+    func passFromExtension(
+        _ long: LongUpload, to target: String, type: String?, isChunked: Bool, byteCount: Int64,
+        from visitor: PortalVisitor, _ powers: PortalPowers
+    ) -> Reply? {
+        guard target == PortalLinks.savePage else { return nil }
+        let admission: Admission
+        switch admit(target, visitor, powers) {
+        case .failure(let refusal): return Reply(answer: answer(refusal, visitor))
+        case .success(let given): admission = given
+        }
+        func refused(_ status: Int, _ sentence: Sentence) -> Reply {
+            Reply(answer: answer(Refusal(status, Phrase(sentence)), visitor))
+        }
+        guard !isChunked else { return refused(411, .mistakeForm) }
+        // The boundaries of the form take some bytes, too.
+        guard byteCount <= Self.maxPageByteCount + 4096 else { return refused(413, .mistakeLarge) }
+        guard admission.files.uploadCount < PortalFiles.mostUploads else { return refused(503, .mistakeMany) }
+        guard admission.files.hasRoom(for: byteCount) else { return refused(507, .mistakeRoom) }
+        let (replies, board) = (replies(visitor, powers.board), powers.board)
+        var reply = refused(500, .mistakeForm)
+        reply.takeover = UploadThread.takeover(long) {
+            Self.upload(type, admission)
+        } answer: { upload, isWhole in
+            switch upload.end(isWhole: isWhole) {
+            case .refused(let status, let reason):
+                return replies.last(replies.refused(Refusal(status, reason)))
+            case .order(let order):
+                let isOver = Monitor(false)
+                let number = board.take(order, by: .localUser) { isOver.change { $0 = true } }
+                upload.letGo(isWanted: number != nil)
+                guard let number else { return replies.last(replies.crowded) }
+                _ = isOver.wait { $0 ? true : nil }
+                return replies.last(replies.answer(ofJob: number))
+            }
+        }
+        return reply
+    }
+
+    // MARK: - Admission
+
+    /// A request that may be carried out.
+    private struct Admission: Sendable {
+        let origin: String
+        let book: ExtensionBook
+        let files: PortalFiles
+    }
+
+    fileprivate struct Refusal: Error, Sendable {
+        let status: Int
+        let reason: Phrase
+
+        init(_ status: Int, _ reason: Phrase) { (self.status, self.reason) = (status, reason) }
+    }
+
+    private func admit(
+        _ target: String, _ visitor: PortalVisitor, _ powers: PortalPowers
+    ) -> Result<Admission, Refusal> {
+        guard let origin = visitor.origin, ExtensionBook.isExtension(origin) else {
+            return .failure(Refusal(403, Phrase(.refusedOrigin)))
+        }
+        guard powers.gate.principal(of: visitor) == .localUser else {
+            return .failure(Refusal(403, Phrase(.refusedDistance)))
+        }
+        guard powers.gate.takesOrders, let book = powers.extensions, let files = powers.board.files else {
+            return .failure(Refusal(403, Phrase(.refusedReadOnly)))
+        }
+        if target != PortalLinks.pair {
+            guard let token = visitor.bearer, book.isPaired(token, origin: origin) else {
+                return .failure(Refusal(401, Phrase(.refusedPairing)))
+            }
+        }
+        return .success(Admission(origin: origin, book: book, files: files))
+    }
+
+    private func pair(_ form: PortalRequest, _ admission: Admission, _ visitor: PortalVisitor) -> Answer {
+        do throws(StoreError) {
+            let token = try admission.book.pair(
+                form["code"] ?? "", name: form["name"] ?? "", origin: admission.origin,
+                now: SystemClock.seconds(), date: SystemClock.secondsSinceEpoch())
+            guard let token else { return answer(Refusal(403, Phrase(.pairWrong)), visitor) }
+            return Replies.json(200, ["token": token], fields)
+        } catch {
+            return answer(Refusal(507, Phrase(.quoted, error.description)), visitor)
+        }
+    }
+
+    private static func upload(_ type: String?, _ admission: Admission) -> PortalUpload? {
+        type.flatMap {
+            PortalUpload(type: $0, admission.files, makes: "save", maxByteCount: maxPageByteCount) { _ in nil
+            }
+        }
+    }
+
+    // MARK: - Answers
+
+    private func answer(_ refusal: Refusal, _ visitor: PortalVisitor) -> Answer {
+        Replies.json(
+            refusal.status, ["error": refusal.reason.text(in: visitor.language)], fields)
+    }
+
+    private func replies(_ visitor: PortalVisitor, _ board: JobBoard) -> Replies {
+        Replies(board: board, layout: layout, language: visitor.language, fields: fields)
+    }
+
+    /// Makes answers on another thread than the portal's.
+    private struct Replies: Sendable {
+        let board: JobBoard
+        let layout: OriginLayout
+        let language: PortalLanguage
+        let fields: [(name: String, value: String)]
+
+        var crowded: Answer { refused(Refusal(503, Phrase(.mistakeMany))) }
+
+        func refused(_ refusal: Refusal) -> Answer {
+            Self.json(refusal.status, ["error": refusal.reason.text(in: language)], fields)
+        }
+
+        /// The answer when the job is over.
+        func answer(ofJob number: Int?) -> Answer {
+            guard let job = board.jobs.first(where: { $0.number == number }) else { return crowded }
+            let words = job.outcome.map { $0.text(in: language) }
+            guard job.isGood, let saved = job.outcome.first(where: { $0.sentence == .savedPage }),
+                let url = saved.parts.first
+            else {
+                return Self.json(
+                    500, ["error": words.first ?? job.stateSentence.text(in: language)], fields)
+            }
+            return Self.json(
+                200,
+                [
+                    "url": url, "title": saved.parts.last, "address": WebURL(url).flatMap(layout.address),
+                    "outcome": words,
+                ], fields)
+        }
+
+        /// The answer with the fields of a connection that ends after it.
+        func last(_ answer: Answer) -> Answer {
+            let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
+            return answer.adding(("Date", now)).adding(("Connection", "close"))
+        }
+
+        static func json(
+            _ status: Int, _ members: JSONMembers, _ fields: [(name: String, value: String)]
+        ) -> Answer {
+            Answer(
+                status: status,
+                fields: [("Content-Type", "application/json"), ("Cache-Control", "no-store")] + fields,
+                body: Array("\(members.text(.compact))\n".utf8))
+        }
+    }
+}

@@ -1,0 +1,398 @@
+internal import Glibc
+package import HTTPServer
+internal import Origins
+package import Store
+internal import System
+internal import Web
+
+/// The objects that carry out orders from the portal.
+package struct PortalPowers: Sendable {
+    package let gate: PortalGuard
+    package let board: JobBoard
+    package var bar = BarSwitch()
+    /// The browser extensions that may save pages; nil if none may.
+    package var extensions: ExtensionBook?
+    /// Whether something runs the scheduled updates: this server, another one, or a timer.
+    package var isScheduled: @Sendable () -> Bool = { false }
+    /// Whether the portal can install a timer that does.
+    package var canInstallTimer = false
+    /// The formats of `PortalOrder.exportForms` that can be written on this machine.
+    package var exportForms = PortalOrder.exportForms
+
+    package init(
+        gate: PortalGuard, board: JobBoard, bar: BarSwitch = BarSwitch(), extensions: ExtensionBook? = nil,
+        isScheduled: @escaping @Sendable () -> Bool = { false }, canInstallTimer: Bool = false,
+        exportForms: [String] = PortalOrder.exportForms
+    ) {
+        (self.gate, self.board, self.bar, self.extensions) = (gate, board, bar, extensions)
+        (self.isScheduled, self.canInstallTimer) = (isScheduled, canInstallTimer)
+        self.exportForms = exportForms
+    }
+}
+
+extension Portal {
+    /// Handles a request that changes something. Returns nil if the reply follows later.
+    ///
+    /// - Parameters:
+    ///   - type: the Content-Type of the body.
+    ///   - slot: reserves a slot for the later reply.
+    package func take(
+        _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, reader: StoreReader,
+        slot: () -> ReplySlot
+    ) throws(StoreError) -> Answer? {
+        guard let powers else { return refusal(403, Phrase(.refusedReadOnly), visitor) }
+        if Self.isOfExtension(target, origin: visitor.origin) {
+            return takeFromExtension(target, type: type, body: body, from: visitor, powers, slot: slot)
+        }
+        if target == PortalLinks.deeds + "import", let type,
+            let upload = Self.upload(type, powers, visitor)
+        {
+            let isWanted = upload.take(body)
+            return uploaded(visitor, powers, isLast: false)(upload, isWanted || upload.outcome != nil)
+        }
+        guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded") else {
+            return refusal(415, Phrase(.refusedOrigin), visitor)
+        }
+        let form = PortalRequest(path: target, form: body)
+        if target == PortalLinks.login { return logIn(form, visitor, powers, slot) }
+        if let reason = powers.gate.refusal(of: visitor, token: form["token"], now: SystemClock.seconds()) {
+            return refusal(403, Phrase(reason), visitor)
+        }
+        if target == PortalLinks.logout {
+            powers.gate.leave(visitor.session)
+            return seeOther("/", cookie: "\(cookieName)=; Max-Age=0; \(cookieTraits)")
+        }
+        guard target.hasPrefix(PortalLinks.deeds) else { return notFound(target, visitor) }
+        let name = String(target.dropFirst(PortalLinks.deeds.utf8.count))
+        if name == "bar" {
+            powers.bar.turn(on: form["on"] == "1")
+            return seeOther(Self.place(form["back"]))
+        }
+        if ["pair", "unpair"].contains(name) {
+            guard let book = powers.extensions, powers.gate.principal(of: visitor) == .localUser else {
+                return refusal(403, Phrase(.refusedDistance), visitor)
+            }
+            if name == "pair" {
+                book.offerCode(now: SystemClock.seconds())
+            } else if let number = form.number("number") {
+                try book.remove(Int(clamping: number))
+            }
+            return seeOther(PortalLinks.save)
+        }
+        let order: PortalOrder?
+        do throws(PortalMistake) {
+            let principal = powers.gate.principal(of: visitor)
+            if let number = form.number("job"), hidesPrivate(from: visitor),
+                !jobs(for: visitor, powers).contains(where: { $0.number == Int(clamping: number) })
+            {
+                throw PortalMistake(Phrase(.mistakeEmpty))
+            }
+            if let answer = try steer(name, form, powers.board, by: principal) { return answer }
+            order = try PortalOrder(name, form)
+        } catch {
+            return refusal(400, error.phrase, visitor, form: name == "prefetch" ? form : nil)
+        }
+        guard let order else { return notFound(PortalLinks.deeds + name, visitor) }
+        // A user of another machine may not change what this user's systemd runs.
+        if order == .installTimer, powers.gate.principal(of: visitor) != .localUser || !powers.canInstallTimer
+        {
+            return refusal(403, Phrase(.refusedTimer), visitor)
+        }
+        if let mistake = try unknownTarget(of: order, reader) {
+            return refusal(404, mistake.phrase, visitor)
+        }
+        return obey(order, back: Self.place(form["back"]), visitor, powers, slot)
+    }
+
+    /// Returns an error if the site or snapshot of an order does not exist; else nil.
+    private func unknownTarget(
+        of order: PortalOrder, _ reader: StoreReader
+    ) throws(StoreError) -> PortalMistake? {
+        guard let target = order.target else { return nil }
+        let sites = try sites(reader)
+        guard let site = sites.first(where: { $0.name == target.site }) else {
+            return PortalMistake(Phrase(.mistakeSite, target.site))
+        }
+        guard let name = target.snapshot, !site.snapshots.contains(where: { $0.name == name }) else {
+            return nil
+        }
+        return PortalMistake(Phrase(.mistakeSnapshot, target.site, "\(name)"))
+    }
+
+    /// Carries out orders about existing jobs. Returns nil for other orders.
+    private func steer(
+        _ name: String, _ form: PortalRequest, _ board: JobBoard, by principal: Principal
+    ) throws(PortalMistake) -> Answer? {
+        let back = Self.place(form["back"])
+        switch name {
+        case "stop":
+            guard let number = form.number("job") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            board.stop(Int(clamping: number))
+            // The page of jobs shows the state without a notice.
+            let isOfWork = back.hasPrefix(PortalLinks.jobs)
+            return seeOther(isOfWork ? back : Self.place(back, noticing: Int(clamping: number)))
+        case "goon":
+            guard let number = form.number("job"),
+                board.goOn(Int(clamping: number), by: principal) != nil
+            else {
+                throw PortalMistake(Phrase(.mistakeEmpty))
+            }
+            return seeOther(PortalLinks.jobs)
+        case "forget":
+            guard let number = form.number("job") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            board.forget(Int(clamping: number))
+            return seeOther(PortalLinks.jobs)
+        default: return nil
+        }
+    }
+
+    private func obey(
+        _ order: PortalOrder, back: String, _ visitor: PortalVisitor, _ powers: PortalPowers,
+        _ slot: () -> ReplySlot
+    ) -> Answer? {
+        let principal = powers.gate.principal(of: visitor)
+        guard order.isQuick else {
+            guard let number = powers.board.take(order, by: principal) else {
+                return refusal(503, Phrase(.mistakeMany), visitor)
+            }
+            // The site's page may be gone when the job has run.
+            if case .remove = order { return seeOther(Self.place("/", noticing: number)) }
+            return seeOther(PortalLinks.jobs)
+        }
+        // Quick orders: the reply waits for the outcome and shows it on the page that the order came from.
+        let slot = slot()
+        let number = ReplyNumber()
+        let fields = self.fields
+        let taken = powers.board.take(order, by: principal) {
+            slot.give(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
+        }
+        guard let taken else {
+            slot.give(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor)))
+            return nil
+        }
+        number.set(taken)
+        return nil
+    }
+
+    // MARK: - Uploads
+
+    /// Returns the reader of an uploaded archive; nil if the body is not a form with files, or uploads are
+    /// disabled.
+    private static func upload(
+        _ type: String, _ powers: PortalPowers, _ visitor: PortalVisitor
+    ) -> PortalUpload? {
+        guard let files = powers.board.files else { return nil }
+        return PortalUpload(type: type, files) { token in
+            powers.gate.refusal(of: visitor, token: token, now: SystemClock.seconds()).map { Phrase($0) }
+        }
+    }
+
+    /// Takes over the connection of an upload that is too long for memory. Returns nil for other long
+    /// requests.
+    package func pass(
+        _ long: LongUpload, to target: String, method: String, type: String?, isChunked: Bool,
+        byteCount: Int64, from visitor: PortalVisitor
+    ) -> Reply? {
+        if method == "POST", let powers, Self.isOfExtension(target, origin: visitor.origin) {
+            return passFromExtension(
+                long, to: target, type: type, isChunked: isChunked, byteCount: byteCount, from: visitor,
+                powers)
+        }
+        guard method == "POST", target == PortalLinks.deeds + "import", let powers, let type,
+            let files = powers.board.files, MultipartReader(type: type) != nil
+        else { return nil }
+        // These checks need no token, which is in the body.
+        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .owner: break
+        case .reader(let reason): return Reply(answer: refusal(403, Phrase(reason), visitor))
+        case .stranger, .nobody: return Reply(answer: refusal(403, Phrase(.refusedLogin), visitor))
+        }
+        if let reason = visitor.foreignness { return Reply(answer: refusal(403, Phrase(reason), visitor)) }
+        guard !isChunked else { return Reply(answer: refusal(411, Phrase(.mistakeForm), visitor)) }
+        guard files.uploadCount < PortalFiles.mostUploads else {
+            return Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))
+        }
+        guard files.hasRoom(for: byteCount) else {
+            return Reply(answer: refusal(507, Phrase(.mistakeRoom), visitor))
+        }
+        let answer = uploaded(visitor, powers, isLast: true)
+        var reply = Reply(answer: refusal(500, Phrase(.mistakeForm), visitor))
+        reply.takeover = UploadThread.takeover(long) {
+            Self.upload(type, powers, visitor)
+        } answer: {
+            answer($0, $1)
+        }
+        return reply
+    }
+
+    /// Makes the closure that imports an uploaded archive and answers. It is made ahead, since the portal
+    /// belongs to the server's thread.
+    ///
+    /// - Parameter isLast: whether the answer closes the connection.
+    private func uploaded(
+        _ visitor: PortalVisitor, _ powers: PortalPowers, isLast: Bool
+    ) -> @Sendable (PortalUpload, _ isWhole: Bool) -> Answer {
+        let frame = context("/", visitor)
+        let principal = powers.gate.principal(of: visitor)
+        let (fields, pageFields) = (self.fields, pageFields(script: nil))
+        return { upload, isWhole in
+            let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
+            let own = isLast ? [("Date", now), ("Connection", "close")] : []
+            func refused(_ status: Int, _ reason: Phrase) -> Answer {
+                Answer(
+                    status: status,
+                    fields: [("Content-Type", "text/html; charset=utf-8")] + own + pageFields,
+                    body: PortalFrame.html(RefusalPage(status: status, reason: reason), frame))
+            }
+            switch upload.end(isWhole: isWhole) {
+            case .refused(let status, let reason): return refused(status, reason)
+            case .order(let order):
+                let number = powers.board.take(order, by: principal)
+                upload.letGo(isWanted: number != nil)
+                guard number != nil else { return refused(503, Phrase(.mistakeMany)) }
+                return Self.seeOther(PortalLinks.jobs, fields + own)
+            }
+        }
+    }
+
+    // MARK: - The password
+
+    private func logIn(
+        _ form: PortalRequest, _ visitor: PortalVisitor, _ powers: PortalPowers, _ slot: () -> ReplySlot
+    ) -> Answer? {
+        // Without this check, a form on another site could log the user in: there is no token before the
+        // login.
+        if let reason = visitor.foreignness { return refusal(403, Phrase(reason), visitor) }
+        guard let password = form["password"] else { return refusal(400, Phrase(.mistakeEmpty), visitor) }
+        let later = slot()
+        let (portal, name, traits) = (LoginReplies(self, visitor), cookieName, cookieTraits)
+        let thread = try? NamedThread.start("larder-login") {
+            later.give(
+                Reply(answer: portal.answer(powers.gate.enter(password, from: visitor.client), name, traits)))
+        }
+        if thread == nil { later.give(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))) }
+        return nil
+    }
+
+    /// Answers that are made ahead, since the portal belongs to the server's thread.
+    private struct LoginReplies: Sendable {
+        let wrong: Answer
+        let impossible: Answer
+        let fields: [(name: String, value: String)]
+        let slow: @Sendable (Int64) -> Answer
+
+        init(_ portal: Portal, _ visitor: PortalVisitor) {
+            wrong = portal.html(LoginPage(failure: Phrase(.loginWrong)), PortalLinks.login, visitor)
+            impossible = portal.html(LoginPage(hasPassword: false), PortalLinks.login, visitor)
+            fields = portal.fields
+            let frame = portal.context(PortalLinks.login, visitor)
+            let fields = portal.pageFields(script: nil)
+            slow = { seconds in
+                Answer(
+                    status: 429,
+                    fields: [("Content-Type", "text/html; charset=utf-8"), ("Retry-After", "\(seconds)")]
+                        + fields,
+                    body: PortalFrame.html(
+                        LoginPage(failure: Phrase(.loginTooFast, "\(seconds)")), frame))
+            }
+        }
+
+        func answer(_ login: PortalGuard.Login, _ cookie: String, _ traits: String) -> Answer {
+            switch login {
+            case .entered(let session):
+                Portal.seeOther(
+                    "/", fields, cookie: "\(cookie)=\(session); \(traits)")
+            case .wrong: wrong
+            case .tooFast(let seconds): slow(seconds)
+            case .impossible: impossible
+            }
+        }
+    }
+
+    // MARK: - Live
+
+    /// Streams events as long as the client is connected. Returns nil if the stream has begun.
+    package func live(for visitor: PortalVisitor, slot: () -> ReplySlot) -> Answer? {
+        guard let powers else { return notFound(PortalLinks.live, visitor) }
+        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .owner, .reader: break
+        case .stranger, .nobody: return refusal(403, Phrase(.refusedLogin), visitor)
+        }
+        if visitor.foreignness != nil, visitor.site != "none" {
+            return refusal(403, Phrase(.refusedOrigin), visitor)
+        }
+        let lines = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")] + fields
+        let head = Array(
+            ("HTTP/1.1 200 OK\r\n" + lines.map { "\($0.0): \($0.1)\r\n" }.joined()).utf8)
+        let stream = ReplyStream(slot(), takesChunks: true) { _, _, _ in head }
+        guard stream.begin(status: 200, fields: HTTPFields(), byteCount: nil) else { return nil }
+        if !powers.board.watch(stream, hidesPrivate: hidesPrivate(from: visitor)) {
+            stream.end(isWhole: true)
+            stream.conclude()
+        }
+        return nil
+    }
+
+    // MARK: - Answers
+
+    private var cookieTraits: String {
+        "Path=/; HttpOnly; SameSite=Strict" + (layout.scheme == "https" ? "; Secure" : "")
+    }
+
+    var cookieName: String { PortalVisitor.cookieName(port: layout.port) }
+
+    /// - Parameter form: the submitted form, to be corrected.
+    private func refusal(
+        _ status: Int, _ reason: Phrase, _ visitor: PortalVisitor, form: PortalRequest? = nil
+    ) -> Answer {
+        html(RefusalPage(status: status, reason: reason, form: form), "/", visitor)
+    }
+
+    private func notFound(_ target: String, _ visitor: PortalVisitor) -> Answer {
+        html(NotFoundPage(target: target), target, visitor)
+    }
+
+    private func seeOther(_ place: String, cookie: String? = nil) -> Answer {
+        Self.seeOther(place, fields, cookie: cookie)
+    }
+
+    private static func seeOther(
+        _ place: String, _ fields: [(name: String, value: String)], cookie: String? = nil
+    ) -> Answer {
+        let own = [("Location", place), ("Cache-Control", "no-store")]
+        return Answer(
+            status: 303, fields: own + (cookie.map { [("Set-Cookie", $0)] } ?? []) + fields, body: [])
+    }
+
+    /// Sanitizes a return path: only paths of the portal are allowed.
+    package static func place(_ text: String?, noticing number: Int? = nil) -> String {
+        guard let text, text.hasPrefix("/"), !text.hasPrefix("//"), !text.hasPrefix("/\\"),
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), text.utf8.count < 4000
+        else { return place("/", noticing: number) }
+        let parts = text.utf8.split(
+            separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        let query = parts.count < 2 ? [] : parts[1].split(separator: UInt8(ascii: "&"))
+        var fields = query.map { String(decoding: $0, as: UTF8.self) }.filter { !$0.hasPrefix("did=") }
+        if let number { fields.append("did=\(number)") }
+        let path = String(decoding: parts[0], as: UTF8.self)
+        return fields.isEmpty ? path : "\(path)?\(fields.joined(separator: "&"))"
+    }
+}
+
+/// The number of a job, which may be over before its number is known to the callback.
+final class ReplyNumber: Sendable {
+    private let number = Monitor<Int?>(nil)
+
+    var value: Int? { number.wait(atMost: .seconds(5)) { $0 } }
+    func set(_ value: Int) { number.change { $0 = value } }
+}
+
+extension PortalOrder {
+    /// Whether the client waits for the outcome.
+    fileprivate var isQuick: Bool {
+        switch self {
+        case .pin, .unpin, .drop, .rollBack, .settle, .installTimer: true
+        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .takeIn, .save: false
+        }
+    }
+}

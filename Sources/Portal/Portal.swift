@@ -1,0 +1,510 @@
+internal import Glibc
+package import HTTPServer
+package import Origins
+package import Reports
+package import Store
+internal import System
+internal import Web
+
+/// The web interface at `http://localhost:PORT/`: the stored sites, and redirects from original URLs to their
+/// copies. Not thread-safe.
+package struct Portal {
+    package let layout: OriginLayout
+    /// The objects that carry out orders; nil if the portal is read-only.
+    package let powers: PortalPowers?
+    private let links = PortalLinks()
+    package let memory: PortalMemory
+    private let verdicts: ScriptsPage.Verdicts?
+    package let traffic: PassingTraffic?
+    /// The server's figures, for `/-/metrics`.
+    package let figures: PortalFigures?
+    private let now: () -> Int64
+
+    /// - Parameters:
+    ///   - verdicts: the results of bundle checks.
+    ///   - walk: finds the missing URLs of sites.
+    ///   - traffic: the traffic of the proxy beside the mirror.
+    package init(
+        layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
+        traffic: PassingTraffic? = nil, powers: PortalPowers? = nil, figures: PortalFigures? = nil,
+        now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
+    ) {
+        self.layout = layout
+        self.verdicts = verdicts
+        self.traffic = traffic
+        self.powers = powers
+        self.figures = figures
+        memory = PortalMemory(walk: walk)
+        self.now = now
+    }
+
+    /// - Parameter visitor: the requester; gets JSON if its Accept field names it.
+    package func answer(
+        _ target: String, for visitor: PortalVisitor = PortalVisitor(), reader: StoreReader
+    ) throws(StoreError) -> Answer {
+        if let file = file(target) { return file }
+        let isMetrics = PortalRequest(target: target).path == PortalLinks.metrics
+        if let stranger = stranger(visitor) {
+            guard isMetrics else { return html(stranger, "/", visitor) }
+            return .text(403, "Log in to the portal first.\n", fields: pageFields(script: nil))
+        }
+        if isMetrics {
+            try memory.look(at: reader)
+            return try metrics(reader)
+        }
+        if let address = address(pastedInto: target) { return .redirect(to: address, fields: fields) }
+        let request = PortalRequest(target: target)
+        try memory.look(at: reader)
+        if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
+        if let answer = try past(Self.pasted(target), visitor, reader) { return answer }
+        if let picture = try picture(request, reader) { return picture }
+        if let file = result(request, visitor) { return file }
+        let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
+        let isJSON = request["format"] == "json" || Self.asksForJSON(visitor.accept)
+        return isJSON ? json(page, target, visitor) : html(page, target, visitor)
+    }
+
+    /// The address of the copy of an original URL that was appended to the portal's address; nil for other
+    /// targets.
+    package func address(pastedInto target: String) -> String? {
+        WebURL(Self.pasted(target)).flatMap(layout.address)
+    }
+
+    private static func pasted(_ target: String) -> String {
+        String(target.hasPrefix("/-/") ? target.dropFirst(3) : target.dropFirst())
+    }
+
+    package func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
+        try memory.look(at: reader)
+        return try memory.sites(reader)
+    }
+
+    /// The login page for visitors who must log in first; nil for others.
+    private func stranger(_ visitor: PortalVisitor) -> LoginPage? {
+        switch powers?.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .stranger: LoginPage()
+        case .nobody: LoginPage(hasPassword: false)
+        case .owner, .reader, nil: nil
+        }
+    }
+
+    /// Redirects an original URL with a snapshot number or date before it: `@7/https://example.com/`,
+    /// `@2026-11-20/https://example.com/`.
+    private func past(
+        _ target: String, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> Answer? {
+        guard target.hasPrefix("@") else { return nil }
+        func told(_ reason: Phrase) -> Answer {
+            html(NotFoundPage(target: "/" + target, reason: reason), "/" + target, visitor)
+        }
+        let slash = target.firstIndex(of: "/") ?? target.endIndex
+        let word = String(target[..<slash].dropFirst())
+        guard SnapshotName(word) != nil || HTTPDate(iso8601: word) != nil else {
+            return told(Phrase(.pastWord, Wording.cut(word, to: 80)))
+        }
+        guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else {
+            return told(Phrase(.pastAddress))
+        }
+        guard let snapshot = try snapshot(word, of: url, reader) else {
+            return told(Phrase(.pastSnapshot, word, url.href))
+        }
+        guard let address = layout.address(of: url, in: snapshot) else { return told(Phrase(.pastRoot)) }
+        return .redirect(to: address, fields: fields)
+    }
+
+    /// The complete snapshot with the number, or the last one that was started by the end of the day.
+    /// Searches the sites that start on the URL's host; if there are none, the sites that have stored the
+    /// URL.
+    private func snapshot(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64?
+    {
+        let sites = try memory.sites(reader)
+        func complete(_ sites: [Site]) -> [Snapshot] {
+            sites.flatMap(\.snapshots).filter { $0.finished != nil && $0.base == nil }
+        }
+        var owners = sites.filter { $0.start.contains { WebURL($0)?.host == url.host } }
+        if owners.isEmpty {
+            let names = Set(try reader.rows(of: url.key.href).map(\.site))
+            owners = sites.filter { names.contains($0.name) }
+        }
+        if let name = SnapshotName(word) {
+            // A URL that was never stored is shown as missing in the snapshot, if it is clear which snapshot
+            // is meant.
+            if owners.isEmpty, sites.count == 1 { owners = sites }
+            return complete(owners).last { $0.name == name }?.id
+        }
+        guard let date = HTTPDate(iso8601: word) else { return nil }
+        let isDay = !word.utf8.contains(UInt8(ascii: "T"))
+        let end = date.secondsSinceEpoch + (isDay ? 86_399 : 0)
+        return complete(owners).filter { $0.started <= end }.max {
+            ($0.started, $0.id) < ($1.started, $1.id)
+        }?.id
+    }
+
+    /// The jobs that the visitor may see.
+    package func jobs(for visitor: PortalVisitor, _ powers: PortalPowers) -> [PortalJob] {
+        powers.board.jobs(hidesPrivate: hidesPrivate(from: visitor))
+    }
+
+    /// Whether jobs and proxy traffic hide private responses from the visitor.
+    package func hidesPrivate(from visitor: PortalVisitor) -> Bool {
+        layout.withholdsPrivate && powers?.gate.principal(of: visitor) != .localUser
+    }
+
+    private func page(
+        _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> (any PortalPage)? {
+        let place = request["after"].flatMap(SearchPlace.init)
+        switch request.path {
+        case "/", "/-/":
+            return try HomePage(reader, memory)
+        case PortalLinks.search:
+            return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, memory)
+        case PortalLinks.scripts:
+            return try ScriptsPage(from: place, reader, verdicts)
+        case PortalLinks.room:
+            return try RoomPage(reader, memory)
+        case PortalLinks.jobs:
+            return powers.map { JobsPage(jobs(for: visitor, $0), files: $0.board.files, now: now()) }
+        case PortalLinks.takeIn:
+            return powers?.board.files == nil ? nil : ImportPage(try memory.sites(reader))
+        case PortalLinks.add:
+            return powers == nil ? nil : AddPage(request)
+        case PortalLinks.save:
+            return powers.map {
+                SavePage($0.extensions, canPair: $0.gate.principal(of: visitor) == .localUser)
+            }
+        case PortalLinks.bar:
+            return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
+        case PortalLinks.traffic:
+            return hidesPrivate(from: visitor)
+                ? nil
+                : traffic.map {
+                    TrafficPage(
+                        $0, at: PortalLinks.traffic, titled: "Proxy", request, in: visitor.language)
+                }
+        case PortalLinks.page:
+            // Other schemes are never stored.
+            guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
+            return try DetailsPage(
+                url.key.href, allOf: request["links"].flatMap(LinkList.init), after: request.number("after"),
+                reader,
+                memory)
+        default:
+            return try sitePage(request, place, reader)
+        }
+    }
+
+    private func sitePage(
+        _ request: PortalRequest, _ place: SearchPlace?, _ reader: StoreReader
+    ) throws(StoreError) -> (any PortalPage)? {
+        guard request.path.hasPrefix(PortalLinks.sites) else { return nil }
+        let parts = request.path.dropFirst(PortalLinks.sites.utf8.count).split(
+            separator: "/", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let id = parts.first.flatMap({ Int64($0) }),
+            let site = try memory.sites(reader).first(where: { $0.id == id })
+        else { return nil }
+        switch parts.dropFirst().first {
+        case nil:
+            return try SitePage(site, reader, memory)
+        case "pages":
+            return try FolderPage(site, under: request["under"] ?? "", from: request["after"], reader)
+        case "titles":
+            return try TitlesPage(site, after: request["after"], reader)
+        case "settings":
+            return SettingsPage(site)
+        case "export":
+            return powers.flatMap { $0.board.files == nil ? nil : ExportPage(site, forms: $0.exportForms) }
+        case "search":
+            return try SearchPage(request["q"] ?? "", in: site, from: place, reader, memory)
+        case "missing":
+            return try MissingPage(
+                site, request["kind"].flatMap(LinkList.init), after: request.number("after"), reader, memory)
+        case "changes":
+            return try ChangesPage(
+                site, from: request.snapshot("from"), to: request.snapshot("to"),
+                kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
+                reader)
+        case "pictures":
+            return try PicturesPage(
+                site, from: request.snapshot("from"), to: request.snapshot("to"),
+                page: Int(request.number("page") ?? 0),
+                reader)
+        default:
+            return nil
+        }
+    }
+
+    // MARK: - Answers
+
+    /// The content of the page bar, for frames in mirrored pages only.
+    private func barFrame(
+        _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> Answer {
+        guard powers?.bar.isOn == true, let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else {
+            return html(NotFoundPage(target: request.path), request.path, visitor)
+        }
+        let frame = try BarFrame(url, in: request.number("snapshot"), layout, memory.sites(reader), reader)
+        let port = layout.port
+        let hosts = ["*.localhost", "localhost", "127.0.0.1", "[::1]"].map {
+            "\(layout.scheme)://\($0):\(port)"
+        }
+        let policy =
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors \(hosts.joined(separator: " "))"
+        return Answer(
+            status: 200,
+            fields: [
+                ("Content-Type", "text/html; charset=utf-8"), ("Cache-Control", "no-store"),
+                ("Vary", "Accept-Language"), ("Content-Security-Policy", policy),
+                ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
+                // Pages with Cross-Origin-Embedder-Policy embed only frames that allow it.
+                ("Cross-Origin-Resource-Policy", "cross-origin"),
+                ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
+            ],
+            body: frame.html(visitor.language), sharing: .portalBar)
+    }
+
+    /// Returns a stored screenshot; nil for other requests, or if there is none.
+    private func picture(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
+        guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
+            let id = Int64(
+                request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
+            let name = request.snapshot("snapshot"), let href = request["url"],
+            let site = try memory.sites(reader).first(where: { $0.id == id }),
+            let snapshot = site.snapshots.last(where: { $0.name == name }),
+            let body = try reader.picture(of: href, in: snapshot.id)?.body,
+            let bytes = try reader.content(of: body)?.load(),
+            // Only PNG data is served under the portal's origin, whatever the row says.
+            bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        else { return nil }
+        return Answer(
+            status: 200, fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + fields,
+            body: bytes)
+    }
+
+    /// Returns the file that a job made; nil for other requests, if there is no file, and if the visitor may
+    /// not see the job.
+    private func result(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
+        guard request.path.hasPrefix(PortalLinks.files), let powers else { return nil }
+        let number = request.path.dropFirst(PortalLinks.files.utf8.count).prefix { $0 != "/" }
+        guard let job = Int(number), jobs(for: visitor, powers).contains(where: { $0.number == job }),
+            let file = powers.board.files?.result(ofJob: job),
+            PortalLinks.file(of: job, named: file.name) == request.path
+        else { return nil }
+        // RFC 6266: clients that do not know `filename*` use `filename`.
+        let plain = String(
+            decoding: file.name.utf8.map {
+                (0x20..<0x7f).contains($0) && $0 != 0x22 && $0 != 0x5c ? $0 : 0x5f
+            },
+            as: UTF8.self)
+        return Answer(
+            status: 200,
+            fields: [
+                ("Content-Type", "application/octet-stream"), ("Cache-Control", "no-store"),
+                (
+                    "Content-Disposition",
+                    "attachment; filename=\"\(plain)\"; filename*=UTF-8''\(PortalLinks.escaped(file.name))"
+                ),
+            ] + fields,
+            file: Answer.FileBody(path: file.path, byteCount: Int(file.byteCount)))
+    }
+
+    /// Response fields: the pages load only their own style, and no other site may read or frame them.
+    package var fields: [(name: String, value: String)] { fields(hasScript: false) }
+
+    private func fields(hasScript: Bool) -> [(name: String, value: String)] {
+        let scripts = hasScript ? " script-src 'self'; connect-src 'self';" : ""
+        let policy =
+            "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
+        return [
+            ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"),
+            // Mirrored pages are opened for the portal even if a service worker passes the navigation on.
+            ("Referrer-Policy", "origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Cross-Origin-Opener-Policy", "same-origin"), ("X-Frame-Options", "DENY"),
+            ("X-DNS-Prefetch-Control", "off"),
+        ]
+    }
+
+    func html(_ page: some PortalPage, _ target: String, _ visitor: PortalVisitor) -> Answer {
+        Answer(
+            status: page.status,
+            fields: [("Content-Type", "text/html; charset=utf-8")] + pageFields(script: page.script),
+            body: PortalFrame.html(page, context(target, visitor)))
+    }
+
+    package func context(_ target: String, _ visitor: PortalVisitor) -> PortalContext {
+        let separator = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+        var context = PortalContext(
+            layout: layout, links: links, hasProxy: traffic != nil && !hidesPrivate(from: visitor),
+            now: now(), address: target,
+            jsonAddress: "\(target)\(separator)format=json")
+        context.language = visitor.language
+        guard let powers else { return context }
+        context.isScheduled = powers.isScheduled
+        context.canInstallTimer =
+            powers.canInstallTimer && powers.gate.principal(of: visitor) == .localUser
+        context.hasBar = !layout.isExposed
+        context.hasFiles = powers.board.files != nil
+        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .owner(let token):
+            context.token = token
+            context.hasJobs = true
+        case .reader(let reason): context.whyNot = reason
+        case .stranger, .nobody: return context
+        }
+        context.hasSession = visitor.session != nil && powers.gate.hasSessions
+        if let number = PortalRequest(target: target).number("did") {
+            context.notice = jobs(for: visitor, powers).first { $0.number == number }
+        }
+        return context
+    }
+
+    private func json(
+        _ page: some PortalPage, _ target: String, _ visitor: PortalVisitor
+    ) -> Answer {
+        var context = PortalContext(
+            layout: layout, links: links, hasProxy: traffic != nil && !hidesPrivate(from: visitor),
+            now: now(), address: target,
+            jsonAddress: target)
+        context.language = visitor.language
+        return Answer(
+            status: page.status,
+            fields: [("Content-Type", "application/json")] + pageFields(script: nil),
+            body: Array("\(page.members(context).text())\n".utf8))
+    }
+
+    func pageFields(script: String?) -> [(name: String, value: String)] {
+        [("Cache-Control", "no-store"), ("Vary", "Accept, Accept-Language, Cookie")]
+            + fields(hasScript: script != nil)
+    }
+
+    /// Returns a style sheet, script, manifest or icon; nil for other paths.
+    private func file(_ target: String) -> Answer? {
+        let (type, text): (String, String)
+        switch target {
+        case PortalStyle.path: (type, text) = ("text/css; charset=utf-8", PortalStyle.text)
+        case BarFrame.stylePath: (type, text) = ("text/css; charset=utf-8", BarFrame.style)
+        case SearchScript.path: (type, text) = ("text/javascript; charset=utf-8", SearchScript.text)
+        case LiveScript.path: (type, text) = ("text/javascript; charset=utf-8", LiveScript.text)
+        case PortalManifest.path: (type, text) = ("application/manifest+json", PortalManifest.text)
+        case PortalIcon.path: (type, text) = ("image/svg+xml", PortalIcon.text)
+        default: return nil
+        }
+        // The names of these files change with their content.
+        let lasting = ("Cache-Control", "public, max-age=31536000, immutable")
+        return Answer(
+            status: 200, fields: [("Content-Type", type), lasting] + fields, body: Array(text.utf8))
+    }
+
+    /// Whether the client prefers JSON. Browsers accept everything, but name HTML.
+    private static func asksForJSON(_ accept: String?) -> Bool {
+        guard let accept = accept?.lowercased() else { return false }
+        return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
+    }
+}
+
+/// A request to the portal: a path and form fields.
+package struct PortalRequest: Equatable {
+    package let path: String
+    private let fields: [String: String]
+
+    static let longestField = 4096
+    private static let mostFields = 16
+
+    /// Parses a request target. Repairs invalid UTF-8, uses the first of repeated fields, and truncates long
+    /// fields.
+    package init(target: String) {
+        let bytes = Array(target.utf8)
+        let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+        path = String(decoding: bytes[..<mark], as: UTF8.self)
+        fields = Self.fields(bytes[mark...].dropFirst())
+    }
+
+    /// Parses a submitted form (`application/x-www-form-urlencoded`).
+    package init(path: String, form: [UInt8]) {
+        self.path = path
+        fields = Self.fields(form[...])
+    }
+
+    /// Creates a request from saved fields.
+    package init(path: String, fields: [(name: String, value: String)]) {
+        self.path = path
+        self.fields = Dictionary(fields.prefix(Self.mostFields).map { ($0.name, $0.value) }) { $1 }
+    }
+
+    private static func fields(_ bytes: ArraySlice<UInt8>) -> [String: String] {
+        var fields: [String: String] = [:]
+        for field in bytes.split(separator: UInt8(ascii: "&")).prefix(mostFields) {
+            let equals = field.firstIndex(of: UInt8(ascii: "=")) ?? field.endIndex
+            let name = decoded(field[..<equals])
+            if fields[name] == nil { fields[name] = decoded(field[equals...].dropFirst()) }
+        }
+        return fields
+    }
+
+    /// The value of a field; nil if it is empty or missing.
+    package subscript(_ name: String) -> String? {
+        fields[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    package func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
+
+    package func snapshot(_ name: String) -> SnapshotName? { self[name].flatMap { SnapshotName($0) } }
+
+    private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+        var decoded: [UInt8] = []
+        var rest = bytes.prefix(3 * longestField)
+        while let byte = rest.popFirst(), decoded.count < longestField {
+            if byte == UInt8(ascii: "+") {
+                decoded.append(UInt8(ascii: " "))
+            } else if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let high = hexDigit(rest[rest.startIndex]), let low = hexDigit(rest[rest.startIndex + 1])
+            {
+                decoded.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                decoded.append(byte)
+            }
+        }
+        return String(decoding: decoded, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}
+
+/// The limits on what one page of the portal reads and shows. Longer lists continue on the next page.
+package enum PortalLimits {
+    /// The maximum number of responses that are counted exactly.
+    static let counted = 20_000
+    /// The maximum number of items of a list.
+    package static let lines = 50
+    /// The maximum number of items of a list of titles.
+    static let titles = 200
+    /// The maximum number of pages with screenshots.
+    package static let pictures = 12
+    /// The maximum number of search hits.
+    static let hits = 20
+    /// The maximum number of URLs that are read to list a folder, and URLs per slice. Slices get shorter
+    /// after half of the budget.
+    static let walkedURLs = 8_192
+    package static let slice = 512
+    static let hurriedSlice = 32
+    /// The maximum numbers of bodies and URLs that one step of a search reads.
+    static let searchedBodies: Int64 = 100_000
+    static let searchedURLs = 100_000
+    /// The maximum number of URLs that are walked on one page to find the missing URLs of sites.
+    static let neededURLs = 8000
+    /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
+    static let linkers = 4_000
+    package static let words = 200
+    /// The maximum number of bytes that are read to compute missing MD5 digests.
+    static let digestedBytes = 4_000_000
+    /// The maximum number of responses of a site whose snapshots are compared here.
+    package static let compared = 60_000
+}

@@ -1,0 +1,172 @@
+internal import Glibc
+package import Store
+internal import Synchronization
+package import System
+internal import Web
+
+/// The files of the portal's jobs: uploaded archives until they are imported, and exports until they are
+/// downloaded. One server owns the folder and removes files that belong to no job. Thread-safe.
+package final class PortalFiles: Sendable {
+    private let path: String
+    /// A folder on the same disk.
+    private let larder: String
+    private let underway = Mutex<Set<String>>([])
+    /// The disk space that uploads leave free, in bytes.
+    static let leastRoom: Int64 = 256 << 20
+    /// The maximum number of simultaneous uploads.
+    static let mostUploads = 4
+    /// The age at which exports are removed, in seconds.
+    package static let lifetime: Int64 = 7 * 86_400
+
+    package init(_ folder: StoreFolder) { (path, larder) = (folder.portalFiles, folder.path) }
+
+    // MARK: - Uploads
+
+    /// A file that is being uploaded. It belongs to no job until `settle` is called.
+    struct Draft: ~Copyable {
+        let number: String
+        let name: String
+        fileprivate let file: File
+        private let files: PortalFiles
+
+        fileprivate init(_ files: PortalFiles, named name: String) throws(SystemError) {
+            let number = PortalFiles.draw()
+            (self.number, self.files, self.name) = (number, files, name)
+            let folder = files.folder(ofUpload: number)
+            files.underway.withLock { _ = $0.insert(PortalFiles.name(ofUpload: number)) }
+            do throws(SystemError) {
+                try Folder.make(folder)
+                file = try File("\(folder)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, doing: "create")
+            } catch {
+                files.forget(upload: number)
+                throw error
+            }
+        }
+
+        func write(_ bytes: [UInt8]) throws(SystemError) { try file.write(bytes) }
+
+        /// Ends the upload: a job owns the file from now on, or it is removed.
+        func settle(isWanted: Bool) {
+            if !isWanted { Folder.remove(files.folder(ofUpload: number)) }
+            files.underway.withLock { _ = $0.remove(PortalFiles.name(ofUpload: number)) }
+        }
+    }
+
+    func draft(named name: String) throws(SystemError) -> Draft {
+        try Draft(self, named: Self.plain(name) ?? "archive")
+    }
+
+    var uploadCount: Int { underway.withLock(\.count) }
+
+    private func forget(upload number: String) {
+        Folder.remove(folder(ofUpload: number))
+        underway.withLock { _ = $0.remove(Self.name(ofUpload: number)) }
+    }
+
+    /// Whether the disk has space for this many more bytes.
+    package func hasRoom(for byteCount: Int64 = 0) -> Bool {
+        var status = statvfs()
+        guard statvfs(larder, &status) == 0 else { return true }
+        let room = Int64(clamping: status.f_bavail).multipliedReportingOverflow(
+            by: Int64(clamping: status.f_frsize))
+        return room.overflow || room.partialValue - Self.leastRoom > byteCount
+    }
+
+    /// Returns the path of an uploaded file; nil if it no longer exists.
+    package func upload(_ number: String, named name: String) -> String? {
+        guard Self.isNumber(number), Self.plain(name) == name else { return nil }
+        let file = "\(folder(ofUpload: number))/\(name)"
+        return access(file, R_OK) == 0 ? file : nil
+    }
+
+    // MARK: - Exports
+
+    /// Creates an empty folder for the file of a job and returns the path of the file.
+    package func place(ofJob number: Int, named name: String) throws(SystemError) -> String {
+        let folder = "\(path)/\(Self.name(ofJob: number))"
+        Folder.remove(folder)
+        try Folder.make(folder)
+        return "\(folder)/\(Self.plain(name) ?? "archive")"
+    }
+
+    /// A file that a job made.
+    package struct Result: Equatable {
+        package let path: String
+        package let name: String
+        package let byteCount: Int64
+    }
+
+    /// Returns the file that a job made; nil if there is none.
+    package func result(ofJob number: Int) -> Result? {
+        let folder = "\(path)/\(Self.name(ofJob: number))"
+        for name in Folder.names(in: folder) ?? [] {
+            let name = String(decoding: name, as: UTF8.self)
+            var status = stat()
+            guard lstat("\(folder)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                continue
+            }
+            return Result(path: "\(folder)/\(name)", name: name, byteCount: Int64(status.st_size))
+        }
+        return nil
+    }
+
+    // MARK: - Cleanup
+
+    /// Removes files that belong to no job and are not being uploaded.
+    ///
+    /// - Parameter jobs: called after the uploads were listed, since an upload becomes a job.
+    func sweep(_ jobs: () -> [PortalJob], now: Int64) {
+        var kept = underway.withLock { $0 }
+        for job in jobs() {
+            switch job.order {
+            case .takeIn(let upload, _, _, _), .save(let upload, _):
+                // A later job may retry an interrupted import.
+                let isWanted = !job.isOver || job.state == .ended(.interrupted)
+                let name = Self.name(ofUpload: upload)
+                if isWanted { kept.insert(name) } else { kept.remove(name) }
+            case .export:
+                let isThere = job.state == .ended(.done) || job.state == .ended(.lacking)
+                if !job.isOver || isThere && now - job.asked < Self.lifetime {
+                    kept.insert(Self.name(ofJob: job.number))
+                }
+            case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast,
+                .collect, .settle, .installTimer:
+                break
+            }
+        }
+        for name in Folder.names(in: path) ?? [] {
+            let name = String(decoding: name, as: UTF8.self)
+            if !kept.contains(name) { Folder.remove("\(path)/\(name)") }
+        }
+    }
+
+    /// The last component of a client's file name, made safe for this folder; nil if nothing remains.
+    package static func plain(_ name: String) -> String? {
+        let parts = name.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+        guard let last = parts.last else { return nil }
+        let bytes = last.filter { $0 >= 0x20 && $0 != 0x7f }
+        // Keeps the end of the name, which shows the format.
+        var text = String(decoding: bytes.suffix(120), as: UTF8.self)
+        while let first = text.first, first == "." || first == "-" || first == " " || first == "\u{FFFD}" {
+            text.removeFirst()
+        }
+        return text.isEmpty ? nil : text
+    }
+
+    static func isNumber(_ text: String) -> Bool {
+        text.utf8.count == 32
+            && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
+
+    private static func draw() -> String {
+        var source = SystemRandomNumberGenerator()
+        return (0..<2).map { _ in
+            let word = String(UInt64.random(in: 0 ... .max, using: &source), radix: 16)
+            return String(repeating: "0", count: 16 - word.utf8.count) + word
+        }.joined()
+    }
+
+    private static func name(ofUpload number: String) -> String { "upload-\(number)" }
+    private static func name(ofJob number: Int) -> String { "job-\(number)" }
+    private func folder(ofUpload number: String) -> String { "\(path)/\(Self.name(ofUpload: number))" }
+}

@@ -1,0 +1,242 @@
+internal import Reports
+internal import Store
+internal import Web
+
+/// Texts in the reader's language.
+extension HTMLWriter {
+    package func words(_ sentence: Sentence, _ parts: String...) -> String {
+        sentence.text(in: language, parts)
+    }
+
+    package mutating func say(_ sentence: Sentence, _ parts: String...) { say(Phrase(sentence, parts)) }
+
+    /// Writes the text, with its code in `code` elements.
+    package mutating func say(_ phrase: Phrase) {
+        for span in phrase.sentence.spans(in: language, phrase.values(in: language)) {
+            if span.isCode { element("code", text: span.text) } else { text(span.text) }
+        }
+    }
+
+    package mutating func element(
+        _ name: StaticString, _ attributes: Attributes = [:], say sentence: Sentence
+    ) {
+        element(name, attributes) { $0.say(Phrase(sentence)) }
+    }
+
+    package mutating func element(_ name: StaticString, _ attributes: Attributes = [:], say phrase: Phrase) {
+        element(name, attributes) { $0.say(phrase) }
+    }
+
+    package mutating func link(_ address: String, _ attributes: Attributes = [:], say sentence: Sentence) {
+        link(address, attributes, text: sentence.text(in: language))
+    }
+
+    /// A count with its noun, in the singular or plural.
+    package func count(_ number: Int, _ one: Sentence, _ many: Sentence) -> String {
+        words(number == 1 ? one : many, Wording.grouped(number))
+    }
+}
+
+// MARK: - Forms that send orders
+
+extension HTMLWriter {
+    /// Writes a form that sends an order; nothing if the visitor may send none.
+    ///
+    /// - Parameter fields: hidden fields.
+    package mutating func order(
+        _ name: String, _ context: PortalContext, style: String = "order",
+        fields: [(name: String, value: String)] = [], hasFile: Bool = false,
+        _ content: (inout HTMLWriter) -> Void
+    ) {
+        guard let token = context.token else { return }
+        element(
+            "form",
+            [
+                "class": style, "method": "post", "action": PortalLinks.deeds + name,
+                "enctype": hasFile ? "multipart/form-data" : nil,
+            ]
+        ) { html in
+            html.void("input", ["type": "hidden", "name": "token", "value": token])
+            html.void("input", ["type": "hidden", "name": "back", "value": context.address])
+            for field in fields {
+                html.void("input", ["type": "hidden", "name": field.name, "value": field.value])
+            }
+            content(&html)
+        }
+    }
+
+    /// Writes a form with only a button. `thing` is appended for screen readers.
+    mutating func orderButton(
+        _ name: String, _ sentence: Sentence, about thing: String = "", _ context: PortalContext,
+        fields: [(name: String, value: String)] = [], isQuiet: Bool = true, warns: Bool = false
+    ) {
+        order(name, context, fields: fields) { html in
+            html.element(
+                "button", ["type": "submit", "class": warns ? "warn" : isQuiet ? "quiet" : nil]
+            ) { html in
+                html.say(sentence)
+                if !thing.isEmpty {
+                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(thing, to: 80))")
+                }
+            }
+        }
+    }
+
+    /// Writes an input field with its label.
+    package mutating func field(
+        _ name: String, _ label: Sentence, type: String = "text", value: String = "", hint: Sentence? = nil,
+        isRequired: Bool = false, isWide: Bool = false, mode: String? = nil, mistake: String? = nil
+    ) {
+        let id = "f-\(name)"
+        element("div", ["class": isWide ? "field wide" : "field"]) { html in
+            html.element("label", ["for": id], say: label)
+            html.void(
+                "input",
+                [
+                    "id": id, "name": name, "type": type, "value": value, "required": isRequired ? "" : nil,
+                    "aria-describedby": mistake ?? (hint == nil ? nil : "\(id)-hint"), "inputmode": mode,
+                    "aria-invalid": mistake == nil ? nil : "true",
+                    "autocomplete": type == "password" ? "current-password" : "off", "spellcheck": "false",
+                ])
+            if let hint { html.element("small", ["id": "\(id)-hint"], say: hint) }
+        }
+    }
+
+    package mutating func choice(
+        _ name: String, _ label: Sentence, _ options: [(value: String, words: Sentence)], chosen: String?
+    ) {
+        let id = "f-\(name)"
+        element("div", ["class": "field"]) { html in
+            html.element("label", ["for": id], say: label)
+            html.element("select", ["id": id, "name": name]) { html in
+                for option in options {
+                    html.element(
+                        "option",
+                        ["value": option.value, "selected": option.value == chosen ? "" : nil],
+                        say: option.words)
+                }
+            }
+        }
+    }
+
+    package mutating func lines(_ name: String, _ label: Sentence, _ values: [String], hint: Sentence) {
+        let id = "f-\(name)"
+        element("div", ["class": "field wide"]) { html in
+            html.element("label", ["for": id], say: label)
+            html.element(
+                "textarea",
+                [
+                    "id": id, "name": name, "rows": "3", "aria-describedby": "\(id)-hint",
+                    "spellcheck": "false",
+                ],
+                text: values.joined(separator: "\n"))
+            html.element("small", ["id": "\(id)-hint"], say: hint)
+        }
+    }
+}
+
+extension HTMLWriter {
+    /// Says that nothing runs the scheduled updates, if that is so, with a button that changes it.
+    ///
+    /// - Parameter isScheduled: whether a site of the page has a schedule.
+    mutating func idleSchedule(_ context: PortalContext, isScheduled: Bool) {
+        guard isScheduled, !context.isScheduled() else { return }
+        element("div", ["class": "notice warn"]) { html in
+            html.element("p", say: .scheduleIdle)
+            guard context.canInstallTimer, context.token != nil else { return }
+            html.element("p", say: .scheduleIdleHint)
+            html.orderButton("timer", .doTimer, context)
+        }
+    }
+}
+
+// MARK: - The form of a prefetch
+
+extension PlanForm {
+    /// Writes the fields for a new prefetch or for the settings of a site.
+    package func write(to html: inout HTMLWriter, isNew: Bool) {
+        html.element("div", ["class": "fields"]) { html in
+            html.choice(
+                "scope", .formScope,
+                [("host", .scopeHost), ("path", .scopePath), ("domain", .scopeDomain)],
+                chosen: scope ?? "host")
+            html.choice(
+                "render", .formRender,
+                [("auto", .renderAuto), ("never", .renderNever), ("always", .renderAlways)],
+                chosen: render ?? "auto")
+            html.field(
+                "depth", .formDepth, type: "number", value: depth.map(String.init) ?? "", hint: .formDepthHint
+            )
+            html.field(
+                "pages", .formPages, type: "number", value: maxPages.map(String.init) ?? "",
+                hint: .formNoLimitHint)
+            if isNew {
+                html.field("bytes", .formBytes, hint: .formBytesHint)
+            } else {
+                html.choice(
+                    "robots", .formRobots, [("obey", .robotsObey), ("ignore", .robotsIgnore)],
+                    chosen: robots ?? "obey")
+                writeSchedule(to: &html)
+                html.field(
+                    "perHost", .formPerHost, type: "number", value: perHost.map(String.init) ?? "",
+                    hint: .formPerHostHint)
+                html.lines("include", .formInclude, include, hint: .formIncludeHint)
+                html.lines("exclude", .formExclude, exclude, hint: .formExcludeHint)
+            }
+        }
+    }
+}
+
+extension PlanForm {
+    private func writeSchedule(to html: inout HTMLWriter) {
+        var choices: [(value: String, words: Phrase)] = [
+            (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),
+            ("daily", Phrase(.everyDay)), ("weekly", Phrase(.everyWeek)),
+        ]
+        // A schedule that was set by the command.
+        if let every, !choices.contains(where: { $0.value == every }) {
+            let interval = UpdateSchedule(every).map { html.language.interval($0.seconds) } ?? every
+            choices.append((every, Phrase(.everyOther, interval)))
+        }
+        html.element("div", ["class": "field"]) { html in
+            html.element("label", ["for": "f-every"], say: .formEvery)
+            html.element("select", ["id": "f-every", "name": "every", "aria-describedby": "f-every-hint"]) {
+                html in
+                for choice in choices {
+                    html.element(
+                        "option",
+                        ["value": choice.value, "selected": choice.value == every ?? Self.never ? "" : nil],
+                        say: choice.words)
+                }
+            }
+            html.element("small", ["id": "f-every-hint"], say: .formEveryHint)
+        }
+    }
+}
+
+extension HTMLWriter {
+    /// Writes the form that starts a prefetch.
+    ///
+    /// - Parameters:
+    ///   - form: the values of its fields.
+    ///   - isMistaken: whether a field of the form was invalid.
+    mutating func prefetchForm(
+        _ context: PortalContext, _ form: PortalRequest? = nil, isMistaken: Bool = false
+    ) {
+        order("prefetch", context, style: "order sheetlike") { html in
+            html.field(
+                "url", .formAddress, type: "text", value: form?["url"] ?? "", hint: .formAddressHint,
+                isRequired: true, isWide: true, mode: "url",
+                mistake: isMistaken ? "mistake f-url-hint" : nil)
+            let plan = PlanForm(readable: form)
+            html.choice(
+                "what", .formWhat, [("site", .whatSite), (PlanForm.page, .whatPage)],
+                chosen: plan.isOnlyPage ? PlanForm.page : "site")
+            html.element("details", ["open": isMistaken ? "" : nil]) { html in
+                html.element("summary", say: .formMore)
+                plan.write(to: &html, isNew: true)
+            }
+            html.element("button", ["type": "submit"], say: .doPrefetch)
+        }
+    }
+}

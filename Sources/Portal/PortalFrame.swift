@@ -1,0 +1,300 @@
+internal import Origins
+internal import Reports
+internal import Web
+
+/// The frame of every page of the portal: head, banner, breadcrumb and footer.
+enum PortalFrame {
+    static func html(_ page: some PortalPage, _ context: PortalContext) -> [UInt8] {
+        var html = HTMLWriter()
+        html.language = context.language
+        html.literal("<!doctype html>\n")
+        html.element("html", ["lang": context.language.tag]) { html in
+            html.element("head") { writeHead(page, to: &$0) }
+            html.element("body") { html in
+                html.link("\(context.address)#content", ["class": "skip"], say: .skip)
+                writeBanner(page, to: &html, context)
+                html.element("main", ["id": "content", "tabindex": "-1"]) { html in
+                    writeTrail(page, to: &html, context)
+                    html.element("h1") { html in
+                        if let heading = page.heading, page.headingParts.isEmpty {
+                            html.say(heading)
+                        } else {
+                            html.foreign(Self.title(of: page, html.language))
+                        }
+                    }
+                    if let job = context.notice { writeNotice(job, to: &html, context) }
+                    page.write(to: &html, context)
+                }
+                writeFooter(to: &html, context)
+            }
+        }
+        html.literal("\n")
+        return html.bytes
+    }
+
+    private static func title(of page: some PortalPage, _ language: PortalLanguage) -> String {
+        Wording.cut(page.heading?.text(in: language, page.headingParts) ?? page.title)
+    }
+
+    private static func writeHead(_ page: some PortalPage, to html: inout HTMLWriter) {
+        html.void("meta", ["charset": "utf-8"])
+        html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+        html.void("meta", ["name": "color-scheme", "content": "light dark"])
+        let title = Self.title(of: page, html.language)
+        html.element("title", text: title == "Larder" ? title : "\(title) · Larder")
+        if let seconds = page.refresh {
+            html.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"])
+        }
+        if let seconds = page.refreshWithoutScript {
+            html.element("noscript") {
+                $0.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"])
+            }
+        }
+        html.void("link", ["rel": "stylesheet", "href": PortalStyle.path])
+        if let script = page.script { html.element("script", ["src": script, "defer": ""]) { _ in } }
+        html.void("link", ["rel": "manifest", "href": PortalManifest.path])
+        html.void("meta", ["name": "theme-color", "content": "#2f7d5b"])
+        html.void("link", ["rel": "icon", "type": "image/svg+xml", "href": PortalIcon.path])
+    }
+
+    private static func writeBanner(
+        _ page: some PortalPage, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        html.element("header", ["class": "banner"]) { html in
+            html.element("div", ["class": "bar"]) { html in
+                html.link(context.links.home, ["class": "brand"]) { html in
+                    html.void("img", ["src": PortalIcon.path, "alt": "", "width": "28", "height": "28"])
+                    html.text("Larder")
+                }
+                html.element("nav", ["aria-label": "Larder"]) { html in
+                    html.element("ul") { html in
+                        entry(.sites, context.links.home, page.section == .sites, to: &html)
+                        entry(.scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
+                        entry(.search, PortalLinks.search, page.section == .search, to: &html)
+                        entry(.room, PortalLinks.room, page.section == .room, to: &html)
+                        if context.hasJobs {
+                            entry(.work, PortalLinks.jobs, page.section == .jobs, to: &html)
+                        }
+                        if context.hasProxy {
+                            entry(.proxy, PortalLinks.traffic, page.section == .traffic, to: &html)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static func entry(
+        _ sentence: Sentence, _ address: String, _ isHere: Bool, to html: inout HTMLWriter
+    ) {
+        html.element("li") { $0.link(address, ["aria-current": isHere ? "true" : nil], say: sentence) }
+    }
+
+    /// Writes the outcome of the order that led to this page, with a button to stop it.
+    private static func writeNotice(
+        _ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        html.element(
+            "div", ["class": job.isOver && !job.isGood ? "notice warn" : "notice", "role": "status"]
+        ) {
+            html in
+            html.foreign(Wording.cut(job.order.title.text(in: context.language)))
+            html.text(" – ")
+            html.say(job.stateSentence)
+            for line in job.outcome.prefix(6) {
+                html.element("div") { $0.foreign(Wording.cut(line.text(in: context.language))) }
+            }
+            guard !job.isOver else { return }
+            html.orderButton(
+                "stop", job.isPlanned ? .doUndo : .doStop, about: job.order.title.text(in: context.language),
+                context, fields: [("job", "\(job.number)")])
+        }
+    }
+
+    private static func writeTrail(
+        _ page: some PortalPage, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        let trail = page.trail(context)
+        guard !trail.isEmpty else { return }
+        html.element("nav", ["class": "trail", "aria-label": html.words(.youAreHere)]) { html in
+            html.element("ol") { html in
+                for step in trail {
+                    html.element("li") {
+                        $0.link(step.address) { $0.foreign(Wording.cut(step.text, to: 80)) }
+                    }
+                }
+            }
+        }
+    }
+
+    private static func writeFooter(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("footer") { html in
+            html.element("p") { html in
+                html.say(.footer)
+                html.link(context.jsonAddress, ["type": "application/json"], say: .asJSON)
+                html.say(.fullStop)
+            }
+            if context.hasSession, let token = context.token {
+                html.element("form", ["class": "order", "method": "post", "action": PortalLinks.logout]) {
+                    html in
+                    html.void("input", ["type": "hidden", "name": "token", "value": token])
+                    html.element("button", ["type": "submit", "class": "quiet"], say: .logout)
+                }
+            }
+        }
+    }
+}
+
+/// A page of the portal, written as HTML and as JSON.
+protocol PortalPage {
+    var status: Int { get }
+    var title: String { get }
+    /// The part of the portal that the page belongs to.
+    var section: PortalSection { get }
+    /// The number of seconds after which the browser reloads the page; nil for never.
+    var refresh: Int? { get }
+    /// The same number for browsers without scripts.
+    var refreshWithoutScript: Int? { get }
+    /// The path of a script that enhances the page; the page works without it.
+    var script: String? { get }
+    /// The heading, if it is a text of the portal; nil if `title` is the heading.
+    var heading: Sentence? { get }
+    /// The values for the placeholders of the heading.
+    var headingParts: [String] { get }
+    /// The breadcrumb, from the home page down.
+    func trail(_ context: PortalContext) -> [(text: String, address: String)]
+    /// Writes the content below the heading.
+    func write(to html: inout HTMLWriter, _ context: PortalContext)
+    /// The JSON object for programs.
+    func members(_ context: PortalContext) -> JSONMembers
+}
+
+extension PortalPage {
+    var status: Int { 200 }
+    var refresh: Int? { nil }
+    var refreshWithoutScript: Int? { nil }
+    var script: String? { nil }
+    var heading: Sentence? { nil }
+    var headingParts: [String] { [] }
+    func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
+}
+
+/// A part of the portal, which the banner highlights.
+package enum PortalSection {
+    case sites
+    case search
+    case scripts
+    case traffic
+    case jobs
+    case room
+    case none
+}
+
+/// The circumstances of a request for a page.
+package struct PortalContext {
+    let layout: OriginLayout
+    let links: PortalLinks
+    /// Whether there is a proxy beside the mirror.
+    let hasProxy: Bool
+    /// The time of the request, in seconds since 1970.
+    let now: Int64
+    /// The path and query of this page, as HTML and as JSON.
+    let address: String
+    let jsonAddress: String
+    var language = PortalLanguage.english
+    /// The token for orders; nil if the visitor may give none.
+    var token: String?
+    /// The reason why the visitor may give no orders; nil if there is none.
+    var whyNot: Sentence?
+    /// Whether the page of jobs is shown.
+    var hasJobs = false
+    /// Whether the page bar is available.
+    var hasBar = false
+    /// Whether import and export are available.
+    var hasFiles = false
+    /// Whether the visitor has logged in with a password.
+    var hasSession = false
+    /// The order that led to this page.
+    var notice: PortalJob?
+    /// Whether something runs the scheduled updates.
+    var isScheduled: @Sendable () -> Bool = { true }
+    /// Whether the visitor can install a timer that does.
+    var canInstallTimer = false
+
+    func words(_ sentence: Sentence) -> String { sentence.text(in: language) }
+
+    /// The address of the mirrored copy; nil if the mirror does not serve the URL.
+    func mirrored(_ href: String) -> String? {
+        // On other machines, names below localhost refer to themselves.
+        guard layout.root != nil || !layout.isExposed else { return nil }
+        return WebURL(href).flatMap(layout.address)
+    }
+}
+
+/// A page outside the portal, such as a miss: plain HTML with an inline style, light and dark, without
+/// scripts.
+package struct HTMLPage {
+    package let title: String
+    /// The markup, in which input from outside is already escaped.
+    package let body: String
+    package var style = PortalStyle.base
+    /// The number of seconds after which the browser reloads the page; nil for never.
+    package var refresh: Int?
+    package var language = PortalLanguage.english
+
+    package init(
+        title: String, body: String, style: String = PortalStyle.base, refresh: Int? = nil,
+        language: PortalLanguage = .english
+    ) {
+        (self.title, self.body, self.style) = (title, body, style)
+        (self.refresh, self.language) = (refresh, language)
+    }
+
+    package var text: String {
+        """
+        <!doctype html>
+        <html lang="\(language.tag)">
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <title>\(Self.escape(title))</title>
+        \(refresh.map { "<meta http-equiv=\"refresh\" content=\"\($0)\">" } ?? "")
+        <style>\(style)</style>
+        <main>
+        \(body)
+        </main>
+        </html>
+
+        """
+    }
+
+    package static func escape(_ text: String) -> String {
+        var escaped: [UInt8] = []
+        escaped.append(escaping: text.withVisibleControls)
+        return String(decoding: escaped, as: UTF8.self)
+    }
+}
+
+/// The answer for a path that does not exist.
+struct NotFoundPage: PortalPage {
+    let target: String
+    let status = 404
+    /// The reason; nil if there is just no such page.
+    var reason: Phrase?
+    let title = "Not found"
+    var heading: Sentence? { .nothingHereTitle }
+    let section = PortalSection.none
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        if let reason { html.element("p", ["class": "notice warn", "role": "alert"], say: reason) }
+        html.element("p") { html in
+            html.say(.noPageAt)
+            html.element("span", ["class": "url"]) { $0.address(target) }
+            html.say(.openWhole)
+        }
+        html.element("pre", text: "\(context.layout.home)https://example.com/")
+        html.searchForm(PortalLinks.search, label: html.words(.searchHeld))
+        html.element("p") { $0.link(context.links.home, say: .toSites) }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers { ["error": "not found", "target": target] }
+}

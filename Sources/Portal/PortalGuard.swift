@@ -1,0 +1,257 @@
+package import Digest
+internal import Synchronization
+internal import System
+package import Web
+
+/// Decides who may change something through the portal: visitors with the token that its pages contain; other
+/// machines only after a login.
+///
+/// A page of the mirror has another origin, so it cannot read the portal's pages. A form that it sends lacks
+/// the token and has another `Origin`. Thread-safe.
+package final class PortalGuard: Sendable {
+    /// How the server is reachable and what it may do.
+    package struct Circumstances: Sendable {
+        /// Whether other machines can reach the server.
+        package var isExposed = false
+        /// Whether nothing may or can be changed.
+        package var isReadOnly = false
+        /// The hash of the password; nil if none is set.
+        package var password: @Sendable () -> PasswordHash? = { nil }
+
+        package init(
+            isExposed: Bool = false, isReadOnly: Bool = false,
+            password: @escaping @Sendable () -> PasswordHash? = { nil }
+        ) {
+            (self.isExposed, self.isReadOnly, self.password) = (isExposed, isReadOnly, password)
+        }
+    }
+
+    private let circumstances: Circumstances
+    private let token = PortalGuard.secret()
+    private let sessions = Mutex(PortalSessions())
+    private let pace = Monitor(LoginPace())
+
+    package init(_ circumstances: Circumstances) { self.circumstances = circumstances }
+
+    /// The rights of a visitor.
+    enum Standing: Equatable, Sendable {
+        /// The visitor may give orders with this token.
+        case owner(token: String)
+        /// The visitor may only read, for this reason.
+        case reader(Sentence)
+        /// The visitor must log in first.
+        case stranger
+        /// The visitor has no access: no password is set, or a proxy forwarded the request to a server that
+        /// only serves this machine.
+        case nobody
+    }
+
+    /// - Parameter now: seconds of the monotonic clock.
+    func standing(of visitor: PortalVisitor, now: Int64) -> Standing {
+        guard circumstances.isExposed else {
+            // A server that does not listen for other machines refuses forwarded requests.
+            if visitor.isForwarded { return .nobody }
+            return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
+        }
+        guard let password = circumstances.password() else { return .nobody }
+        guard let session = visitor.session,
+            let token = sessions.withLock({ $0.token(of: session, saying: password, now: now) })
+        else { return .stranger }
+        return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
+    }
+
+    /// Returns why an order is refused; nil if it is allowed.
+    package func refusal(of visitor: PortalVisitor, token given: String?, now: Int64) -> Sentence? {
+        if let refusal = visitor.foreignness { return refusal }
+        switch standing(of: visitor, now: now) {
+        case .owner(let token):
+            guard let given, PasswordHash.isSame(Array(given.utf8), Array(token.utf8)) else {
+                return .refusedToken
+            }
+            return nil
+        case .reader(let reason): return reason
+        case .stranger: return .refusedLogin
+        case .nobody: return .refusedPassword
+        }
+    }
+
+    /// The principal of the jobs that a visitor starts. On a server that other machines can reach, only a
+    /// client on a loopback address is the local user. Forwarded requests never count as local, because a
+    /// reverse proxy on this machine forwards requests of any client.
+    package func principal(of visitor: PortalVisitor) -> Principal {
+        guard !visitor.isForwarded else { return .remoteUser }
+        guard circumstances.isExposed else { return .localUser }
+        return visitor.client?.isHere == true ? .localUser : .remoteUser
+    }
+
+    // MARK: - The password
+
+    /// The result of a login attempt.
+    package enum Login: Equatable, Sendable {
+        /// The password was right. The session's secret is the value of a cookie.
+        case entered(session: String)
+        case wrong
+        /// The client must wait this many seconds.
+        case tooFast(seconds: Int64)
+        case impossible
+    }
+
+    /// Checks a password. This takes a tenth of a second and 32 MiB, and longer if many clients try: call it
+    /// on a thread of its own.
+    ///
+    /// - Parameters:
+    ///   - client: the client that tries to log in; nil if unknown.
+    ///   - clock: seconds of the monotonic clock.
+    func enter(
+        _ password: String, from client: LoginClient? = nil,
+        clock: () -> Int64 = { SystemClock.seconds() }
+    ) -> Login {
+        guard circumstances.isExposed, let hash = circumstances.password() else { return .impossible }
+        let number: Int
+        switch pace.change({ $0.arrive(from: client, now: clock()) }) {
+        case .tooFast(let seconds): return .tooFast(seconds: seconds)
+        case .waits(let given): number = given
+        }
+        guard isTurn(number, clock) else { return .tooFast(seconds: 2) }
+        let isRight = hash.matches(password)
+        pace.change { $0.end(number, isRight: isRight, now: clock()) }
+        guard isRight else { return .wrong }
+        let session = Self.secret()
+        sessions.withLock { $0.add(session, saying: hash, token: Self.secret(), now: clock()) }
+        return .entered(session: session)
+    }
+
+    /// Waits until the attempt may run. Returns false if that takes too long, or if clients of a higher rank
+    /// took its place.
+    private func isTurn(_ number: Int, _ clock: () -> Int64) -> Bool {
+        let end = ContinuousClock.now + Self.mostWait
+        while ContinuousClock.now < end {
+            let turn: LoginPace.Turn? = pace.wait(atMost: .milliseconds(200)) { pace in
+                let turn = pace.turn(of: number, now: clock())
+                return turn == .later ? nil : turn
+            }
+            if let turn { return turn == .now }
+        }
+        pace.change { $0.leave(number) }
+        return false
+    }
+
+    private static let mostWait = Duration.seconds(20)
+
+    /// Whether some visitor may give orders.
+    package var takesOrders: Bool { !circumstances.isReadOnly }
+
+    /// Whether there are logins.
+    var hasSessions: Bool { circumstances.isExposed }
+
+    package func leave(_ session: String?) {
+        if let session { sessions.withLock { $0.remove(session) } }
+    }
+
+    /// 256 random bits.
+    private static func secret() -> String {
+        var source = SystemRandomNumberGenerator()
+        return (0..<4).map { _ in
+            let word = String(UInt64.random(in: 0 ... .max, using: &source), radix: 16)
+            return String(repeating: "0", count: 16 - word.utf8.count) + word
+        }.joined()
+    }
+}
+
+/// The sender of a request to the portal, as far as the request shows.
+package struct PortalVisitor: Equatable, Sendable {
+    /// The host and port of the request.
+    package var authority = ""
+    package var origin: String?
+    /// The value of `Sec-Fetch-Site`.
+    package var site: String?
+    var session: String?
+    /// The token of a browser extension (`Authorization: Bearer`).
+    var bearer: String?
+    /// The value of `Accept`.
+    package var accept: String?
+    package var language = PortalLanguage.english
+    /// The address of the client; nil if unknown.
+    package var client: LoginClient?
+    /// Whether a proxy forwarded the request.
+    package var isForwarded = false
+
+    package init() {}
+
+    package init(_ fields: HTTPFields, authority: String, port: UInt16, client: LoginClient? = nil) {
+        (self.authority, self.client) = (authority, client)
+        (origin, site, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
+        language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+        let scheme = "Bearer "
+        bearer = fields["Authorization"].flatMap {
+            $0.hasPrefix(scheme) ? String($0.dropFirst(scheme.utf8.count)) : nil
+        }
+        isForwarded = fields.list.contains { Self.isOfProxies($0.name) }
+        let name = Self.cookieName(port: port)
+        session = fields.combined("Cookie").flatMap { text in
+            text.utf8.split(separator: UInt8(ascii: ";")).lazy
+                .map { String(decoding: $0.drop { $0 == 0x20 }, as: UTF8.self) }
+                .first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+        }
+    }
+
+    /// Whether proxies add this field to requests that they forward.
+    private static func isOfProxies(_ name: String) -> Bool {
+        let name = HTTPGrammar.lowercased(name.utf8)
+        return ["forwarded", "via", "x-real-ip"].contains(name) || name.hasPrefix("x-forwarded")
+    }
+
+    /// Cookies are shared by all ports of a host, so the name contains the port.
+    static func cookieName(port: UInt16) -> String { "larder-\(port)" }
+
+    /// Why the request did not come from the portal's own pages; nil if it did. Browsers send `Origin` and
+    /// `Sec-Fetch-Site`; other programs send neither, but still need the token.
+    var foreignness: Sentence? {
+        if let origin, origin != "http://\(authority)", origin != "https://\(authority)" {
+            return .refusedOrigin
+        }
+        if let site, site != "same-origin" { return .refusedOrigin }
+        return nil
+    }
+}
+
+/// The sessions of logged-in visitors. This is a pure value: the caller passes the time.
+struct PortalSessions {
+    private var sessions: [String: (token: String, until: Int64)] = [:]
+    /// The password of the sessions: changing it ends all of them.
+    private var password: PasswordHash?
+
+    /// The lifetime of a session after its last request, in seconds.
+    static let lifetime: Int64 = 12 * 3600
+    private static let most = 64
+
+    mutating func add(_ session: String, saying password: PasswordHash, token: String, now: Int64) {
+        endOthers(password)
+        sessions = sessions.filter { $0.value.until > now }
+        if sessions.count >= Self.most, let oldest = sessions.min(by: { $0.value.until < $1.value.until }) {
+            sessions[oldest.key] = nil
+        }
+        sessions[session] = (token, now + Self.lifetime)
+    }
+
+    mutating func token(of session: String, saying password: PasswordHash, now: Int64) -> String? {
+        endOthers(password)
+        guard let known = sessions[session], known.until > now else { return nil }
+        sessions[session]?.until = now + Self.lifetime
+        return known.token
+    }
+
+    private mutating func endOthers(_ password: PasswordHash) {
+        guard self.password != password else { return }
+        (self.password, sessions) = (password, [:])
+    }
+
+    mutating func remove(_ session: String) { sessions[session] = nil }
+}
+
+extension PortalGuard {
+    /// Whether this is the name of a portal's session cookie, on any port.
+    package static func isSession(cookie name: some StringProtocol) -> Bool {
+        name.hasPrefix("larder-") && UInt16(name.dropFirst("larder-".utf8.count)) != nil
+    }
+}

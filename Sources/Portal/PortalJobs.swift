@@ -1,0 +1,311 @@
+internal import Reports
+package import Web
+
+/// A job of the portal and its progress.
+package struct PortalJob: Sendable, Equatable {
+    package let number: Int
+    package let order: PortalOrder
+    /// The principal that started the job.
+    package let principal: Principal
+    fileprivate(set) var state: State
+    fileprivate(set) var figures: JobFigures?
+    /// The result, or the reason of a failure.
+    fileprivate(set) var outcome: [Phrase] = []
+    /// The time when the job was added, in seconds since 1970.
+    package let asked: Int64
+    /// Whether an earlier run of the server started it, perhaps with other options.
+    private(set) var isOfEarlierRun = false
+
+    fileprivate init(number: Int, order: PortalOrder, principal: Principal, state: State, asked: Int64) {
+        (self.number, self.order, self.principal) = (number, order, principal)
+        (self.state, self.asked) = (state, asked)
+    }
+
+    /// Creates a job of an earlier run of the server.
+    init(
+        number: Int, order: PortalOrder, principal: Principal, end: JobEnd, outcome: [Phrase], asked: Int64
+    ) {
+        self.init(number: number, order: order, principal: principal, state: .ended(end), asked: asked)
+        self.outcome = outcome
+        isOfEarlierRun = true
+    }
+
+    /// The job as users of other machines see it if private responses are hidden from them. Nil for jobs of
+    /// the local user, whose title and outcome may name private responses.
+    var withoutPrivate: PortalJob? {
+        guard principal != .localUser else { return nil }
+        var job = self
+        if principal != .remoteUser || isOfEarlierRun { job.outcome = [] }
+        job.figures?.hosts = []
+        return job
+    }
+
+    /// The state of a job. A new job is `waiting`, or `planned` if its order has a delay, then `running`,
+    /// then `ended`. A running job that the user stops is `stopping` until the worker returns; a job that is
+    /// stopped before it starts ends at once.
+    package enum State: Sendable, Equatable {
+        /// The job waits for its turn.
+        case waiting
+        /// The job starts at this time, in milliseconds of the queue's clock, unless it is cancelled.
+        case planned(Int64)
+        case running
+        /// The job runs and was asked to stop.
+        case stopping
+        case ended(JobEnd)
+    }
+
+    package var isOver: Bool { if case .ended = state { true } else { false } }
+    var isPlanned: Bool { if case .planned = state { true } else { false } }
+}
+
+/// The way in which a job ended.
+package enum JobEnd: String, Sendable {
+    case done
+    /// The job finished, with problems.
+    case lacking
+    case stopped
+    /// The job was cancelled before it started.
+    case undone
+    case failed
+    /// The server stopped before the job ended.
+    case interrupted
+}
+
+/// The progress of a job, in figures.
+package struct JobFigures: Sendable, Equatable {
+    package var site = ""
+    package var isStoring = false
+    package var pages = 0
+    package var queuedPages = 0
+    package var files = 0
+    package var queuedFiles = 0
+    package var failed = 0
+    package var byteCount = 0
+    package var bytesPerSecond = 0
+    package var seconds = 0
+    package var secondsLeft: Int?
+    package var hosts: [Host] = []
+    package var hostCount = 0
+    /// The number of responses so far, for imports and exports, which do not count pages.
+    package var responses: Int?
+
+    /// The progress on one host.
+    package struct Host: Sendable, Equatable {
+        package let name: String
+        package let running: Int
+        package let queued: Int
+        package let requestsPerSecond: Double
+        /// The number of seconds until the next request to the host.
+        package let pausedSeconds: Int?
+
+        package init(name: String, running: Int, queued: Int, requestsPerSecond: Double, pausedSeconds: Int?)
+        {
+            (self.name, self.running, self.queued) = (name, running, queued)
+            (self.requestsPerSecond, self.pausedSeconds) = (requestsPerSecond, pausedSeconds)
+        }
+    }
+
+    package init() {}
+}
+
+/// The waiting, running and finished jobs. Each lane runs one job at a time, in order. This is a pure value:
+/// the caller passes events and the time.
+package struct JobQueue {
+    private(set) var jobs: [PortalJob] = []
+    /// A counter that increases with every change.
+    private(set) var version = 1
+    /// A counter that increases with every change except those of figures.
+    private(set) var turn = 1
+    private var lastNumber = 0
+
+    static let mostWaiting = 100
+    static let mostEnded = 40
+
+    /// - Parameter jobs: the finished jobs of an earlier run of the server.
+    init(_ jobs: [PortalJob] = []) {
+        self.jobs = jobs
+        lastNumber = jobs.last?.number ?? 0
+        forget()
+    }
+
+    /// Adds a job and returns its number. If the same job waits or runs already, returns the number of that
+    /// one; nil if too many jobs wait.
+    ///
+    /// - Parameters:
+    ///   - principal: the principal that starts the job. A job of another principal counts as the same only
+    ///     if it may do as much.
+    ///   - now: in milliseconds.
+    ///   - date: in seconds since 1970.
+    mutating func add(_ order: PortalOrder, by principal: Principal, now: Int64, date: Int64) -> Int? {
+        let same = jobs.last {
+            $0.order == order && !$0.isOver && $0.state != .stopping
+                && $0.principal.nearestZone >= principal.nearestZone
+        }
+        if let same { return same.number }
+        guard jobs.count(where: { !$0.isOver }) < Self.mostWaiting else { return nil }
+        // An order for a site cancels its planned removal.
+        if let site = order.wantedSite {
+            for job in jobs where job.isPlanned && job.order == .remove(site: site) { _ = stop(job.number) }
+        }
+        lastNumber += 1
+        let delay = Int64(order.delay / .milliseconds(1))
+        jobs.append(
+            PortalJob(
+                number: lastNumber, order: order, principal: principal,
+                state: delay > 0 ? .planned(now + delay) : .waiting,
+                asked: date))
+        forget()
+        version += 1
+        turn += 1
+        return lastNumber
+    }
+
+    /// The queue as users of other machines see it; see `PortalJob.withoutPrivate`.
+    var withoutPrivate: JobQueue {
+        var queue = self
+        queue.jobs = jobs.compactMap(\.withoutPrivate)
+        return queue
+    }
+
+    subscript(number: Int) -> PortalJob? { jobs.last { $0.number == number } }
+
+    /// Starts and returns the next job of the lane; nil if one is running or none is due.
+    mutating func begin(_ lane: PortalOrder.Lane, now: Int64) -> PortalJob? {
+        let ofLane = jobs.indices.filter { jobs[$0].order.lane == lane }
+        guard !ofLane.contains(where: { jobs[$0].state == .running || jobs[$0].state == .stopping }) else {
+            return nil
+        }
+        let due = ofLane.first { place in
+            switch jobs[place].state {
+            case .waiting: true
+            case .planned(let time): time <= now
+            case .running, .stopping, .ended: false
+            }
+        }
+        guard let due else { return nil }
+        jobs[due].state = .running
+        version += 1
+        turn += 1
+        return jobs[due]
+    }
+
+    /// Returns the time when the next planned job of the lane is due, in milliseconds; nil if there is none.
+    func nextTime(_ lane: PortalOrder.Lane) -> Int64? {
+        jobs.compactMap { job in
+            if job.order.lane == lane, case .planned(let time) = job.state { time } else { nil }
+        }.min()
+    }
+
+    mutating func note(_ figures: JobFigures, of number: Int) {
+        change(number) { $0.figures = figures }
+    }
+
+    /// Ends a job. A job that fails while it is stopping counts as stopped.
+    ///
+    /// - Parameter isCut: whether the server is closing. Running jobs that stop or fail are then interrupted.
+    mutating func end(_ number: Int, _ end: JobEnd, _ outcome: [Phrase], isCut: Bool = false) {
+        change(number) { job in
+            if isCut, job.state == .running, end == .stopped || end == .failed {
+                job.state = .ended(.interrupted)
+            } else {
+                job.state = .ended(job.state == .stopping && end == .failed ? .stopped : end)
+            }
+            job.outcome = outcome
+        }
+    }
+
+    /// Cancels a job that has not started. Returns whether the job is running and must be cancelled by the
+    /// caller.
+    mutating func stop(_ number: Int) -> Bool {
+        var isToCancel = false
+        change(number) { job in
+            switch job.state {
+            case .waiting, .planned: job.state = .ended(.undone)
+            case .running:
+                job.state = .stopping
+                isToCancel = true
+            case .stopping, .ended: break
+            }
+        }
+        return isToCancel
+    }
+
+    /// Removes a finished job from the list.
+    mutating func forget(_ number: Int) {
+        guard self[number]?.isOver == true else { return }
+        jobs.removeAll { $0.number == number }
+        version += 1
+        turn += 1
+    }
+
+    private mutating func change(_ number: Int, _ body: (inout PortalJob) -> Void) {
+        guard let place = jobs.lastIndex(where: { $0.number == number }) else { return }
+        let before = jobs[place]
+        body(&jobs[place])
+        if jobs[place] != before { version += 1 }
+        if jobs[place].state != before.state { turn += 1 }
+    }
+
+    private mutating func forget() {
+        let surplus = jobs.count(where: \.isOver) - Self.mostEnded
+        guard surplus > 0 else { return }
+        var left = surplus
+        jobs.removeAll { job in
+            guard left > 0, job.isOver else { return false }
+            left -= 1
+            return true
+        }
+    }
+}
+
+extension PortalJob: JSONObject {
+    package var members: JSONMembers { members(in: .english) }
+
+    func members(in language: PortalLanguage) -> JSONMembers {
+        [
+            "job": number, "state": stateName, "title": order.title.text(in: language),
+            "outcome": outcome.map { $0.text(in: language) }, "figures": figures,
+        ]
+    }
+
+    var stateName: String {
+        switch state {
+        case .waiting: "waiting"
+        case .planned: "planned"
+        case .running: "running"
+        case .stopping: "stopping"
+        case .ended(let end): end.rawValue
+        }
+    }
+}
+
+extension JobFigures: JSONObject {
+    package var members: JSONMembers {
+        [
+            "site": site, "storing": isStoring, "pages": Wording.grouped(pages),
+            "queuedPages": Wording.grouped(queuedPages), "files": Wording.grouped(files),
+            "queuedFiles": Wording.grouped(queuedFiles), "failed": Wording.grouped(failed),
+            "size": Wording.bytes(Int64(byteCount)), "speed": Wording.bytes(Int64(bytesPerSecond)) + "/s",
+            "elapsed": Self.clock(seconds), "left": secondsLeft.map(Self.clock) ?? "–",
+            "hosts": hosts, "hostCount": hostCount, "responses": responses.map(Wording.grouped),
+        ]
+    }
+
+    /// Formats a duration as `1:02` or `1:02:03`.
+    package static func clock(_ seconds: Int) -> String {
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let minutes = seconds / 60 % 60
+        return seconds < 3600
+            ? "\(minutes):\(two(seconds % 60))" : "\(seconds / 3600):\(two(minutes)):\(two(seconds % 60))"
+    }
+}
+
+extension JobFigures.Host: JSONObject {
+    package var members: JSONMembers {
+        [
+            "name": name, "running": running, "queued": Wording.grouped(queued),
+            "perSecond": "\((requestsPerSecond * 10).rounded() / 10)",
+            "paused": pausedSeconds.map { "\($0) s" } ?? "",
+        ]
+    }
+}

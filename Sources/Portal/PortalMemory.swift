@@ -1,0 +1,86 @@
+internal import Reports
+internal import Search
+internal import Store
+
+/// Caches the counts of the portal until the store changes. Use it on the thread of its reader.
+package final class PortalMemory {
+    private weak var reader: StoreReader?
+    private var version: Int64 = 0
+    private var sites: [Site]?
+    private var tallies: [Int64: SnapshotTally] = [:]
+    private var types: [Int64: [TypeTally]] = [:]
+    private var needs: [Int64: SiteNeeds] = [:]
+    /// For sites that were too large to walk: the highest limit that was tried.
+    private var limits: [Int64: Int] = [:]
+    /// Counts for the metrics.
+    var counts: [Int64: [(String, Int)]] = [:]
+    private var searcher: Searcher?
+    /// Whether a client still waits for the search.
+    var isWanted: () -> Bool = { true }
+    private let walk: SiteNeeds.Walk?
+
+    init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
+
+    /// Drops the cache if the reader or the store has changed. Call it before each answer.
+    func look(at reader: StoreReader) throws(StoreError) {
+        let version = try reader.dataVersion()
+        guard reader !== self.reader || version != self.version else { return }
+        if reader !== self.reader { searcher = nil }
+        self.reader = reader
+        self.version = version
+        sites = nil
+        tallies = [:]
+        types = [:]
+        (needs, limits) = ([:], [:])
+        counts = [:]
+    }
+
+    func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
+        if let sites { return sites }
+        let found = try reader.sites()
+        sites = found
+        return found
+    }
+
+    func searcher(_ reader: StoreReader) -> Searcher {
+        let known = searcher ?? Searcher(reader)
+        known.isWanted = isWanted
+        searcher = known
+        return known
+    }
+
+    func tally(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> SnapshotTally {
+        if let tally = tallies[snapshot] { return tally }
+        let tally = try reader.tally(ofSnapshot: snapshot, limit: PortalLimits.counted)
+        tallies[snapshot] = tally
+        return tally
+    }
+
+    func types(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
+        if let known = types[snapshot] { return known }
+        let found = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.counted)
+        types[snapshot] = found
+        return found
+    }
+
+    /// The missing URLs of a site; nil if the walk would exceed `limit` URLs.
+    func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError) -> SiteNeeds? {
+        if let known = needs[site.id] { return known }
+        guard limit > limits[site.id] ?? 0, let walk else { return nil }
+        let found = try walk(reader, site, limit)
+        (needs[site.id], limits[site.id]) = (found, found == nil ? limit : nil)
+        return found
+    }
+
+    /// - Parameter limit: the maximum number of URLs to walk.
+    func report(
+        on site: Site, limit: Int = PortalLimits.neededURLs, _ reader: StoreReader
+    ) throws(StoreError) -> SiteReport {
+        let shown = SiteReport.shownSnapshot(of: site)
+        let tally = try shown.map { (snapshot) throws(StoreError) in
+            try self.tally(ofSnapshot: snapshot.id, reader)
+        }
+        return try SiteReport(
+            site, tally: tally ?? SnapshotTally(), needs: needs(of: site, limit: limit, reader), reader)
+    }
+}

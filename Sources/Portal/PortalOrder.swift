@@ -1,0 +1,353 @@
+internal import Reports
+package import Store
+internal import Web
+
+/// An order that a user gives in the portal. It is parsed from a form and carried out by a `JobBoard.Worker`.
+package enum PortalOrder: Sendable, Equatable {
+    case prefetch(address: String, PlanForm)
+    /// Updates a site, or all sites if `site` is nil.
+    case update(site: String?)
+    case fetch(url: String)
+    case check(site: String)
+    case pin(PortalPin)
+    case unpin(PortalPin)
+    case drop(snapshot: SnapshotName, site: String)
+    case rollBack(site: String, snapshot: Int64)
+    case remove(site: String)
+    /// Previews a cleanup, and carries it out. The limit is a size such as `2G`; nil for no limit.
+    case forecast(limit: String?)
+    case collect(limit: String?)
+    case settle(site: String, PlanForm)
+    /// Installs the systemd timer that runs due updates.
+    case installTimer
+    /// Exports a site to an archive. A nil snapshot exports the live one.
+    case export(site: String, snapshot: SnapshotName?, form: String)
+    /// Imports an uploaded file, given by its number and name. `site` is the site that gets the snapshot;
+    /// `base` is the original URL of the files.
+    case takeIn(upload: String, name: String, site: String?, base: String?)
+    /// Stores a page that a browser extension sent, in a file that is given by its number and name.
+    case save(upload: String, name: String)
+
+    /// A site or URL to pin.
+    package struct PortalPin: Sendable, Equatable {
+        package let isSite: Bool
+        package let name: String
+    }
+
+    /// A queue of jobs. Different lanes run at the same time; each lane runs one job at a time.
+    package enum Lane: Sendable, CaseIterable {
+        /// For orders that make network requests and may take hours.
+        case network
+        /// For short orders that use only the store.
+        case larder
+        /// For orders that read or write archives, which takes longer.
+        case archives
+    }
+
+    package var lane: Lane {
+        switch self {
+        case .prefetch, .update, .fetch: .network
+        case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle, .installTimer:
+            .larder
+        case .export, .takeIn, .save: .archives
+        }
+    }
+
+    /// The delay before the job starts, during which it can be cancelled.
+    var delay: Duration {
+        switch self {
+        case .remove: .seconds(10)
+        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle,
+            .installTimer, .export, .takeIn, .save:
+            .zero
+        }
+    }
+
+    /// The site that the order keeps in use, which cancels a planned removal of the site; nil for other
+    /// orders.
+    var wantedSite: String? {
+        switch self {
+        case .prefetch(let address, _): WebURL(address)?.href ?? address
+        case .update(let site): site
+        case .rollBack(let site, _), .settle(let site, _), .export(let site, _, _): site
+        case .takeIn(_, _, let site, _): site
+        case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer, .save: nil
+        }
+    }
+
+    /// The site and snapshot that must exist; nil if the order names none.
+    package var target: (site: String, snapshot: SnapshotName?)? {
+        switch self {
+        case .update(let site): site.map { ($0, nil) }
+        case .check(let site), .remove(let site), .settle(let site, _): (site, nil)
+        case .pin(let pin): pin.isSite ? (pin.name, nil) : nil
+        case .drop(let snapshot, let site): (site, snapshot)
+        case .rollBack(let site, let snapshot): (site, SnapshotName(snapshot))
+        case .export(let site, let snapshot, _): (site, snapshot)
+        // A pin outlives its site.
+        case .unpin, .prefetch, .fetch, .forecast, .collect, .installTimer, .takeIn, .save: nil
+        }
+    }
+
+    /// Whether a button may repeat the job after an interruption. A removal must be ordered anew.
+    var mayBeginAgain: Bool { if case .remove = self { false } else { true } }
+
+    /// Whether the job can be stopped and continued later.
+    var isResumable: Bool {
+        switch self {
+        case .prefetch, .update: true
+        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle,
+            .installTimer, .export, .takeIn, .save:
+            false
+        }
+    }
+
+    package var title: Phrase {
+        switch self {
+        case .prefetch(let address, let form): Phrase(form.isOnlyPage ? .jobPage : .jobPrefetch, address)
+        case .update(nil): Phrase(.jobUpdateAll)
+        case .update(let site?): Phrase(.jobUpdate, site)
+        case .fetch(let url): Phrase(.jobFetch, url)
+        case .check(let site): Phrase(.jobCheck, site)
+        case .pin(let pin): Phrase(.jobPin, pin.name)
+        case .unpin(let pin): Phrase(.jobUnpin, pin.name)
+        case .drop(let snapshot, let site): Phrase(.jobDrop, "\(snapshot)", site)
+        case .rollBack(let site, let snapshot): Phrase(.jobRollBack, "\(snapshot)", site)
+        case .remove(let site): Phrase(.jobRemove, site)
+        case .forecast: Phrase(.jobForecast)
+        case .collect: Phrase(.jobCollect)
+        case .settle(let site, _): Phrase(.jobSettle, site)
+        case .installTimer: Phrase(.jobTimer)
+        case .export(let site, nil, let form): Phrase(.jobExport, site, form.uppercased())
+        case .export(let site, let snapshot?, let form):
+            Phrase(.jobExportSnapshot, site, form.uppercased(), "\(snapshot)")
+        case .takeIn(_, let name, _, _): Phrase(.jobImport, name)
+        case .save: Phrase(.jobSave)
+        }
+    }
+}
+
+/// The settings of a site, as a form contains them.
+package struct PlanForm: Sendable, Equatable {
+    /// Whether only the page itself is fetched, with everything that it needs.
+    package var isOnlyPage = false
+    /// Names of a `SiteExtent`, a `RenderMode` and a `RobotsPolicy`; nil for the default.
+    package var scope: String?
+    package var render: String?
+    package var robots: String?
+    package var depth: Int?
+    package var maxPages: Int?
+    package var perHost: Int?
+    /// The interval of automatic updates; `off` for never; nil if not given.
+    package var every: String?
+    /// A size such as `200M`, for one run only.
+    package var maxBytes: String?
+    package var include: [String] = []
+    package var exclude: [String] = []
+
+    package init() {}
+
+    package static let page = "page"
+    static let subjects = ["site", page]
+    static let scopes = ["host", "path", "domain"]
+    static let renderModes = ["auto", "never", "always"]
+    static let robotsPolicies = ["obey", "ignore"]
+    package static let never = "off"
+
+    /// - Throws: the first invalid field, to be shown.
+    package init(_ form: PortalRequest) throws(PortalMistake) {
+        func choice(_ name: String, _ names: [String]) throws(PortalMistake) -> String? {
+            guard let given = form[name] else { return nil }
+            guard names.contains(given) else { throw PortalMistake(Phrase(.mistakeChoice, given)) }
+            return given
+        }
+        func number(_ name: String, _ range: ClosedRange<Int>) throws(PortalMistake) -> Int? {
+            guard let given = form[name] else { return nil }
+            guard let number = Int(given), range.contains(number) else {
+                throw PortalMistake(
+                    Phrase(.mistakeNumber, given, "\(range.lowerBound)", "\(range.upperBound)"))
+            }
+            return number
+        }
+        isOnlyPage = try choice("what", Self.subjects) == Self.page
+        scope = try choice("scope", Self.scopes)
+        render = try choice("render", Self.renderModes)
+        robots = try choice("robots", Self.robotsPolicies)
+        depth = try number("depth", 0...1000)
+        maxPages = try number("pages", 1...10_000_000)
+        perHost = try number("perHost", 1...64)
+        if let size = form["bytes"] {
+            guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
+            maxBytes = size
+        }
+        if let given = form["every"] {
+            guard given == Self.never || UpdateSchedule(given) != nil else {
+                throw PortalMistake(Phrase(.mistakeChoice, given))
+            }
+            every = UpdateSchedule(given)?.text ?? given
+        }
+        include = Self.lines(form["include"])
+        exclude = Self.lines(form["exclude"])
+    }
+
+    /// Takes the valid fields of a form that is shown again for correction.
+    package init(readable form: PortalRequest?) {
+        guard let form else { return }
+        isOnlyPage = form["what"] == Self.page
+        scope = form["scope"].flatMap { Self.scopes.contains($0) ? $0 : nil }
+        render = form["render"].flatMap { Self.renderModes.contains($0) ? $0 : nil }
+        depth = form["depth"].flatMap { Int($0) }
+        maxPages = form["pages"].flatMap { Int($0) }
+        maxBytes = form["bytes"]
+    }
+
+    /// The fields of an equivalent form.
+    package var fields: [(name: String, value: String)] {
+        let all: [(String, String?)] = [
+            ("what", isOnlyPage ? Self.page : nil), ("scope", scope), ("render", render), ("robots", robots),
+            ("depth", depth.map(String.init)),
+            ("pages", maxPages.map(String.init)), ("perHost", perHost.map(String.init)),
+            ("bytes", maxBytes), ("every", every),
+            ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
+            ("exclude", exclude.isEmpty ? nil : exclude.joined(separator: "\n")),
+        ]
+        return all.compactMap { name, value in value.map { (name, $0) } }
+    }
+
+    /// Parses the stored settings of a site.
+    package init(settings text: String) {
+        guard let json = try? JSONValue.parse(text.utf8.span) else { return }
+        func texts(_ key: String) -> [String] { json[key]?.array?.compactMap(\.string) ?? [] }
+        scope = json["scope"]?.string
+        render = json["render"]?["mode"]?.string
+        robots = json["robots"]?.string
+        depth = json["depth"]?.int
+        maxPages = json["maxPages"]?.int
+        perHost = json["perHost"]?.int
+        every = UpdateSchedule(settings: text)?.text ?? Self.never
+        include = texts("include")
+        exclude = texts("exclude")
+    }
+
+    private static func lines(_ text: String?) -> [String] {
+        (text ?? "").utf8.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d || $0 == 0x20 || $0 == 0x09 })
+            .prefix(100).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// An invalid field of a form.
+package struct PortalMistake: Error, Equatable {
+    let phrase: Phrase
+
+    init(_ phrase: Phrase) { self.phrase = phrase }
+}
+
+extension PortalOrder {
+    /// Parses a form. Returns nil if no order has the name.
+    ///
+    /// - Parameter name: the path after `/-/do/`.
+    package init?(_ name: String, _ form: PortalRequest) throws(PortalMistake) {
+        func text(_ name: String) throws(PortalMistake) -> String {
+            guard let given = form[name] else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            return given
+        }
+        func snapshot() throws(PortalMistake) -> SnapshotName {
+            guard let name = form.snapshot("snapshot") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            return name
+        }
+        func pin() throws(PortalMistake) -> PortalPin {
+            if let site = form["site"] { return PortalPin(isSite: true, name: site) }
+            return PortalPin(isSite: false, name: try Self.address(try text("url")))
+        }
+        func size() throws(PortalMistake) -> String? {
+            guard let size = form["limit"] else { return nil }
+            guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
+            return size
+        }
+        switch name {
+        case "prefetch": self = .prefetch(address: try Self.address(try text("url")), try PlanForm(form))
+        case "update": self = .update(site: form["site"])
+        case "fetch": self = .fetch(url: try Self.address(try text("url")))
+        case "check": self = .check(site: try text("site"))
+        case "pin": self = .pin(try pin())
+        case "unpin": self = .unpin(try pin())
+        case "drop": self = .drop(snapshot: try snapshot(), site: try text("site"))
+        case "rollback": self = .rollBack(site: try text("site"), snapshot: try snapshot().number)
+        case "remove": self = .remove(site: try text("site"))
+        case "forecast": self = .forecast(limit: try size())
+        case "collect": self = .collect(limit: try size())
+        case "settings": self = .settle(site: try text("site"), try PlanForm(form))
+        case "timer": self = .installTimer
+        case "export":
+            let name = try text("form")
+            guard Self.exportForms.contains(name) else { throw PortalMistake(Phrase(.mistakeChoice, name)) }
+            self = .export(site: try text("site"), snapshot: form.snapshot("snapshot"), form: name)
+        case "save":
+            let (upload, name) = (try text("upload"), try text("name"))
+            guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
+                throw PortalMistake(Phrase(.mistakeForm))
+            }
+            self = .save(upload: upload, name: name)
+        case "import":
+            let (upload, name) = (try text("upload"), try text("name"))
+            guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
+                throw PortalMistake(Phrase(.mistakeForm))
+            }
+            func given(_ name: String) throws(PortalMistake) -> String? {
+                guard let text = form[name] else { return nil }
+                return try Self.address(text)
+            }
+            self = .takeIn(upload: upload, name: name, site: try given("site"), base: try given("base"))
+        default: return nil
+        }
+    }
+
+    /// Names of `ArchiveForm`, in the order of the form.
+    package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
+
+    private static func address(_ text: String) throws(PortalMistake) -> String {
+        do throws(URLMistake) { return try WebURL.typed(text).href } catch {
+            switch error.kind {
+            case .form: throw PortalMistake(Phrase(.mistakeAddress, text))
+            case .word(let whole): throw PortalMistake(Phrase(.mistakeWord, text, whole))
+            case .scheme: throw PortalMistake(Phrase(.mistakeScheme, text))
+            case .credentials(let host): throw PortalMistake(Phrase(.mistakeCredentials, host))
+            }
+        }
+    }
+
+    /// The name and fields of an equivalent form.
+    package var form: (name: String, fields: [(name: String, value: String)]) {
+        func pin(_ pin: PortalPin) -> [(name: String, value: String)] {
+            [(pin.isSite ? "site" : "url", pin.name)]
+        }
+        func limit(_ size: String?) -> [(name: String, value: String)] { size.map { [("limit", $0)] } ?? [] }
+        return switch self {
+        case .prefetch(let address, let plan): ("prefetch", [("url", address)] + plan.fields)
+        case .update(let site): ("update", site.map { [("site", $0)] } ?? [])
+        case .fetch(let url): ("fetch", [("url", url)])
+        case .check(let site): ("check", [("site", site)])
+        case .pin(let of): ("pin", pin(of))
+        case .unpin(let of): ("unpin", pin(of))
+        case .drop(let snapshot, let site): ("drop", [("site", site), ("snapshot", "\(snapshot)")])
+        case .rollBack(let site, let snapshot): ("rollback", [("site", site), ("snapshot", "\(snapshot)")])
+        case .remove(let site): ("remove", [("site", site)])
+        case .forecast(let size): ("forecast", limit(size))
+        case .collect(let size): ("collect", limit(size))
+        case .settle(let site, let plan): ("settings", [("site", site)] + plan.fields)
+        case .installTimer: ("timer", [])
+        case .export(let site, let snapshot, let form):
+            (
+                "export",
+                [("site", site), ("form", form)] + (snapshot.map { [("snapshot", "\($0)")] } ?? [])
+            )
+        case .save(let upload, let name): ("save", [("upload", upload), ("name", name)])
+        case .takeIn(let upload, let name, let site, let base):
+            (
+                "import",
+                [("upload", upload), ("name", name)] + (site.map { [("site", $0)] } ?? [])
+                    + (base.map { [("base", $0)] } ?? [])
+            )
+        }
+    }
+}

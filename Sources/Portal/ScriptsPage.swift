@@ -1,0 +1,121 @@
+internal import Digest
+internal import Reports
+package import Store
+package import Web
+
+/// The stored scripts with their digests and the results of bundle checks.
+package struct ScriptsPage: PortalPage {
+    /// The results of bundle checks, whatever body they checked.
+    package typealias Verdicts = (_ hrefs: [String]) -> [BundleVerdict]
+
+    package let scripts: [HeldEntry]
+    package let next: BodyPlace?
+    /// The results by the number of the URL.
+    let md5s: [Int64: String]
+    /// The results for the bodies that are stored now.
+    package let verdicts: [String: BundleVerdict]
+    package let title = "Scripts"
+    var heading: Sentence? { .scripts }
+    let section = PortalSection.scripts
+
+    init(from place: SearchPlace?, _ reader: StoreReader, _ verdicts: Verdicts?) throws(StoreError) {
+        let start: BodyPlace =
+            switch place {
+            case .titles(let place): place
+            case .addresses, .hits, nil: .start
+            }
+        let listed = try reader.find(
+            .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.searchedBodies,
+            limit: PortalLimits.lines)
+        scripts = listed.entries
+        next = listed.next
+        var md5s: [Int64: String] = [:]
+        var known = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
+        for script in scripts {
+            md5s[script.url] = try script.body.flatMap { (body) throws(StoreError) in
+                try known.md5(of: body)?.hex
+            }
+        }
+        self.md5s = md5s
+        var found: [String: BundleVerdict] = [:]
+        let bodies = Dictionary(
+            scripts.map { ($0.href, $0.body?.sha256) }, uniquingKeysWith: { first, _ in first })
+        for verdict in verdicts?(scripts.map(\.href)) ?? [] where bodies[verdict.href] == verdict.sha256 {
+            found[verdict.href] = verdict
+        }
+        self.verdicts = found
+    }
+
+    package func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"], say: .scriptsLead)
+        guard !scripts.isEmpty else {
+            html.element("p", say: next == nil ? .noScript : .noneSoFar)
+            return writeNext(to: &html, context)
+        }
+        html.element("ul", ["class": "list"]) { html in
+            for script in scripts { html.element("li") { write(script, to: &$0, context) } }
+        }
+        writeNext(to: &html, context)
+    }
+
+    private func write(_ script: HeldEntry, to html: inout HTMLWriter, _ context: PortalContext) {
+        html.link(context.links.details(script.href), ["class": "name url"]) { $0.address(script.href) }
+        if let verdict = verdicts[script.href] {
+            let name = Self.sentence(of: verdict).map { html.words($0) } ?? verdict.name
+            html.element("span", ["class": verdict.isGood ? "badge" : "badge warn"], text: name)
+            if let detail = verdict.detail {
+                html.element("span", ["class": "soft"]) { html in
+                    html.foreign(Self.weakProof(detail).map { html.words(.weakProof, $0) } ?? detail)
+                }
+            }
+        }
+        html.element("dl", ["class": "sheet"]) { html in
+            html.element("dt", say: .figureSize)
+            html.element("dd", text: Wording.bytes(script.body?.byteCount ?? 0))
+            html.element("dt", text: "MD5")
+            html.element("dd") { html in
+                if let md5 = md5s[script.url] {
+                    html.element("code", text: md5)
+                } else {
+                    html.element("span", ["class": "soft"], say: .tooLargeDigest)
+                }
+            }
+            html.element("dt", text: "SHA-256")
+            html.element("dd") { $0.element("code", text: script.body.map { Hex.encode($0.sha256) } ?? "") }
+        }
+    }
+
+    /// The verdict in the reader's language; nil for one that a check of stored scripts does not give.
+    private static func sentence(of verdict: BundleVerdict) -> Sentence? {
+        switch verdict.name {
+        case "verified": .verdictVerified
+        case "unverifiable": .verdictUnverifiable
+        case "skew": .verdictSkew
+        case "mismatch": .verdictMismatch
+        default: nil
+        }
+    }
+
+    /// The algorithm that a detail calls weak, such as MD5; nil if the detail says something else.
+    private static func weakProof(_ detail: String) -> String? {
+        ["MD5", "SHA-1"].first { detail == Sentence.weakProof.text(in: .english, [$0]) }
+    }
+
+    private func writeNext(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard let next else { return }
+        html.next(context.links.scripts(after: SearchPlace.titles(next).text), html.words(.moreScripts))
+    }
+
+    package func members(_ context: PortalContext) -> JSONMembers {
+        [
+            "scripts": scripts.map { script -> JSONMembers in
+                [
+                    "url": script.href, "bytes": script.body?.byteCount, "md5": md5s[script.url],
+                    "sha256": script.body.map { Hex.encode($0.sha256) },
+                    "verdict": verdicts[script.href]?.name, "detail": verdicts[script.href]?.detail,
+                ]
+            },
+            "after": next.map { SearchPlace.titles($0).text },
+        ]
+    }
+}

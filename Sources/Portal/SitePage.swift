@@ -1,0 +1,311 @@
+internal import Origins
+internal import Reports
+internal import Store
+internal import Web
+
+/// A site: its stored pages, media types and snapshots.
+struct SitePage: PortalPage {
+    let site: SiteReport
+    let hosts: FolderWalk
+    let folder: FolderWalk
+    let types: [TypeTally]
+    let hasPictures: Bool
+    let isPinned: Bool
+    let section = PortalSection.sites
+
+    var title: String { site.title }
+
+    init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+        hasPictures = try reader.hasPictures(of: site)
+        isPinned = try reader.pins().contains(Pin(.site, site.name))
+        self.site = try memory.report(on: site, reader)
+        hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.lines, reader)
+        folder = try FolderWalk.list(
+            Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.shownLines, reader)
+        types =
+            try self.site.shown.map { (snapshot) throws(StoreError) in
+                try memory.types(ofSnapshot: snapshot.id, reader)
+            }
+            ?? []
+    }
+
+    private static let shownLines = 25
+
+    /// The URL up to the last slash of its path.
+    static func folder(of href: String) -> String {
+        guard let url = WebURL(href), let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
+            return ""
+        }
+        return url.origin + url.path[...slash]
+    }
+
+    func trail(_ context: PortalContext) -> [(text: String, address: String)] {
+        [(context.words(.sites), context.links.home)]
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        for start in site.site.start {
+            html.element("p", ["class": "url soft"]) { $0.address(start) }
+        }
+        site.writeState(to: &html, context)
+        html.idleSchedule(context, isScheduled: site.site.schedule != nil)
+        writeActions(to: &html, context)
+        site.writeCounts(to: &html)
+        writeOrders(to: &html, context)
+        html.searchForm(
+            "\(context.links.site(site.id))/search", label: html.words(.searchSite))
+        writePages(to: &html, context)
+        writeTypes(to: &html)
+        writeSnapshots(to: &html, context)
+    }
+
+    private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "actions"]) { html in
+            if let address = context.mirrored(site.start) {
+                html.link(address, ["class": "button"], say: .openCopy)
+            }
+            html.link(
+                context.links.missing(of: site.id), ["class": "button quiet"], say: .whatIsMissing)
+            html.link(context.links.titles(of: site.id), ["class": "button quiet"], say: .byTitle)
+            if context.token != nil {
+                html.link(context.links.settings(of: site.id), ["class": "button quiet"], say: .settings)
+                if context.hasFiles {
+                    html.link(context.links.export(of: site.id), ["class": "button quiet"], say: .exportTitle)
+                }
+            }
+        }
+    }
+
+    private func writeOrders(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.whyNot(context)
+        guard context.token != nil else { return }
+        let fields = [("site", site.site.name)]
+        html.element("div", ["class": "orders"]) { html in
+            html.orderButton("update", .doUpdate, about: title, context, fields: fields)
+            html.orderButton("check", .doCheck, about: title, context, fields: fields)
+            html.orderButton(
+                isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
+                fields: fields)
+            html.orderButton("remove", .doRemove, about: title, context, fields: fields, warns: true)
+        }
+    }
+
+    private func writePages(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2", say: .pagesAndFiles)
+        guard !folder.items.isEmpty else {
+            html.element("p", ["class": "soft"], say: .nothingBelow)
+            return writeHosts(to: &html, context)
+        }
+        html.element("p", ["class": "url soft"]) { $0.address(folder.prefix) }
+        html.element("ul", ["class": "list"]) { html in
+            for item in folder.items { html.item(item, context, of: site.id, below: folder.prefix) }
+        }
+        if folder.rest != nil {
+            let address = context.links.folder(folder.prefix, of: site.id, after: folder.rest)
+            html.next(address, html.words(.moreOfFolder))
+        }
+        writeHosts(to: &html, context)
+    }
+
+    private func writeHosts(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard hosts.items.count > 1 else { return }
+        html.element("h3", say: .byHost)
+        html.element("ul", ["class": "list"]) { html in
+            for item in hosts.items { html.item(item, context, of: site.id, below: "") }
+        }
+        if hosts.rest != nil {
+            html.next(
+                context.links.folder("", of: site.id, after: hosts.rest), html.words(.moreHosts))
+        }
+    }
+
+    private func writeTypes(to html: inout HTMLWriter) {
+        guard !types.isEmpty else { return }
+        html.element("h2", ["id": "types"], say: .mediaTypes)
+        html.element(
+            "div", ["class": "scroll", "role": "region", "aria-labelledby": "types", "tabindex": "0"]
+        ) { html in
+            html.element("table") { html in
+                if typesAreCut {
+                    html.element(
+                        "caption", say: Phrase(.ofTheFirst, Wording.grouped(PortalLimits.counted)))
+                }
+                html.head([
+                    (html.words(.mediaType), false), (html.words(.responses), true),
+                    (html.words(.figureSize), true),
+                ])
+                html.element("tbody") { html in
+                    for type in types {
+                        html.element("tr") { html in
+                            html.element("th", ["scope": "row"]) { html in
+                                html.foreign(type.type ?? html.words(.noneGiven))
+                            }
+                            html.element("td", ["class": "number"], text: Wording.grouped(type.count))
+                            html.element("td", ["class": "number"], text: Wording.bytes(type.byteCount))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private var typesAreCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.counted }
+
+    private func writeSnapshots(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2", ["id": "snapshots"], say: .snapshots)
+        html.element(
+            "div", ["class": "scroll", "role": "region", "aria-labelledby": "snapshots", "tabindex": "0"]
+        ) { html in
+            html.element("table") { html in
+                var columns = [
+                    (html.words(.snapshot), false), (html.words(.begun), false),
+                    (html.words(.responses), true), (html.words(.state), false),
+                ]
+                if context.token != nil { columns.append((html.words(.orders), false)) }
+                html.head(columns)
+                html.element("tbody") { html in
+                    for snapshot in site.site.snapshots.suffix(PortalLimits.lines).reversed() {
+                        write(snapshot, to: &html, context)
+                    }
+                }
+            }
+        }
+        if site.site.snapshots.count > 1 {
+            html.next(context.links.changes(of: site.id), html.words(.compareSnapshots))
+        }
+        if hasPictures { html.next(context.links.pictures(of: site.id), html.words(.howItLooked)) }
+    }
+
+    private func write(_ snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext)
+    {
+        let state = site.site.state(of: snapshot)
+        html.element("tr") { html in
+            html.element("th", ["scope": "row"]) { html in
+                if let address = site.address(of: snapshot, context) {
+                    html.link(address, text: "\(snapshot.name)")
+                } else {
+                    html.text("\(snapshot.name)")
+                }
+            }
+            html.element("td") { $0.moment(snapshot.started) }
+            html.element("td", ["class": "number"], text: Wording.grouped(snapshot.responses))
+            html.element("td") { html in
+                switch state {
+                case .live:
+                    html.element("span", ["class": "badge"], say: .served)
+                case .overlay(let isLive):
+                    if isLive { html.element("span", ["class": "badge"], say: .served) }
+                    html.say(.loadedOver, "\(snapshot.name.number)")
+                case .unfinished:
+                    html.element("span", ["class": "badge warn"], say: .notFinished)
+                case .rejected:
+                    html.element("span", ["class": "badge warn"], say: .rejected)
+                case .kept:
+                    html.say(.kept)
+                }
+            }
+            guard context.token != nil else { return }
+            html.element("td") { html in
+                let fields = [("site", site.site.name), ("snapshot", "\(snapshot.name)")]
+                let about = html.words(.snapshotNumber, "\(snapshot.name)")
+                if state == .kept {
+                    html.orderButton("rollback", .doServe, about: about, context, fields: fields)
+                }
+                if state != .live {
+                    html.text(" ")
+                    html.orderButton("drop", .doDrop, about: about, context, fields: fields, warns: true)
+                }
+            }
+        }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers {
+        site.members(context) + [
+            "types": types.map { type -> JSONMembers in
+                ["type": type.type, "responses": type.count, "bytes": type.byteCount]
+            },
+            "hosts": hosts.items.map { $0.members(context) }, "folder": folder.members(context),
+        ]
+    }
+}
+
+extension HTMLWriter {
+    /// Writes the heading row of a table.
+    package mutating func head(_ columns: [(name: String, isNumber: Bool)]) {
+        element("thead") { html in
+            html.element("tr") { html in
+                for column in columns {
+                    html.element(
+                        "th", ["scope": "col", "class": column.isNumber ? "number" : nil], text: column.name)
+                }
+            }
+        }
+    }
+}
+
+extension HTMLWriter {
+    /// Writes the three counts of missing URLs.
+    mutating func writeCounts(of missing: MissingURLs?) {
+        let counts: [(Sentence, Int?)] = [
+            (.broken, missing?.broken), (.failed, missing?.failed), (.notFetched, missing?.notFetched),
+        ]
+        for (name, count) in counts { fact(words(name), count.map(Wording.grouped) ?? words(.notLookedAt)) }
+    }
+}
+
+extension SiteReport {
+    func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p") { html in
+            if let shown, site.live != nil {
+                if let missing, missing.failed > 0 {
+                    html.element(
+                        "span", ["class": "badge warn"],
+                        say: Phrase(.failedCount, Wording.grouped(missing.failed)))
+                } else {
+                    html.element("span", ["class": "badge"], say: missing == nil ? .served : .complete)
+                }
+                html.say(.stateServed, "\(shown.name)")
+                html.time(shown.started, now: context.now)
+                html.say(needs == nil ? .stateNotLooked : .stateLooked)
+            } else if let shown {
+                html.element("span", ["class": "badge warn"], say: .notComplete)
+                html.say(.stateBegun, "\(shown.name)")
+                html.time(shown.started, now: context.now)
+                html.say(.stateNotFinished)
+            } else {
+                html.element("span", ["class": "badge warn"], say: .empty)
+                html.say(.stateNever)
+            }
+        }
+    }
+
+    func writeCounts(to html: inout HTMLWriter) {
+        func number(_ count: Int) -> String {
+            count == PortalLimits.counted
+                ? html.words(.orMore, Wording.grouped(count)) : Wording.grouped(count)
+        }
+        let (pages, files) = (number(tally.pages), number(tally.assets))
+        html.element("dl", ["class": "facts"]) { html in
+            html.fact(html.words(.figurePages), pages)
+            html.fact(html.words(.figureFiles), files)
+            let size = Wording.bytes(tally.byteCount)
+            html.fact(html.words(.figureSize), tally.isEstimate ? html.words(.about, size) : size)
+            html.writeCounts(of: missing)
+            if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
+        }
+    }
+
+    /// The address of the start page in a snapshot; nil if the snapshot cannot be shown.
+    func address(of snapshot: StatusReport.Snapshot, _ context: PortalContext) -> String? {
+        guard snapshot.finished != nil, !snapshot.name.isOverlay, let url = WebURL(start) else { return nil }
+        return snapshot.isLive
+            ? context.layout.address(of: url) : context.layout.address(of: url, in: snapshot.id)
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers {
+        site.nameMembers + countMembers + [
+            "mirror": context.mirrored(start),
+            "snapshots": site.snapshots.map { $0.members + ["mirror": address(of: $0, context)] },
+        ]
+    }
+}

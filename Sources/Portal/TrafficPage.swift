@@ -1,0 +1,113 @@
+internal import HTTPServer
+internal import Reports
+package import Web
+
+/// The requests through a proxy, newest first, with a filter. Shown by the portal beside the proxy, and by
+/// the proxy itself.
+package struct TrafficPage: PortalPage {
+    package let passes: [PassLog.Pass]
+    package let word: String?
+    /// Whether the page reloads itself.
+    package let isLive: Bool
+    private let counts: PassLog.Counts
+    private let proxyPort: UInt16
+    private let path: String
+    package let title: String
+    var heading: Sentence? { path == PortalLinks.traffic ? .proxy : nil }
+    let section = PortalSection.traffic
+
+    /// - Parameters:
+    ///   - path: the path of the page.
+    ///   - language: the language of the words that the filter compares.
+    package init(
+        _ traffic: PassingTraffic, at path: String, titled title: String, _ request: PortalRequest,
+        in language: PortalLanguage
+    ) {
+        word = request["q"]
+        isLive = request["live"] != nil
+        (self.path, self.title) = (path, title)
+        proxyPort = traffic.port
+        counts = traffic.log.counts
+        let words = word.map { $0.lowercased() } ?? ""
+        let found = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { pass in
+            guard !words.isEmpty else { return true }
+            let source = "\(pass.source.rawValue) \(pass.source.sentence.text(in: language))"
+            return "\(pass.method) \(pass.url) \(pass.status) \(source)".lowercased().contains(words)
+        }
+        passes = Array(found.prefix(Self.lines))
+    }
+
+    private static let lines = 200
+
+    package var refresh: Int? { isLive ? 2 : nil }
+
+    package func write(to html: inout HTMLWriter, _ context: PortalContext) { write(to: &html) }
+
+    package func write(to html: inout HTMLWriter) {
+        html.element("p", ["class": "lead"]) { html in
+            let sources = PassLog.Source.allCases.map {
+                html.words(.countOfSource, "\(counts[$0])", html.words($0.sentence))
+            }
+            html.say(
+                .trafficLead, sources.joined(separator: html.words(.comma)), "http://localhost:\(proxyPort)")
+        }
+        if isLive {
+            html.element("p") { $0.link(address(isLive: false), say: .trafficStop) }
+        } else {
+            html.searchForm(path, label: html.words(.trafficLabel), words: word ?? "")
+            html.element("p") { $0.link(address(isLive: true), say: .trafficGoOn) }
+        }
+        guard !passes.isEmpty else {
+            return html.element(
+                "p", say: word == nil ? .trafficNone : .trafficNoneLike)
+        }
+        html.element("ul", ["class": "list"]) { html in
+            for pass in passes { html.element("li") { write(pass, to: &$0) } }
+        }
+    }
+
+    private func address(isLive: Bool) -> String {
+        PortalLinks.address(path, [("q", word), ("live", isLive ? "1" : nil)])
+    }
+
+    private func write(_ pass: PassLog.Pass, to html: inout HTMLWriter) {
+        html.element("span", ["class": "line"]) { html in
+            html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(pass.method, to: 20)) }
+            html.text(" ")
+            let isLost = pass.source == .missed || pass.status >= 400
+            html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(pass.status)")
+            html.text(" ")
+            html.element("span", ["class": "url"]) { $0.address(pass.url) }
+        }
+        html.element("span", ["class": "soft"]) { html in
+            let time = html.words(.milliseconds, "\(Int(pass.duration / .milliseconds(1)))")
+            let words = [html.words(pass.source.sentence), Wording.bytes(pass.byteCount), time]
+            html.text(
+                (words + (pass.isKept ? [html.words(.trafficKept)] : [])).joined(
+                    separator: html.words(.comma)))
+        }
+    }
+
+    package var members: JSONMembers { ["passes": passes] }
+    package func members(_ context: PortalContext) -> JSONMembers { members }
+}
+
+/// The log and the port of a proxy.
+package struct PassingTraffic: Sendable {
+    package let log: PassLog
+    package let port: UInt16
+
+    package init(log: PassLog, port: UInt16) { (self.log, self.port) = (log, port) }
+}
+
+extension PassLog.Source {
+    fileprivate var sentence: Sentence {
+        switch self {
+        case .larder: .fromLarder
+        case .validated: .fromValidated
+        case .network: .fromNetwork
+        case .missed: .fromMissed
+        case .tunnel: .fromTunnel
+        }
+    }
+}

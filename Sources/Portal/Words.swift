@@ -1,0 +1,143 @@
+internal import Reports
+
+/// The language of the portal.
+package enum PortalLanguage: String, Sendable, CaseIterable {
+    case english = "en"
+    case chinese = "zh"
+
+    /// The preferred language of a browser; English if it prefers others (RFC 9110, section 12.5.4).
+    package init(accepting text: String?) {
+        var best: (language: PortalLanguage, quality: Double)?
+        for part in (text ?? "").utf8.prefix(400).split(separator: UInt8(ascii: ",")) {
+            let words = part.split(separator: UInt8(ascii: ";"))
+            guard let first = words.first else { continue }
+            let name = String(decoding: first, as: UTF8.self).lowercased().filter { $0 != " " }
+            guard
+                let language = Self.allCases.first(where: {
+                    name == $0.rawValue || name.hasPrefix($0.rawValue + "-")
+                })
+            else { continue }
+            let quality =
+                words.dropFirst().lazy
+                .map { String(decoding: $0, as: UTF8.self).filter { $0 != " " } }
+                .first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            if quality > 0, quality > best?.quality ?? 0 { best = (language, quality) }
+        }
+        self = best?.language ?? .english
+    }
+
+    /// The `lang` attribute.
+    package var tag: String {
+        switch self {
+        case .english: "en"
+        case .chinese: "zh-Hans"
+        }
+    }
+}
+
+extension PortalLanguage {
+    /// A relative time, such as "2 days ago".
+    package func age(_ seconds: Int64) -> String {
+        switch self {
+        case .english: return Wording.age(seconds)
+        case .chinese:
+            guard seconds >= 60 else { return seconds < 0 ? "将来" : "刚刚" }
+            let units: [(noun: String, length: Int64)] = [
+                ("分钟", 60), ("小时", 3600), ("天", 86_400), ("周", 7 * 86_400), ("个月", 30 * 86_400),
+                ("年", 365 * 86_400),
+            ]
+            let unit = units.last { seconds >= 2 * $0.length } ?? units[0]
+            return "\(seconds / unit.length) \(unit.noun)前"
+        }
+    }
+
+    /// A date with its time of day: `20 Nov 2026, 15:10 UTC`.
+    func moment(_ seconds: Int64) -> String {
+        switch self {
+        case .english: return Wording.moment(seconds)
+        case .chinese:
+            // 2026-11-20T15:10:00Z
+            let parts = Wording.date(seconds).split { "-T:".contains($0) }
+            guard parts.count == 6, let month = Int(parts[1]), let day = Int(parts[2]) else { return "" }
+            return "\(parts[0])年\(month)月\(day)日 \(parts[3]):\(parts[4])（UTC）"
+        }
+    }
+
+    /// An interval, in the largest unit that divides it: `90 minutes`.
+    package func interval(_ seconds: Int64) -> String {
+        let units: [(noun: String, chinese: String, length: Int64)] = [
+            ("week", "周", 7 * 86_400), ("day", "天", 86_400), ("hour", "小时", 3600), ("minute", "分钟", 60),
+            ("second", "秒", 1),
+        ]
+        let unit = units.first { seconds % $0.length == 0 } ?? units[4]
+        let count = Int(seconds / unit.length)
+        return switch self {
+        case .english: Wording.count(count, unit.noun)
+        case .chinese: "\(count) \(unit.chinese)"
+        }
+    }
+
+    /// A duration as `Wording.time` formats it, with the units of this language: `5 min 20 s`.
+    package func duration(_ text: String) -> String {
+        switch self {
+        case .english: return text
+        case .chinese:
+            let units = ["ms": "毫秒", "s": "秒", "min": "分", "h": "小时"]
+            return text.split(separator: " ").map { units[String($0)] ?? String($0) }.joined(separator: " ")
+        }
+    }
+}
+
+/// A sentence with the values for its placeholders.
+package struct Phrase: Sendable, Equatable {
+    let sentence: Sentence
+    package let parts: [String]
+
+    package init(_ sentence: Sentence, _ parts: String...) { self.init(sentence, parts) }
+
+    package init(_ sentence: Sentence, _ parts: [String]) { (self.sentence, self.parts) = (sentence, parts) }
+
+    package func text(in language: PortalLanguage) -> String {
+        sentence.text(in: language, values(in: language))
+    }
+
+    /// The values for the placeholders. The duration of a finished prefetch gets the units of the language.
+    package func values(in language: PortalLanguage) -> [String] {
+        guard sentence == .endedPages, parts.count == 4 else { return parts }
+        return Array(parts[..<3]) + [language.duration(parts[3])]
+    }
+}
+
+extension Sentence {
+    /// The text with `%1` to `%9` replaced by the parts. Parts are not searched for placeholders.
+    package func text(in language: PortalLanguage, _ parts: [String] = []) -> String {
+        spans(in: language, parts).map { $0.text }.joined()
+    }
+
+    /// The same text as alternating spans of plain text and code. Parts are not searched for backticks.
+    func spans(in language: PortalLanguage, _ parts: [String] = []) -> [(text: String, isCode: Bool)] {
+        let pattern = language == .chinese ? chinese : english
+        let spans = pattern.utf8.split(separator: UInt8(ascii: "`"), omittingEmptySubsequences: false)
+        return spans.enumerated().map { (Self.fill($1, parts), !$0.isMultiple(of: 2)) }
+    }
+
+    private static func fill(_ pattern: Substring.UTF8View, _ parts: [String]) -> String {
+        guard !parts.isEmpty else { return String(Substring(pattern)) }
+        var bytes: [UInt8] = []
+        var rest = pattern
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%"), let digit = rest.first, (0x31...0x39).contains(digit),
+                parts.indices.contains(Int(digit - 0x31))
+            else {
+                bytes.append(byte)
+                continue
+            }
+            rest = rest.dropFirst()
+            bytes += parts[Int(digit - 0x31)].utf8
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    package var english: String { both.0 }
+    var chinese: String { both.1 }
+}
