@@ -166,7 +166,7 @@ package final class Export {
     private var nothing: ArchiveError {
         let reason =
             report.leftOutPrivate > 0
-            ? "all of it was fetched with credentials; export it anyway"
+            ? "all of it was fetched with your login or cookies; export it anyway"
             : report.leftOutByPattern > 0
                 ? "the patterns exclude all of it; name others" : "nothing of it is stored; prefetch it"
         return ArchiveError(

@@ -138,7 +138,7 @@ final class PageExport {
         let isPrivate = !copies.leftOutPrivate.isEmpty
         let reason =
             isPrivate
-            ? "it was fetched with credentials; export it anyway"
+            ? "it was fetched with your login or cookies; export it anyway"
             : copies.leftOutByPattern.isEmpty
                 ? "it is not stored; prefetch it" : "the patterns exclude it; name others"
         throw ArchiveError(

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Crawl
 internal import Fetch
 internal import Markup
 internal import Reports
@@ -59,10 +60,36 @@ package struct BundleCheck {
             let other = try loader.parse(loader.load(ManifestLoader.Place(name), &zone).bytes, name)
             releases.add(other, name: other.version.map { "version \($0)" } ?? name)
         }
+        if options.places.contains(.held) { try addStoredReleases(of: manifest, in: folder, to: &releases) }
         let report = try BundleCheck(source, options, folder, releases: releases, principal).run(
             interruption)
         guard !interruption.isRequested else { throw .interrupted }
         return report
+    }
+
+    /// Adds the stored manifests from the same place: stored bundles that match these are intact, and only of another
+    /// release than the manifest that is being checked.
+    private static func addStoredReleases(
+        of manifest: String, in folder: StoreFolder, to releases: inout KnownReleases
+    ) throws(LarderError) {
+        guard folder.exists else { return }
+        let place = ManifestPlan.fullPlace(manifest)
+        do throws(StoreError) {
+            let reader = try StoreReader(folder)
+            for site in try reader.sites() {
+                guard let plan = SitePlan(text: site.settings).manifest, plan.place == place,
+                    let kept = try KeptManifest.inForce(of: site.name, reader),
+                    let stored = try? ManifestSource(kept, of: plan)
+                else { continue }
+                let snapshot = site.name(ofSnapshot: site.published).map {
+                    "the stored release (snapshot \($0))"
+                }
+                let version = stored.manifest.version.map { "version \($0)" }
+                releases.add(stored.manifest, name: version ?? snapshot ?? "the stored release")
+            }
+        } catch {
+            throw LarderError(error)
+        }
     }
 
     private init(

@@ -122,8 +122,9 @@ extension Rehearsal {
         let pages = equal.reduce(0) { $0 + $1.pages }
         let opened = equal.reduce(0) { $0 + $1.opened }
         if pages > 0 {
-            let sample = opened < pages ? " (\(opened) opened as a sample)" : ""
-            lines.append("same offline as online: \(Self.pages(pages))\(sample)")
+            let sample =
+                opened < pages ? "\(opened) of \(Self.pages(pages)), opened as a sample" : Self.pages(pages)
+            lines.append("same offline as online: \(sample)")
         }
         return lines
     }

@@ -166,9 +166,9 @@ extension CheckReport {
         var lines = [row(["bundle"] + places)]
         for (name, item) in zip(names, items) {
             lines.append(row([name] + item.findings.map(\.verdict.rawValue)))
-            for finding in item.findings {
+            for (place, finding) in zip(places, item.findings) {
                 guard let detail = finding.explanation(isBrief: isBrief) else { continue }
-                lines.append("  \(finding.url): \(detail)")
+                lines.append("  \(place): \(finding.url): \(detail)")
             }
         }
         return lines
@@ -205,7 +205,7 @@ extension CheckReport {
     private var rehearsalEnding: String {
         guard let rehearsal, !rehearsal.kinds.isEmpty else { return "" }
         return rehearsal.isProved
-            ? "; its pages show offline what they showed online"
+            ? "; the opened pages show offline what they showed online"
             : "; some kinds of pages with scripts were not compared"
     }
 }

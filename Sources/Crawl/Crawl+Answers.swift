@@ -77,23 +77,26 @@ extension Crawl {
     /// Returns the result to use if a page was requested with and without cookies; otherwise the same result.
     private func compared(_ result: FetchResult) throws(CrawlError) -> FetchResult {
         guard let before = withCookies.removeValue(forKey: result.number) else { return result }
-        guard case .response(let without) = result.outcome, without.status == 200,
-            case .response(let with) = before.outcome
-        else {
-            result.partial?.discard()
-            if case .response(let without) = result.outcome { without.body.discard() }
+        guard let with = Self.words(of: before), let without = Self.words(of: result) else {
+            Self.discard(result)
             return before
         }
-        let prints = try storing { () throws(StoreError) in
-            (
-                with: ContentPrint(text: try with.body.beginning(ContentPrint.longestText).span),
-                without: ContentPrint(text: try without.body.beginning(ContentPrint.longestText).span)
-            )
-        }
-        let isTrace = cookieTraces.compare(
-            frontier.url(result.number), with: prints.with, without: prints.without)
-        (isTrace ? with : without).body.discard()
+        let isTrace = cookieTraces.compare(frontier.url(result.number), with: with, without: without)
+        Self.discard(isTrace ? before : result)
         return isTrace ? result : before
+    }
+
+    /// The fingerprint of a page's words; nil for another response.
+    private static func words(of result: FetchResult) -> ContentPrint? {
+        guard case .response(let response) = result.outcome, response.status == 200 else { return nil }
+        let bytes = try? response.body.beginning(ContentPrint.longestText)
+        return bytes.map { ContentPrint(text: $0.span) }
+    }
+
+    /// Deletes the body of a result that is not used.
+    private static func discard(_ result: FetchResult) {
+        result.partial?.discard()
+        if case .response(let response) = result.outcome { response.body.discard() }
     }
 
     /// Sends the next request at once if a partial body cannot be completed from this result. Returns whether

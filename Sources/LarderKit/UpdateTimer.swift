@@ -57,7 +57,7 @@ public struct UpdateTimer: Sendable, Equatable {
             """
         timer = """
             [Unit]
-            Description=\(title): update the sites stored by Larder
+            Description=\(title): run Larder's updates\(rhythm == .quarterly ? " that are due" : "")
 
             [Timer]
             OnCalendar=*-*-* \(time):00

@@ -641,7 +641,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .verdictUnverifiable: ("unverifiable", "无法核对")
         case .verdictSkew: ("skew", "版本不一致")
         case .verdictMismatch: ("mismatch", "不一致")
-        case .weakProof: ("by %1, which does not stop an attacker", "使用 %1，无法防范蓄意篡改")
+        case .weakProof: ("by %1, which detects damage, but no attack", "使用 %1，无法防范蓄意篡改")
         case .moreScripts: ("More scripts", "更多脚本")
         case .searchAll: ("Search all sites", "搜索所有站点")
         case .results: ("Results", "结果")

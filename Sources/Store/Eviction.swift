@@ -98,7 +98,7 @@ extension StoreWriter {
             isJournalBehind = true
             return true
         case .oldSnapshots:
-            let dropped = try dropSnapshots(downTo: target, progress) { _ in KeepRules(last: 1) }
+            let dropped = try dropSnapshots(downTo: target, progress) { _ in KeepRules(last: 0) }
             result.droppedSnapshots += dropped
             return dropped > 0
         case .overlays:

@@ -49,10 +49,7 @@ public struct KeepRules: Sendable, Equatable {
     func kept(of candidates: [Candidate], now: Int64, utcOffset: Int64) -> Set<Int64> {
         if isEmpty { return Set(candidates.map(\.id)) }
         var kept = Set(candidates.filter(\.isLive).map(\.id))
-        if let last {
-            let others = candidates.filter { !$0.isLive }
-            kept.formUnion(others.suffix(max(0, last - kept.count)).map(\.id))
-        }
+        if let last { kept.formUnion(candidates.suffix(last).map(\.id)) }
         if let seconds {
             kept.formUnion(candidates.filter { $0.began >= now - seconds }.map(\.id))
         }

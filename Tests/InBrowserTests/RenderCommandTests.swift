@@ -92,7 +92,7 @@ struct RenderCommandTests {
         #expect(asked("/changed") == [])
         #expect(
             ending.output.contains(
-                "1 request of buttons not sent, which might change something on the server"))
+                "1 request by buttons not sent, because they might change something on the server"))
         origin.stop()
         let check = try start(["check", "--offline", "--render", origin.url("/")]).wait()
         #expect(check.status == 0, "\(check.output)")

@@ -71,7 +71,7 @@ struct FrontierCore: Sendable {
     /// The module loader configurations of pages and scripts.
     var loaders = LoaderBook()
     var renders: RenderBook
-    /// What pages request with their own names in the URL.
+    /// The requests of pages whose URLs contain the name of the page.
     var templates = PageTemplates()
     /// The first entry for which the templates were not used yet.
     var nextForTemplates: UInt32 = 0

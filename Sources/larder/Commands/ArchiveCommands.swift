@@ -88,8 +88,8 @@ enum ExportCommand {
         }
         if report.leftOutByForm > 0 {
             lines.append(
-                "  \(Wording.count(report.leftOutByForm, "response")) left out that the format cannot contain: redirects, "
-                    + "404 and 410 responses, responses to POST")
+                "  \(Wording.count(report.leftOutByForm, "response")) left out: the format has no place for redirects, "
+                    + "404 and 410 responses, and responses to POST")
         }
         if report.frozenPages > 0 {
             lines.append(

@@ -39,7 +39,7 @@ struct HelpText {
         HelpText(width: Output.standard.columns ?? 80, isColored: Screen.ofReports().isColored)
     }
 
-    static let promise = "Download websites before you go offline, and serve them exactly as they were"
+    static let promise = "Download websites before you go offline, and serve them as they were"
 
     static let exitStatus = """
         Exit status: 0 success; 1 something is missing, failed or differs; 2 wrong command line or manifest; 3 the machine or

@@ -129,14 +129,14 @@ enum StatusCommand {
 
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
         let disk =
-            report.diskByteCount.map { " (\(Wording.bytes($0)) on the disk, with the search index)" } ?? ""
+            report.diskByteCount.map { " (\(Wording.bytes($0)) on disk, with the search index)" } ?? ""
         let head =
             "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))\(disk)"
         guard !report.sites.isEmpty else {
             return "\(head)\nTo download a site: \(arguments.command("prefetch", ["URL"]))"
         }
         var table = TextTable([
-            ("Site", .left), ("Live", .right), ("Age", .left), ("Pages", .right), ("Size", .right),
+            ("Site", .left), ("Snapshot", .right), ("Age", .left), ("Pages", .right), ("Size", .right),
             ("Failed", .right), ("Broken", .right), ("Not fetched", .right),
             ("Next update", .left),
         ])

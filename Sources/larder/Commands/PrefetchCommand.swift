@@ -75,18 +75,15 @@ enum PrefetchCommand {
                     + "correct them at the origin, then run the same command again")
             return .incomplete
         }
-        if let failure = report.manifestFailure {
-            terminal.fail("\(failure); the last known manifest of \(report.site) applies")
-        }
+        let known = report.manifestFailure.map { "\($0); the last known manifest of \(report.site) applies" }
         if let good = report.lastGood {
             let failed = report.missing.first { !$0.isBroken }.map { "\($0.url): \($0.reason)" }
-            let reason =
-                failed
-                ?? (report.manifestFailure == nil
-                    ? "a required response is missing" : "nothing new could be fetched")
-            terminal.fail("\(reason); snapshot \(good.snapshot) of \(good.date) stays live")
+            let reasons = [known, failed].compactMap { $0 }
+            let reason = reasons.isEmpty ? "a required response is missing" : reasons.joined(separator: "; ")
+            terminal.fail("\(reason); snapshot \(good.snapshot), fetched \(good.date), stays live")
             return isStrict ? .incomplete : .done
         }
+        if let known { terminal.fail(known) }
         guard report.isPublished else {
             let first =
                 report.missing.first.map { ($0.url, $0.reason) }
@@ -197,7 +194,8 @@ enum UpdateCommand {
             if updates.count > 1, !unchanged.isEmpty, status != .interrupted {
                 terminal.fail(text(of: unchanged, among: updates.count))
             }
-            return PrefetchCommand.worse(status, try await PrefetchCommand.collect(arguments, terminal))
+            let whole = PrefetchCommand.worse(status, unchanged.isEmpty ? .done : .incomplete)
+            return PrefetchCommand.worse(whole, try await PrefetchCommand.collect(arguments, terminal))
         }
     }
 
@@ -250,9 +248,12 @@ enum PrefetchSummary {
             lines.append("  \(page) has a login form; to store what is behind it: \(Self.loginAdvice)")
         }
         if let cookies = report.cookieCounts {
-            let expired = cookies.expired > 0 ? ", and \(Wording.grouped(cookies.expired)) expired" : ""
+            let expired = cookies.expired > 0 ? ", and \(Wording.grouped(cookies.expired)) have expired" : ""
+            let files =
+                report.plan.cookieFiles.isEmpty
+                ? "the cookie file" : report.plan.cookieFiles.joined(separator: ", ")
             lines.append(
-                "  cookies for this site: \(Wording.grouped(cookies.valid)) of \(Wording.grouped(cookies.total)) from --cookies\(expired)"
+                "  \(Wording.grouped(cookies.valid)) of the \(Wording.count(cookies.total, "cookie")) in \(files) are for this site\(expired)"
             )
         }
         lines += hosts(report)
@@ -415,7 +416,7 @@ enum PrefetchSummary {
         case "not-sent":
             "\(Wording.count(count, "request")) not sent, because a page may send 5,000 requests of at most 4 MiB"
         case "not-sent-by-control":
-            "\(Wording.count(count, "request")) of buttons not sent, which might change something on the server"
+            "\(Wording.count(count, "request")) by buttons not sent, because they might change something on the server"
         case "view-not-shown":
             "\(Wording.count(count, "view")) not shown, because of --max-pages or --render-time"
         case "dialog": "\(Wording.count(count, "dialog")) closed"
@@ -494,10 +495,10 @@ enum PrefetchSummary {
         if reasons.count == 1 { return ["  \(count) not fetched: \(reasons[0].key) (list: --json)"] }
         var lines = ["  \(count) not fetched (list: --json):"]
         for (reason, count) in reasons.prefix(mostShown) {
-            lines.append("    \(Wording.grouped(count)) \(reason)")
+            lines.append("    \(Wording.grouped(count)): \(reason)")
         }
         let rest = reasons.dropFirst(mostShown).reduce(0) { $0 + $1.value }
-        if rest > 0 { lines.append("    \(Wording.grouped(rest)) for other reasons") }
+        if rest > 0 { lines.append("    \(Wording.grouped(rest)): other reasons") }
         return lines
     }
 }
