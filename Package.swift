@@ -76,7 +76,9 @@ let package = Package(
         module("TLS", ["System", "Web", "CTLS"]),
         module("HTTPServer", ["System", "Web", "Markup", "Digest", "TLS", "CLinux"]),
         module("Browser", ["System", "Web"]),
-        module("Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"]),
+        module("Cluster", ["System", "Web", "Digest", "Database", "Store"]),
+        module(
+            "Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Cluster", "Fetch", "Bundles"]),
         module("Reports", ["Web", "Digest", "Store"]),
         module("Search", ["System", "Web", "Markup", "Store", "Reports"]),
         module(
@@ -85,7 +87,8 @@ let package = Package(
         module(
             "Prefetch",
             [
-                "System", "Web", "Markup", "Digest", "Database", "Store", "Fetch", "Bundles", "Crawl",
+                "System", "Web", "Markup", "Digest", "Database", "Store", "Cluster", "Fetch", "Bundles",
+                "Crawl",
                 "Search", "Check",
             ]),
         module("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
@@ -133,12 +136,12 @@ let package = Package(
         tests("MarkupTests", ["Web", "Markup"]),
         tests("DigestTests", ["Digest"]),
         tests("CodingsTests", ["System", "Web", "Codings"]),
-        tests("StoreTests", ["System", "Web", "Digest", "Database", "Store", "StoreFaults"]),
+        tests("StoreTests", ["System", "Web", "Digest", "Database", "Store", "Cluster", "StoreFaults"]),
         tests("FetchTests", ["System", "Web", "Fetch"]),
         tests("TLSTests", ["TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("BrowserTests", ["System", "Web", "Browser"]),
-        tests("CrawlTests", ["System", "Web", "Markup", "Store", "Fetch", "Crawl", "Soak"]),
+        tests("CrawlTests", ["System", "Web", "Markup", "Store", "Cluster", "Fetch", "Crawl", "Soak"]),
         tests("ReportsTests", ["Web", "Store", "Reports"]),
         tests("SearchTests", ["System", "Store", "Reports", "Search"]),
         tests(
@@ -165,7 +168,7 @@ let package = Package(
             ]),
         tests(
             "CLITests",
-            ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
+            ["System", "Web", "Digest", "Store", "Cluster", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
         tests(
             "InBrowserTests",
             ["System", "Web", "Markup", "TLS", "HTTPServer", "Browser", "Mirror", "LarderKit"]),

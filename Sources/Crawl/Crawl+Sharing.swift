@@ -1,3 +1,4 @@
+internal import Cluster
 internal import Fetch
 internal import Store
 internal import System

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Cluster
 internal import Fetch
 internal import Markup
 internal import Store

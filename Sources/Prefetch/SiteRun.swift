@@ -1,5 +1,6 @@
 internal import Bundles
 package import Check
+internal import Cluster
 package import Crawl
 internal import Fetch
 internal import Glibc

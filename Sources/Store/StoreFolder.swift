@@ -77,7 +77,7 @@ package struct StoreFolder: Sendable, Equatable {
     ///
     /// - Parameter patience: how long a reader waits for a PostgreSQL server that has disappeared, in
     ///   milliseconds.
-    func connect(
+    package func connect(
         _ access: Connection.Access, patience: Int = Connection.busyMilliseconds
     ) throws(StoreError) -> Connection {
         if let server { return try Connection(server.database, access: access, patience: patience, watch) }

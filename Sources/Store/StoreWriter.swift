@@ -166,14 +166,22 @@ package final class StoreWriter {
 
     /// Joins a snapshot that several workers write to, on behalf of one of them. Commits fail after the lease
     /// of the worker has expired. Throws `.busy` if a prefetch has locked the site exclusively.
-    package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenSnapshot {
-        try locks.share(site: shared.site, named: shared.name)
-        openSites.insert(shared.site)
-        fence = Fence(
-            worker: worker, check: try connection.prepare(ServerFrontier.fence),
-            keep: shared.maxPages == nil ? nil : try connection.prepare(ServerFrontier.keeping))
-        try connection.session?.endWhenStill(ServerFrontier.stillness)
-        return try openSnapshot(site: shared.site, id: shared.snapshot, isContinued: true)
+    ///
+    /// - Parameters:
+    ///   - fence: the query that returns no row after the lease of the worker has expired.
+    ///   - keeping: the statement that also counts pages; nil if the number of pages has no limit.
+    ///   - stillness: how long a transaction may be idle before the server ends the session.
+    package func join(
+        _ snapshot: Int64, of site: Int64, named name: String, as worker: Int64, fence: String,
+        keeping: String?, stillness: Duration
+    ) throws(StoreError) -> OpenSnapshot {
+        try locks.share(site: site, named: name)
+        openSites.insert(site)
+        self.fence = Fence(
+            worker: worker, check: try connection.prepare(fence),
+            keep: try keeping.map { (sql) throws(StoreError) in try connection.prepare(sql) })
+        try connection.session?.endWhenStill(stillness)
+        return try openSnapshot(site: site, id: snapshot, isContinued: true)
     }
 
     func openSnapshot(site: Int64, id: Int64, isContinued: Bool) throws(StoreError) -> OpenSnapshot {

@@ -2,6 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
+@testable import Cluster
 @testable import Store
 
 /// Several workers on one larder that a PostgreSQL keeps, as machines of their own.

@@ -1,6 +1,7 @@
 import TestOrigin
 import Testing
 
+@testable import Cluster
 @testable import Store
 
 /// What workers of one snapshot have in common.

@@ -1,3 +1,4 @@
+internal import Cluster
 internal import Fetch
 internal import Markup
 internal import Store

@@ -1,6 +1,7 @@
 import Store
 import Web
 
+@testable import Cluster
 @testable import Crawl
 @testable import Fetch
 

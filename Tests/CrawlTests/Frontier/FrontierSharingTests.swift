@@ -2,6 +2,7 @@ import Store
 import Testing
 import Web
 
+@testable import Cluster
 @testable import Crawl
 @testable import Fetch
 

@@ -1,5 +1,6 @@
 package import Database
 internal import Glibc
+package import Store
 
 /// The state that workers of a shared snapshot have in common, in the PostgreSQL database of the store: which
 /// worker has leased which host, which URLs were found, and how much of its limits the snapshot has left.
@@ -8,7 +9,7 @@ internal import Glibc
 /// deleted, its hosts become free, and writes under its number are rejected. Only the server's clock counts.
 /// Each instance has its own session and belongs to one thread.
 package final class ServerFrontier {
-    let connection: Connection
+    package let connection: Connection
     private let folder: StoreFolder
 
     /// The time after a worker's last sign of life when its lease expires.
@@ -189,7 +190,7 @@ package final class ServerFrontier {
     /// The number of attempts. Each waits up to ten seconds for a server that is unreachable.
     private static let attempts = 12
 
-    func transaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+    package func transaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try connection.begin()
         do throws(StoreError) {
             let value = try body()
@@ -204,7 +205,7 @@ package final class ServerFrontier {
     }
 
     /// Changes rows and returns their number, without notifying other sessions.
-    func change(_ sql: String, _ values: [SQLValue]) throws(StoreError) -> Int64 {
+    package func change(_ sql: String, _ values: [SQLValue]) throws(StoreError) -> Int64 {
         try connection.prepare("WITH changed AS (\(sql) RETURNING 1) SELECT count(*) FROM changed").first(
             values
         ) {
@@ -348,5 +349,16 @@ extension ServerFrontier {
         ) {
             $0.integer(0) != 0
         } ?? false
+    }
+}
+
+extension StoreWriter {
+    /// Joins a snapshot that several workers write to, on behalf of one of them. Commits fail after the lease
+    /// of the worker has expired. Throws `.busy` if a prefetch has locked the site exclusively.
+    package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenSnapshot {
+        try join(
+            shared.snapshot, of: shared.site, named: shared.name, as: worker, fence: ServerFrontier.fence,
+            keeping: shared.maxPages == nil ? nil : ServerFrontier.keeping,
+            stillness: ServerFrontier.stillness)
     }
 }

@@ -264,10 +264,10 @@ extension ServerFrontier {
     /// when the open transaction is committed. Until then, the lease cannot be taken away. Returns false if
     /// it has expired.
     @discardableResult
-    func keep(pages count: Int, by worker: Int64) throws(StoreError) -> Bool {
+    package func keep(pages count: Int, by worker: Int64) throws(StoreError) -> Bool {
         try connection.prepare(Self.keeping).first(.integer(worker), .integer(Int64(count))) { _ in true }
             ?? false
     }
 
-    static let keeping = "UPDATE work_worker SET kept = kept + ?2 WHERE id = ?1 RETURNING id"
+    package static let keeping = "UPDATE work_worker SET kept = kept + ?2 WHERE id = ?1 RETURNING id"
 }

@@ -21,7 +21,7 @@ extension ServerFrontier {
         }
 
         /// A 64-bit hash of the URL and its identity. The table has one row for each key.
-        var key: Int64 {
+        package var key: Int64 {
             let digest = DigestStream.digest(.sha256, of: "\(identity) \(href)".utf8.span)
             return digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
         }
@@ -53,7 +53,7 @@ extension ServerFrontier {
 
     static let fence = "SELECT id FROM work_worker WHERE id = ? FOR KEY SHARE"
 
-    func add(_ found: [Found], to snapshot: Int64) throws(StoreError) {
+    package func add(_ found: [Found], to snapshot: Int64) throws(StoreError) {
         let origins = Set(found.map(\.origin)).sorted()
         _ = try change(
             """
@@ -80,7 +80,7 @@ extension ServerFrontier {
     /// The SQL of a subquery for up to `count` URLs that wait and have not been read, for one host or for
     /// any. Ordering by a range of hosts makes the planner use the index. Without that, it may scan the whole
     /// table for each host, because it expects to find a row soon.
-    static func waiting(
+    package static func waiting(
         _ columns: String, for host: String? = nil, of snapshot: String, atMost count: String = "1"
     ) -> String {
         let range = host.map { "AND work_url.host BETWEEN \($0) AND \($0)" } ?? ""

@@ -1,4 +1,4 @@
-internal import Store
+package import Store
 internal import Synchronization
 internal import System
 internal import Web
@@ -35,20 +35,20 @@ struct WorkRest: Sendable {
 /// database.
 ///
 /// `state` is shared by the crawl's thread and the courier's thread, under the lock of the monitor.
-final class WorkCourier: Sendable {
+package final class WorkCourier: Sendable {
     /// News from other workers.
-    struct Mail: Sendable {
-        var found: [ServerFrontier.Found] = []
-        var hosts: [ServerFrontier.Host] = []
-        var outcomes: [ServerFrontier.Outcome] = []
-        var answers: [ServerFrontier.Answer] = []
-        var moves: [ServerFrontier.Move] = []
-        var grantedPages = 0
-        var standing: ServerFrontier.Standing?
+    package struct Mail: Sendable {
+        package var found: [ServerFrontier.Found] = []
+        package var hosts: [ServerFrontier.Host] = []
+        package var outcomes: [ServerFrontier.Outcome] = []
+        package var answers: [ServerFrontier.Answer] = []
+        package var moves: [ServerFrontier.Move] = []
+        package var grantedPages = 0
+        package var standing: ServerFrontier.Standing?
     }
 
     /// Why the work of this worker is over.
-    enum Ending: Sendable, Equatable {
+    package enum Ending: Sendable, Equatable {
         /// This worker is the one to finish the snapshot.
         case finishes
         /// Another worker has finished the snapshot.
@@ -79,8 +79,8 @@ final class WorkCourier: Sendable {
         var failure: StoreError?
     }
 
-    let worker: Int64
-    let snapshot: Int64
+    package let worker: Int64
+    package let snapshot: Int64
     private let state = Monitor(State())
     private let thread: NamedThread
     private let waker = Wake()
@@ -91,7 +91,7 @@ final class WorkCourier: Sendable {
     private static let mostAtOnce = 5000
 
     /// Starts the thread, which owns the database session from here on.
-    init(_ frontier: sending ServerFrontier, worker: Int64, snapshot: Int64) throws(StoreError) {
+    package init(_ frontier: sending ServerFrontier, worker: Int64, snapshot: Int64) throws(StoreError) {
         self.worker = worker
         self.snapshot = snapshot
         let (state, lent) = (state, Lent(frontier: frontier))
@@ -122,11 +122,11 @@ final class WorkCourier: Sendable {
     }
 
     /// Sets the closure that is called, on the courier's thread, when there is news; nil for none.
-    func wakes(_ body: (@Sendable () -> Void)?) { waker.set(body) }
+    package func wakes(_ body: (@Sendable () -> Void)?) { waker.set(body) }
 
     /// Returns the news since the last call, and why the work is over if it is. Throws the error that ended
     /// the thread.
-    func collect() throws(StoreError) -> (mail: Mail, ending: Ending?) {
+    package func collect() throws(StoreError) -> (mail: Mail, ending: Ending?) {
         let (mail, ending, failure) = state.change { state in
             state.rest.collect()
             defer { state.mail = Mail() }
@@ -137,20 +137,22 @@ final class WorkCourier: Sendable {
     }
 
     /// A report of the crawl to the other workers.
-    struct Outbox {
-        var found: [ServerFrontier.Found] = []
-        var moves: [(from: String, to: String)] = []
-        var sign = ServerFrontier.Sign()
-        var wantsHosts = 0
-        var wantsPages = 0
-        var givesPages = 0
-        var isCut = false
+    package struct Outbox {
+        package var found: [ServerFrontier.Found] = []
+        package var moves: [(from: String, to: String)] = []
+        package var sign = ServerFrontier.Sign()
+        package var wantsHosts = 0
+        package var wantsPages = 0
+        package var givesPages = 0
+        package var isCut = false
         /// The number of the crawl's quiet period; nil while it has something to do.
-        var quiet: Int?
+        package var quiet: Int?
+
+        package init() {}
     }
 
     /// Sends a report. It takes everything into account that was collected until now.
-    func send(_ outbox: Outbox) {
+    package func send(_ outbox: Outbox) {
         state.change { state in
             state.found += outbox.found
             state.moves += outbox.moves
@@ -167,21 +169,23 @@ final class WorkCourier: Sendable {
 
     /// Shares outcomes with the other workers, which then do not request these URLs. Their responses must be
     /// committed.
-    func note(_ outcomes: [ServerFrontier.Outcome]) { state.change { $0.outcomes += outcomes } }
+    package func note(_ outcomes: [ServerFrontier.Outcome]) { state.change { $0.outcomes += outcomes } }
 
-    func note(_ answer: ServerFrontier.Answer) { state.change { $0.answers.append(answer) } }
+    package func note(_ answer: ServerFrontier.Answer) { state.change { $0.answers.append(answer) } }
 
-    func tell(_ tallies: [ServerFrontier.Tally]) { state.change { $0.tallies = tallies } }
+    package func tell(_ tallies: [ServerFrontier.Tally]) { state.change { $0.tallies = tallies } }
 
     /// Reports that everything from before this quiet period is committed.
-    func committed(_ quiet: Int) { state.change { $0.rest.commit(quiet) } }
+    package func committed(_ quiet: Int) { state.change { $0.rest.commit(quiet) } }
 
     /// Gives hosts to other workers. Nothing of them may be in progress, and their responses must be
     /// committed.
-    func release(_ hosts: [(origin: String, pause: Duration)]) { state.change { $0.released += hosts } }
+    package func release(_ hosts: [(origin: String, pause: Duration)]) {
+        state.change { $0.released += hosts }
+    }
 
     /// Sends what is left, and ends the thread. Does not end the lease.
-    func close() {
+    package func close() {
         state.change { $0.isClosed = true }
         thread.join()
     }
