@@ -69,7 +69,7 @@ extension Transfer {
         case .ipv4: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
         case .ipv6: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
         }
-        if let authorities = options.authorities { try set(CURLOPT_CAINFO, authorities) }
+        if let certificates = setup.certificates { try set(CURLOPT_CAINFO, certificates) }
         if options.isInsecure {
             try set(CURLOPT_SSL_VERIFYPEER, 0)
             try set(CURLOPT_SSL_VERIFYHOST, 0)

@@ -5,6 +5,8 @@ internal import System
 /// The options and libcurl objects that all transfers of a loop share. Their handles point into it, so it outlives them.
 final class TransferSetup {
     let options: FetchOptions
+    /// The path of the PEM file with trusted certificates; nil for that of libcurl.
+    let certificates: String?
     let share: Share
     /// For anonymous requests, which share no TLS sessions with the others: a server may take a resumed session for the
     /// client certificate that started it.
@@ -17,7 +19,8 @@ final class TransferSetup {
     private var addresses = FieldList()
 
     init(_ options: FetchOptions, _ receiver: (any BodyReceiver)?) throws(FetchFailure) {
-        if let path = options.authorities, access(path, R_OK) != 0 {
+        certificates = options.authorities ?? SystemCertificates.path()
+        if let path = certificates, access(path, R_OK) != 0 {
             throw FetchFailure(SystemError(errno, doing: "read", path))
         }
         self.options = options

@@ -185,11 +185,6 @@ struct TrustFolder {
     private var certificate: String { path + "/larder-ca.pem" }
     private var bundle: String { path + "/bundle.pem" }
 
-    /// The paths of the system's certificates on Debian, Red Hat and Alpine.
-    private static let systemBundles = [
-        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
-    ]
-
     init(_ authority: ProxyAuthority) throws(SystemError) {
         let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(base)/larder-XXXXXX".utf8CString)
@@ -200,7 +195,7 @@ struct TrustFolder {
             chmod(path, 0o755)
             try WholeFile.replace(certificate, with: authority.certificate, mode: 0o644)
             let system =
-                Self.systemBundles.lazy.compactMap { try? WholeFile.read($0, atMost: 16 << 20) }.first ?? []
+                SystemCertificates.path().flatMap { try? WholeFile.read($0, atMost: 16 << 20) } ?? []
             let all = String(decoding: system, as: UTF8.self) + "\n" + authority.certificate
             try WholeFile.replace(bundle, with: all, mode: 0o644)
             let own = getenv("HOME").flatMap {

@@ -1,0 +1,26 @@
+import Testing
+
+@testable import System
+
+@Suite struct SystemCertificatesTests {
+    @Test(
+        arguments: [
+            (
+                nil, ["/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem"],
+                "/etc/ssl/certs/ca-certificates.crt"
+            ),
+            (
+                nil, ["/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"],
+                "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
+            ),
+            ("", ["/etc/ssl/cert.pem"], "/etc/ssl/cert.pem"),
+            ("/own.pem", ["/etc/ssl/cert.pem"], "/own.pem"),
+            ("/missing.pem", [], "/missing.pem"),
+            (nil, [], nil),
+        ] as [(String?, [String], String?)])
+    func `the file is the named one, else the first that is readable`(
+        named: String?, readable: [String], expected: String?
+    ) {
+        #expect(SystemCertificates.path(named: named) { readable.contains($0) } == expected)
+    }
+}
