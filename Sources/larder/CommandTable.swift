@@ -673,8 +673,11 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "config", operands: "[COMMAND]", operandCount: 0...1,
             summary: "Show the options that are set, and where",
-            examples: ["larder config", "larder config prefetch", "larder config --json"],
-            options: [.json, .quiet], synonyms: ["settings"],
+            examples: [
+                "larder config", "larder config prefetch", "larder config --json",
+                "larder config --schema > larder-config.schema.json",
+            ],
+            options: [.json, .schema, .quiet], synonyms: ["settings"],
             notes: [
                 """
                 Order of precedence: command line, environment, .larder.json in the current folder, config.json in

@@ -31,6 +31,9 @@ struct ConfigFile: Sendable, Equatable {
     let path: String
     let entries: [Entry]
 
+    /// The key of the schema's URL, which is for editors.
+    static let schemaKey = "$schema"
+
     private static let mostBytes = 1 << 20
 
     /// The result of looking for a configuration file.
@@ -80,7 +83,7 @@ struct ConfigFile: Sendable, Equatable {
             throw UsageError("\(path):1: expected an object with options; \(advice)")
         }
         var entries: [Entry] = []
-        for member in members {
+        for member in members where member.key != Self.schemaKey || member.value.string == nil {
             let line = TextPosition(of: member.keyOffset, in: bytes.span).line
             if let own = member.value.members {
                 for inner in own {

@@ -76,6 +76,10 @@ struct Option: Sendable, Equatable {
         brief: "Progress display: block, json or none",
         standard: "block", variable: "LARDER_PROGRESS")
     static let json = Option(name: "--json", value: nil, help: "Print the report as JSON", standard: nil)
+    static let schema = Option(
+        name: "--schema", value: nil,
+        help: "Print the JSON Schema of .larder.json, with which editors complete options",
+        brief: "Print the JSON Schema of .larder.json", place: .commandLine)
     static let perHost = Option(
         name: "--per-host", value: "N", help: "Maximum number of connections to one host",
         standard: "16",

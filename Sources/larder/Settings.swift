@@ -125,7 +125,7 @@ struct Settings: Sendable {
     }
 
     /// Whether different commands have different options of this name.
-    private static func isAmbiguous(_ option: Option) -> Bool {
+    static func isAmbiguous(_ option: Option) -> Bool {
         CommandEntry.all.flatMap(\.options).contains { $0.name == option.name && $0.help != option.help }
     }
 

@@ -5,6 +5,10 @@ internal import Reports
 enum ConfigCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
+            if arguments.has(.schema) {
+                terminal.say(ConfigSchema.text)
+                return .done
+            }
             let (settings, files) = try Settings.load()
             let report = ConfigReport(
                 files: files,
