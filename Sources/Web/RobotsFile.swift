@@ -435,9 +435,12 @@ public enum NofollowPolicy: String, Sendable, CaseIterable {
     }
 }
 
-/// The name and version under which Larder identifies itself.
+/// The name, version and home page under which Larder identifies itself.
 package enum Product {
-    package static let version = "0.1.0"
+    package static let version = "0.2.0"
+    /// The home page, without a slash at the end. Schemas, packages and `scripts/install.sh` derive their URLs from it. It is a
+    /// reserved name (RFC 6761) until the project has a public address; `scripts/release` makes only test releases until then.
+    package static let home = "https://larder.example"
     /// The token by which robots.txt files name Larder.
     package static let token = "larder"
     /// The `User-Agent` header (RFC 9110, section 10.1.5).
