@@ -55,20 +55,21 @@ has() { command -v "$1" >/dev/null 2>&1; }
 
 as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi; }
 
-# The files of an installed archive, and the folders that are empty then.
+# remove_files: removes the files that standard input lists, and the folders that are empty then.
 remove_files() {
-    while IFS= read -r name; do rm -f "$folder/$name"; done <"$list"
-    sort -r "$list" | while IFS= read -r name; do
+    while IFS= read -r name; do
+        rm -f "$folder/$name"
         name=$(dirname "$name")
         while [ "$name" != . ] && rmdir "$folder/$name" 2>/dev/null; do name=$(dirname "$name"); done
     done
-    rm -f "$list"
-    rmdir "$folder/share/larder" "$folder/share" 2>/dev/null || :
 }
 
 if [ "$action" = uninstall ]; then
     if [ -f "$list" ]; then
-        remove_files
+        # The list itself comes last.
+        { cat "$list" && echo share/larder/installed-files; } >"$list.new"
+        mv "$list.new" "$list"
+        remove_files <"$list"
     elif has dpkg-query && dpkg-query -W larder >/dev/null 2>&1; then
         as_root dpkg --purge larder
     elif has rpm && rpm -q larder >/dev/null 2>&1; then
@@ -113,7 +114,8 @@ base=${base%/}
 
 # The download.
 if has curl; then
-    fetch() { curl -fsSL --proto-redir '=https,http' --retry 2 --connect-timeout 20 -o "$2" "$1"; }
+    case $base in https:*) protocol='=https' ;; *) protocol='=https,http' ;; esac
+    fetch() { curl -fsSL --proto-redir "$protocol" --retry 2 --connect-timeout 20 -o "$2" "$1"; }
 elif has wget; then
     fetch() { wget -q --tries=3 --timeout=60 -O "$2" "$1"; }
 else
@@ -160,10 +162,11 @@ case $kind in
         [ "$folder" = /usr/local ] || rm -r "$work/new/lib/systemd/system"
         "$work/new/bin/larder" --version >/dev/null || fail "the command does not run on this machine; nothing is installed" 3
         mkdir -p "$folder" || fail "cannot write to $folder; name another folder with --prefix" 3
-        if [ -f "$list" ]; then remove_files; fi
-        # A new file takes the place of the old one, so that a running command keeps its own.
         (cd "$work/new" && find . ! -type d -print) | sed 's|^\./||' | sort >"$work/files"
+        # A new file takes the place of the old one, so that a running command keeps its own.
         cp -R --remove-destination "$work/new/." "$folder/" || fail "cannot write to $folder; name another folder with --prefix" 3
+        # Files of the earlier version that this one does not have.
+        if [ -f "$list" ]; then grep -vxFf "$work/files" "$list" | remove_files; fi
         cp "$work/files" "$list"
         command=$folder/bin/larder
         case :$PATH: in

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import System
 package import Web
 
 /// A connection to a host that sends and receives only the caller's bytes, over TLS for an https URL. Only

@@ -36,7 +36,7 @@ import Testing
         #expect(address.fault == nil, "\(text)")
         #expect(!text.contains("password="))
         // What is the machine's own has a place that its user may write to.
-        #expect(StoreFolder(text).path.hasPrefix("/var/lib/larder"))
+        #expect(StoreFolder(text).path.hasPrefix("/store"))
     }
 
     @Test(arguments: ["larder-serve@.service", "larder-worker@.service"])
@@ -78,8 +78,8 @@ import Testing
         def walk(value):
             if isinstance(value, dict):
                 for key, item in value.items():
-                    if key == "command" and isinstance(item, list) and item[:1] == ["larder"]:
-                        print("\\t".join(["command"] + item[1:]))
+                    if key in ("command", "args") and isinstance(item, list):
+                        print("\\t".join(["command"] + item))
                     walk(item)
             elif isinstance(value, list):
                 for item in value: walk(item)

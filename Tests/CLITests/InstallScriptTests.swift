@@ -1,0 +1,166 @@
+import Glibc
+import TestOrigin
+import Testing
+
+/// `install.sh`, with a server that has a small release.
+@Suite struct InstallScriptTests {
+    private static let version = "9.8.7"
+    private static let archive = "larder-\(version)-linux-\(machine).tar.gz"
+    private static let machine = {
+        var name = utsname()
+        uname(&name)
+        return withUnsafeBytes(of: &name.machine) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }()
+
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+    private let bytes: [UInt8]
+    private let sums: String
+    private var installed: String { home.file("there/bin/larder") }
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        let files = """
+            set -e; cd '\(home.path)'
+            sed 's/^version=.*/version=\(Self.version)/' '\(SourceText.root)/install.sh' > install.sh
+            top=larder-\(Self.version)-linux-\(Self.machine)
+            mkdir -p $top/bin $top/lib/larder $top/lib/systemd/user $top/lib/systemd/system
+            printf '#!/bin/sh\\necho larder \(Self.version)\\n' > $top/bin/larder
+            chmod 755 $top/bin/larder
+            echo library > $top/lib/larder/libcurl.so.4
+            echo 'ExecStart=/usr/bin/larder serve' | tee $top/lib/systemd/user/larder.service > $top/lib/systemd/system/a.service
+            tar -czf \(Self.archive) $top
+            sha256sum \(Self.archive) > SHA256SUMS
+            """
+        _ = try Self.shell(files)
+        bytes = Self.read(home.file(Self.archive))
+        sums = String(decoding: Self.read(home.file("SHA256SUMS")), as: UTF8.self)
+        origin.on("/SHA256SUMS", .file(sums, type: "text/plain"))
+        origin.on("/" + Self.archive, .file(bytes, type: "application/gzip"))
+    }
+
+    private static func read(_ path: String) -> [UInt8] {
+        guard let file = fopen(path, "r") else { return [] }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        while case let byte = fgetc(file), byte != EOF { bytes.append(UInt8(byte)) }
+        return bytes
+    }
+
+    private static func shell(_ text: String, environment: [String: String] = [:]) throws
+        -> ChildProcess.Ending
+    {
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        return try ChildProcess(
+            "/bin/sh", ["-c", text], environment: environment.merging(["PATH": path]) { own, _ in own }
+        ).wait()
+    }
+
+    private func install(_ options: String = "", base: String? = nil) throws -> ChildProcess.Ending {
+        try Self.shell(
+            "cd \"$HOME\" && exec sh install.sh --prefix there --base '\(base ?? origin.base)' \(options)",
+            environment: ["HOME": home.path, "TMPDIR": home.path])
+    }
+
+    private func expectNothing(_ ending: ChildProcess.Ending, status: Int32, _ reason: String) {
+        #expect(ending.status == status, "\(ending)")
+        #expect(ending.errors.contains(reason), "\(ending)")
+        #expect(access(home.file("there"), F_OK) != 0)
+        let left = try? Self.shell("ls -d '\(home.path)'/larder-install.* 2>/dev/null")
+        #expect(left?.output == "")
+    }
+
+    @Test func `an archive is installed, and removed with everything but other files`() throws {
+        let ending = try install()
+        #expect(ending.status == 0, "\(ending)")
+        #expect(ending.errors.hasSuffix("installed larder \(Self.version): \(installed)\n"))
+        #expect(access(installed, X_OK) == 0)
+        let unit = SourceText.read(home.file("there/lib/systemd/user/larder.service"))
+        #expect(unit == "ExecStart=\(installed) serve\n")
+        #expect(access(home.file("there/lib/systemd/system"), F_OK) != 0)
+        try home.write("mine", to: "there/bin/other")
+        #expect(try install("--uninstall").status == 0)
+        #expect(try Self.shell("cd '\(home.path)/there' && find . -type f").output == "./bin/other\n")
+        #expect(unlink(home.file("there/bin/other")) == 0)
+        #expect(try install("--uninstall").status == 3)
+    }
+
+    @Test func `an update removes the files that the new version lacks`() throws {
+        #expect(try install().status == 0)
+        let list = home.file("there/share/larder/installed-files")
+        try home.write("old", to: "there/lib/larder/libold.so.1")
+        _ = try Self.shell("echo lib/larder/libold.so.1 >> '\(list)'")
+        #expect(try install().status == 0)
+        #expect(access(home.file("there/lib/larder/libold.so.1"), F_OK) != 0)
+        #expect(access(home.file("there/lib/larder/libcurl.so.4"), F_OK) == 0)
+    }
+
+    @Test func `a server that sends other bytes installs nothing`() throws {
+        var changed = bytes
+        changed[changed.count / 2] ^= 1
+        origin.on("/" + Self.archive, .file(changed, type: "application/gzip"))
+        try expectNothing(install(), status: 1, "is not the file of the release")
+    }
+
+    @Test func `a server that lists no checksum of the file installs nothing`() throws {
+        for text in ["", "<html>", sums.replacing(".tar.gz", with: ".tar.gz.old"), String(sums.dropFirst())] {
+            origin.on("/SHA256SUMS", .file(text, type: "text/plain"))
+            try expectNothing(install(), status: 1, "does not list \(Self.archive)")
+        }
+    }
+
+    @Test func `a download that breaks off installs nothing`() throws {
+        origin.on(
+            "/" + Self.archive, .file(bytes, type: "application/gzip").truncated(after: bytes.count / 2))
+        try expectNothing(install(), status: 3, "cannot download")
+        origin.on("/" + Self.archive, .file(Array(bytes.prefix(bytes.count / 2)), type: "application/gzip"))
+        try expectNothing(install(), status: 1, "is not the file of the release")
+    }
+
+    @Test func `a missing file or server installs nothing`() throws {
+        origin.on("/" + Self.archive, .page("not found", status: 404))
+        try expectNothing(install(), status: 3, "cannot download \(origin.base)/\(Self.archive)")
+        // Nothing listens on port 1.
+        try expectNothing(
+            install(base: "http://127.0.0.1:1"), status: 3, "cannot download http://127.0.0.1:1/SHA256SUMS")
+    }
+
+    @Test func `a pinned checksum counts in place of the server's list`() throws {
+        origin.on("/SHA256SUMS", .failure(500))
+        let sum = String(sums.prefix(64))
+        try expectNothing(
+            install("--sha256 " + sum.map { $0 == "0" ? "1" : "0" }), status: 1,
+            "is not the file of the release")
+        #expect(try install("--sha256 \(sum)").status == 0)
+    }
+
+    private static let hasMinisign = (try? shell("command -v minisign").status) == 0
+
+    @Test(.enabled(if: hasMinisign, "minisign is not installed (apt install minisign)"))
+    func `a list of checksums is installed from only if its signature is right`() throws {
+        let signed = try Self.shell(
+            """
+            set -e; cd '\(home.path)'
+            minisign -G -W -f -s own.key -p own.pub > /dev/null
+            sed -i "s|^public_key=.*|public_key=$(tail -n 1 own.pub)|" install.sh
+            minisign -S -s own.key -m SHA256SUMS > /dev/null
+            """, environment: ["HOME": home.path])
+        #expect(signed.status == 0, "\(signed)")
+        let signature = Self.read(home.file("SHA256SUMS.minisig"))
+        origin.on("/SHA256SUMS.minisig", .file(signature, type: "text/plain"))
+        // The server changes the archive and the list.
+        origin.on("/SHA256SUMS", .file(sums.replacing(sums.prefix(8), with: "00000000"), type: "text/plain"))
+        try expectNothing(install(), status: 1, "the signature of SHA256SUMS is wrong")
+        origin.on("/SHA256SUMS", .file(sums, type: "text/plain"))
+        let ending = try install()
+        #expect(ending.status == 0 && ending.errors.contains("the signature is right"), "\(ending)")
+    }
+
+    @Test func `a copy without a version says where to find one`() throws {
+        let ending = try Self.shell(
+            "cd '\(home.path)' && sh '\(SourceText.root)/install.sh' --prefix there",
+            environment: ["HOME": home.path])
+        expectNothing(ending, status: 2, "take install.sh from a release")
+    }
+}
