@@ -21,15 +21,17 @@ enum ConfigSchema {
         return members.text()
     }
 
-    private static let definitions: JSONMembers = [
-        "value": ["type": ["string", "number"]] as JSONMembers,
-        "values": [
-            "anyOf": [
-                ["$ref": "#/$defs/value"],
-                ["type": "array", "items": ["$ref": "#/$defs/value"] as JSONMembers],
-            ] as [JSONMembers]
-        ] as JSONMembers,
-    ]
+    private static var definitions: JSONMembers {
+        [
+            "value": ["type": ["string", "number"]] as JSONMembers,
+            "values": [
+                "anyOf": [
+                    ["$ref": "#/$defs/value"],
+                    ["type": "array", "items": ["$ref": "#/$defs/value"] as JSONMembers],
+                ] as [JSONMembers]
+            ] as JSONMembers,
+        ]
+    }
 
     private static var properties: JSONMembers {
         var own: [(String, JSONMembers)] = [
