@@ -64,6 +64,7 @@ package final class RawConnection {
         if addresses != nil { codes.append(larder_curl_set_list(handle, CURLOPT_RESOLVE, addresses)) }
         if let certificates = options.authorities ?? SystemCertificates.path() {
             codes.append(larder_curl_set_text(handle, CURLOPT_CAINFO, certificates))
+            codes.append(larder_curl_set_text(handle, CURLOPT_PROXY_CAINFO, certificates))
         }
         if options.isInsecure {
             codes.append(larder_curl_set_long(handle, CURLOPT_SSL_VERIFYPEER, 0))

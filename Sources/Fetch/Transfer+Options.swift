@@ -69,7 +69,10 @@ extension Transfer {
         case .ipv4: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
         case .ipv6: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
         }
-        if let certificates = setup.certificates { try set(CURLOPT_CAINFO, certificates) }
+        if let certificates = setup.certificates {
+            try set(CURLOPT_CAINFO, certificates)
+            try set(CURLOPT_PROXY_CAINFO, certificates)
+        }
         if options.isInsecure {
             try set(CURLOPT_SSL_VERIFYPEER, 0)
             try set(CURLOPT_SSL_VERIFYHOST, 0)
