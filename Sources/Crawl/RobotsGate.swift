@@ -95,6 +95,9 @@ package struct RobotsGate: Sendable {
         }
     }
 
+    /// Whether an earlier request of this run failed.
+    var hasFailed: Bool { failures > 0 }
+
     /// Whether pages are refused because the file could not be loaded.
     package var isUnreachable: Bool { if case .unreachable = rules { true } else { false } }
 

@@ -417,11 +417,19 @@ extension FrontierCore {
             }
         case .failed(let failure):
             let mayPass = failure.mayPass || failure.kind == .unknownHost
-            let isLost = Failure.fetch(failure).isSilence && isGivenUp(host)
+            let isLost =
+                Failure.fetch(failure).isSilence && isGivenUp(host) || isClosed(host, failure)
             hosts[host].gate?.failed(failure.description, mayPass: mayPass && !isLost, now: now)
         }
         passGate(of: host)
         return []
+    }
+
+    /// Whether the host has never responded, and refused the connection for the second time. Usually nothing listens
+    /// on the port, and only links of other hosts lead there.
+    private func isClosed(_ host: Int, _ failure: FetchFailure) -> Bool {
+        failure.kind == .unreachable && !hosts[host].isOwn && !hosts[host].hasAnswered
+            && hosts[host].gate?.hasFailed == true
     }
 
     /// Whether all requests to the host have failed without reaching it. Then its robots.txt cannot be

@@ -234,6 +234,34 @@ import Web
         #expect(now == .seconds(42))
     }
 
+    @Test mutating func `robots.txt of a closed port is requested twice, because another host links there`()
+        throws
+    {
+        frontier = TriedFrontier(
+            scope: try Scope(start: [start], options: ScopeOptions(include: ["*.test/**"])),
+            options: Frontier.Options(productToken: "larder"))
+        frontier.start(start)
+        _ = frontier.next(now: .zero)
+        _ = frontier.next(now: .zero)
+        frontier.apply(
+            .robots(host: 0, .answered(status: 404, from: .publicNetwork)), now: .zero)
+        frontier.succeeded(0)
+        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/a")), role: .page), by: 0)
+        #expect(frontier.fetchNext(now: .zero) == 1)
+        #expect(frontier.redirected(1, to: WebURL("http://closed.test/b")))
+        var (now, count) = (Duration.zero, 0)
+        while !frontier.isDone {
+            while let task = frontier.next(now: now) {
+                guard case .robots(let host, _, _) = task else { continue }
+                count += 1
+                frontier.robotsFailed(host: host, FetchFailure(.unreachable, "refused"), now: now)
+            }
+            if !frontier.isDone { now = max(now, try #require(frontier.nextDue)) }
+        }
+        #expect(count == 2)
+        #expect(now == .seconds(2))
+    }
+
     @Test mutating func `where a page was answered, robots.txt is waited for`() throws {
         frontier.startGuess(
             try #require(WebURL("http://a.test/b")), isPage: true, nearestZone: .thisMachine)
