@@ -36,7 +36,8 @@ struct Frontier: ~Copyable, Sendable {
     @discardableResult
     mutating func apply(_ event: Event, now: Duration) -> [Action] {
         core.now = max(core.now, now)
-        let actions = take(event)
+        var actions = take(event)
+        if core.order.isOn { actions = core.takeActionsInOrder() + actions + core.endDueTurns() }
         guard !core.lost.isEmpty else { return actions }
         defer { core.lost = [] }
         return actions + core.lost.map(Action.lost)
@@ -72,16 +73,16 @@ struct Frontier: ~Copyable, Sendable {
         case .scanning(let number): core.scanning.insert(number)
         case .scanned(let result, let wasHeld): return core.scanned(result, wasHeld: wasHeld)
         case .linked(let number, let known, let new, let isLeftOut, let isNofollow, let reasons, let isNews):
-            let numbers = core.linked(number, known: known, new: new)
-            if isLeftOut {
-                core.leaveOut(number)
-            } else if core.renders.isOn {
-                let needs = known.lazy.filter { $0.role == .asset }.map(\.number) + numbers
-                core.noteForRendering(
-                    number, reasons, assets: needs, isNofollow: isNofollow, isUnchanged: !isNews)
-            }
-            return numbers.isEmpty ? [] : [.number(numbers)]
-        case .robots(let host, let answer): return core.robotsAnswered(host: host, answer)
+            return core.inTurn(
+                .linked(
+                    number,
+                    PageOrder.StoredLinks(
+                        known: known, new: new, isLeftOut: isLeftOut, isNofollow: isNofollow,
+                        reasons: reasons,
+                        isNews: isNews)))
+        case .robots(let host, let answer):
+            if core.order.isOn { core.startTurns() }
+            return core.robotsAnswered(host: host, answer)
         case .probed(let host, let answer): core.probed(host: host, answer)
         case .witnessed(let host, let asksForLogin): core.witnessed(host: host, asksForLogin: asksForLogin)
         case .arrived(let arrival): core.arrived(arrival)
@@ -100,7 +101,7 @@ struct Frontier: ~Copyable, Sendable {
             core.need(url, by: page, isPage: isPage, isCORS: isCORS)
         case .rendered(let number, let rendered): return core.rendered(number, rendered)
         case .unrenderable: core.renders.end()
-        case .ended: return core.settleRedirects()
+        case .ended: return core.endTurns() + core.settleRedirects()
         }
         return []
     }
@@ -164,7 +165,7 @@ extension Frontier {
         ///   response is a login page.
         case scanned(ScanResult, wasHeld: Bool = false)
         /// The links of a stored response, taken from its link table: first those to known entries, then the
-        /// others. Returns `number` with the numbers of the latter.
+        /// others. Returns `number` with the numbers of the latter, unless the page waits for its turn.
         ///
         /// - Parameters:
         ///   - isLeftOut: whether the page asks not to be stored (`noindex`).

@@ -55,7 +55,14 @@ extension FrontierCore {
             drop(number, for: .unstored(rule))
             return actions
         }
-        guard options.followsLinks else { return actions }
+        return actions + inTurn(.scanned(result))
+    }
+
+    /// Adds the links of a scanned body. Returns them for the store.
+    mutating func addLinks(of result: ScanResult) -> [Action] {
+        guard options.followsLinks else { return [] }
+        let number = result.number
+        var actions: [Action] = []
         let known = UInt32(records.count)
         var result = result
         let loaded = result.isLeftOut ? (own: [], others: []) : loaded(result)
@@ -370,7 +377,7 @@ extension FrontierCore {
             if isLost { lost.append(number) }
             return isLost
         }
-        while let number = hosts[host].popFirst() {
+        while let number = hosts[host].queue.popFirst() {
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             // An entry that is in two queues is reported once.
@@ -389,9 +396,32 @@ extension FrontierCore {
 
 extension FrontierCore {
     /// Handles a redirect. If it is not known yet whether the target is a login page, neither `keep` nor
-    /// `discard` is returned now.
+    /// `discard` is returned now. A redirect that has no usable target, leads in a circle or to a login page must
+    /// not replace a stored response.
     mutating func redirected(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
-        guard follow(redirection, of: number) else { return [.discard(number)] }
+        let (latency, isRecalled) = (redirection.latency, redirection.isRecalled)
+        guard let target = redirection.target else {
+            ended(number, after: latency, isRecalled: isRecalled, failure: .nowhere)
+            return [.discard(number)]
+        }
+        if redirection.setsCookie { cookieSetters[number, default: 0] += 1 }
+        let leadsBack = leadsBack(target, to: number)
+        if leadsBack, let first = urls.find(target), isWorthAskingAgain(number, from: first) {
+            askAgain(number, from: first, after: latency)
+            return first != number ? keepOrWait(number, redirection) : [.discard(number)]
+        }
+        guard records[Int(number)].redirects < Frontier.mostRedirects, !leadsBack else {
+            ended(number, after: latency, isRecalled: isRecalled, failure: .redirects)
+            return [.discard(number)]
+        }
+        ended(number, after: latency, isRecalled: isRecalled, failure: nil)
+        return inTurn(.redirected(number, redirection, to: target))
+    }
+
+    /// Keeps a redirect, or lets it wait until it is known whether its target is a login page.
+    private mutating func keepOrWait(
+        _ number: UInt32, _ redirection: Frontier.Redirection
+    ) -> [Action] {
         guard !redirection.isRecalled, opensBySession(number), let target = openTarget(of: number) else {
             return [.keep(number)]
         }
@@ -406,40 +436,29 @@ extension FrontierCore {
         let wasHeld: Bool
     }
 
-    /// Follows a redirect. Returns false if it has no usable target, leads in a circle or to a login page;
-    /// then it must not replace a stored response.
-    private mutating func follow(_ redirection: Frontier.Redirection, of number: UInt32) -> Bool {
-        let (latency, isRecalled) = (redirection.latency, redirection.isRecalled)
+    /// Follows a redirect, whose entry has ended.
+    mutating func follow(
+        _ redirection: Frontier.Redirection, of number: UInt32, to target: WebURL
+    ) -> [Action] {
+        // Others may have been followed while this one waited for its turn.
+        guard !leadsBack(target, to: number) else {
+            refused(number, .redirects)
+            return [.discard(number)]
+        }
         let record = records[Int(number)]
-        guard let target = redirection.target else {
-            ended(number, after: latency, isRecalled: isRecalled, failure: .nowhere)
-            return false
-        }
-        if redirection.setsCookie { cookieSetters[number, default: 0] += 1 }
-        let leadsBack = leadsBack(target, to: number)
-        if leadsBack, let first = urls.find(target), isWorthAskingAgain(number, from: first) {
-            askAgain(number, from: first, after: latency)
-            return first != number
-        }
-        guard record.redirects < Frontier.mostRedirects, !leadsBack else {
-            ended(number, after: latency, isRecalled: isRecalled, failure: .redirects)
-            return false
-        }
-        ended(number, after: latency, isRecalled: isRecalled, failure: nil)
         let next = discover(
             target, role: record.role, from: number, redirects: record.redirects + 1,
-            flags: record.flags.intersection([.isStart, .isGuess, .isCORS]),
-            nearestZone: records[Int(number)].zone)
+            flags: record.flags.intersection([.isStart, .isGuess, .isCORS]), nearestZone: record.zone)
         records[Int(number)].target = next
         // What becomes of the redirect depends on its target, which therefore must not wait.
         release(variant: next)
         if let place = knownLogin(next, from: number) {
             refuseLogin(number, at: place, wasHeld: redirection.wasHeld)
-            return false
+            return [.discard(number)]
         }
         // The target of a start URL counts as a start URL, on whatever host it is.
         if record.flags.contains(.isStart), target.isHTTP { takeAlong(next, from: url(number)) }
-        return true
+        return keepOrWait(number, redirection)
     }
 
     /// Whether a response in the redirect loop has set a cookie, and none has done so too often.

@@ -139,6 +139,7 @@ extension FrontierCore {
             shortenWay(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
         if isCORS { becomeCORS(number) }
+        if role == .page, !order.isAside { bringIn(number) }
         if role == .asset { becomeAsset(number) }
         if !isGuess { becomeCertain(number) }
         if records[Int(number)].state == .elsewhere, !hosts[Int(records[Int(number)].host)].isElsewhere {
@@ -171,6 +172,8 @@ extension FrontierCore {
         let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
         let host = hostNumber(of: url)
         if flags.contains(.isStart) { hosts[host].isOwn = true }
+        var flags = flags
+        if order.isAside, role == .page { flags.insert(.isAside) }
         let record = Record(
             host: UInt32(host), referrer: referrer ?? Record.nobody,
             depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
@@ -395,8 +398,9 @@ extension FrontierCore {
             if renders.isEarly(page) { renders.noteFound(number, byEarly: page) }
         }
         release(variant: number)
+        takeTurn(number)
         if records[Int(number)].state == .queued {
-            hosts[Int(records[Int(number)].host)].appendAtOnce(number)
+            hosts[Int(records[Int(number)].host)].queue.appendAtOnce(number)
         }
     }
 
@@ -424,6 +428,8 @@ extension FrontierCore {
             links.assets.append(target(asked))
             if isHad, finder == number, !isEarly { found.assets += 1 }
         }
+        order.isAside = order.isOn
+        defer { order.isAside = false }
         for url in rendered.links.prefix(AssetBounds.mostOfOne) where url.isHTTP {
             let count = records.count
             let page =

@@ -209,7 +209,7 @@ extension FrontierCore {
     mutating func `let`(go origin: String) {
         guard let host = hostNumbers[origin] else { return }
         hosts[host].isElsewhere = true
-        while let number = hosts[host].popFirst() {
+        while let number = hosts[host].queue.popFirst() {
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             records[Int(number)].state = .elsewhere

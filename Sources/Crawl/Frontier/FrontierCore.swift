@@ -106,6 +106,7 @@ struct FrontierCore: Sendable {
     /// Pages with `nofollow` that may be rendered.
     var unfollowed: Set<UInt32> = []
     var bounds = AssetBounds()
+    var order: PageOrder
     /// Hosts whose name lookup failed once.
     var lostHosts: Set<Int> = []
     /// The number of hosts that received requests and have never responded, and the time of the last response
@@ -130,6 +131,7 @@ struct FrontierCore: Sendable {
         renders = options.rendering
         views = QueryViews(known: options.views)
         sharing = options.isShared ? FrontierSharing() : nil
+        order = PageOrder(isOn: options.limits.pages != nil && !options.isShared)
     }
 
     /// Whether nothing is running or waiting to be started.
@@ -137,7 +139,7 @@ struct FrontierCore: Sendable {
         runningCount == 0
             && (isStopped
                 || queuedHostCount == 0 && retries.isEmpty && gates.isEmpty && isNobodyInDoubt
-                    && renders.isIdle)
+                    && order.queue.pageCount == 0 && renders.isIdle)
     }
 
     /// Whether no probe or session check of a host is waiting to be started.
@@ -206,6 +208,10 @@ struct FrontierCore: Sendable {
     /// the maximum number of requests is running, or nothing is left to start.
     mutating func next(now: Duration) -> Task? {
         tick(now)
+        if order.isOn {
+            order.actions += endDueTurns()
+            startTurns()
+        }
         guard runningCount < Frontier.mostRunning || options.isUnpaced, !isStopped else { return nil }
         while let number = gates.popDue(now: now) {
             let host = Int(number)
@@ -321,19 +327,15 @@ struct FrontierCore: Sendable {
                 skip(number, .guess)
                 continue
             }
-            guard record.role != .asset, record.attempts == 0 else { return number }
-            if let reached = options.limits.reasonToStopPages(usage) {
-                limit = reached
-                skip(number, .limit(reached))
+            // With `order.isOn`, the page was counted when it got its turn.
+            guard record.role != .asset, record.attempts == 0, !order.isOn else { return number }
+            if isSkippedByLimit(number) {
+                continue
             } else if record.role == .guide {
                 return number
             } else if sharing?.mayAskPage(usage.pages) == false {
                 hold(page: number)
-            } else if !record.flags.contains(.isStart), !traps.isQuiet,
-                case .stopped(let reason) = traps.verdict(on: url(number))
-            {
-                skip(number, .trap(reason))
-            } else {
+            } else if !isSkippedAsTrap(number) {
                 usage.pages += 1
                 return number
             }
@@ -341,10 +343,27 @@ struct FrontierCore: Sendable {
         return nil
     }
 
+    /// Skips a page or sitemap if a limit is reached.
+    mutating func isSkippedByLimit(_ number: UInt32) -> Bool {
+        guard let reached = options.limits.reasonToStopPages(usage) else { return false }
+        limit = reached
+        skip(number, .limit(reached))
+        return true
+    }
+
+    /// Skips a page whose URL pattern has become a trap since the page was discovered.
+    mutating func isSkippedAsTrap(_ number: UInt32) -> Bool {
+        guard !records[Int(number)].flags.contains(.isStart), !traps.isQuiet,
+            case .stopped(let reason) = traps.verdict(on: url(number))
+        else { return false }
+        skip(number, .trap(reason))
+        return true
+    }
+
     private mutating func popFirst(of host: Int) -> UInt32? {
         let suspects = hosts[host].faults.suspects
-        guard !suspects.isEmpty else { return hosts[host].popFirst() }
-        return hosts[host].popTelling { [records, urls] number in
+        guard !suspects.isEmpty else { return hosts[host].queue.popFirst() }
+        return hosts[host].queue.popTelling { [records, urls] number in
             records[Int(number)].state == .queued
                 && suspects.contains(urls.folder(number))
         } isFresh: { [records] number in
@@ -364,13 +383,15 @@ struct FrontierCore: Sendable {
     ///
     /// Only the first few queries of a page count as variants: a page with many, such as `/index.php?id=1`,
     /// shows something else for each.
-    private mutating func isVariant(_ number: UInt32) -> Bool {
+    mutating func isVariant(_ number: UInt32) -> Bool {
         let record = records[Int(number)]
         guard options.limits.pages != nil, record.role == .page, record.redirects == 0,
             let base = urls.withoutQuery(number)
         else { return false }
         switch records[Int(base)].state {
         case .queued, .running, .done: break
+        // Whether its response has arrived must not matter.
+        case _ where isInOrder(base): break
         case .skipped, .waiting, .redirected, .failed, .elsewhere: return false
         }
         guard records[Int(base)].role == .page else { return false }
@@ -383,9 +404,14 @@ struct FrontierCore: Sendable {
 
     /// Queues a new page. A variant of a page waits until no page is left to render.
     mutating func enqueueOrHold(page number: UInt32) {
+        if records[Int(number)].flags.contains(.isAside) { return hold(variant: number) }
         if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
         if sharing == nil, records[Int(number)].redirects == 0, waitsAsView(number) { return }
         guard sharing == nil, renders.isOn, isVariant(number) else { return enqueue(number) }
+        hold(variant: number)
+    }
+
+    private mutating func hold(variant number: UInt32) {
         records[Int(number)].state = .waiting
         records[Int(number)].flags.insert(.isHeld)
         heldVariants.append(number)
@@ -412,7 +438,8 @@ struct FrontierCore: Sendable {
         if referrer != Record.nobody, records[Int(referrer)].role == .guide { return false }
         func isPage(_ parent: UInt32?) -> Bool {
             guard let parent, parent != number, records[Int(parent)].role == .page else { return false }
-            return records[Int(parent)].state != .skipped && records[Int(parent)].state != .failed
+            return records[Int(parent)].state != .skipped
+                && (records[Int(parent)].state != .failed || isInOrder(parent))
         }
         if isPage(urls.withoutQuery(number)) { return true }
         return QueryViews.parents(of: url.query ?? "").contains { reference in
@@ -438,9 +465,7 @@ struct FrontierCore: Sendable {
         guard scope.leavesOut(page, at: url) else { return false }
         let key = SideKey(host: host, name: name)
         sideNames[key, default: SideName(page: page)].folders.insert(folder)
-        records[Int(number)].state = .waiting
-        records[Int(number)].flags.insert(.isHeld)
-        heldVariants.append(number)
+        hold(variant: number)
         sideNames[key]?.held.append(number)
         for name in sideFolders[folder] ?? [] { leaveOutSidePages(.init(host: host, name: name)) }
         return true
@@ -496,7 +521,7 @@ struct FrontierCore: Sendable {
     var holdsVariants: Bool { !heldVariants.isEmpty }
 
     mutating func releaseVariants() {
-        let held = heldVariants
+        let held = order.isOn ? inStableOrder(heldVariants) : heldVariants
         heldVariants = []
         for number in held { release(variant: number) }
     }
@@ -527,14 +552,15 @@ struct FrontierCore: Sendable {
         if hosts[host].isClosed, let place = hosts[host].session.end {
             return fail(number, .sessionEnded(place))
         }
+        if order.isOn, waitsForTurn(number) { return }
         let isNew = records[Int(number)].state != .queued
         records[Int(number)].state = .queued
         if options.hasSession, records[Int(number)].redirects > 0 {
             // Whether the target is a login page decides what to do with the redirect.
-            hosts[host].appendAtOnce(number)
+            hosts[host].queue.appendAtOnce(number)
         } else {
-            let isVariant = isVariant(number)
-            hosts[host].append(
+            let isVariant = !order.isOn && isVariant(number)
+            hosts[host].queue.append(
                 number, records[Int(number)], isVariant: isVariant, kin: urls.kin(number))
         }
         guard isNew else { return }
@@ -655,6 +681,7 @@ extension FrontierCore {
         figures.known = urls.count
         figures.running = runningCount
         figures.toRetry = retries.count
+        figures.queuedPages = order.queue.pageCount
         var busy: [String: CrawlProgress.Host] = [:]
         for (origin, number) in hostNumbers {
             figures.atGate += hosts[number].atGate.count

@@ -19,13 +19,7 @@ extension FrontierCore {
         /// Nil if no robots.txt is requested.
         var gate: RobotsGate?
         var place = Place.aside
-        private var assets = WorkQueue()
-        private var pages = FairQueue()
-        /// Variants of pages (`FrontierCore.isVariant`), which go after other pages.
-        private var variants = FairQueue()
-        private var guides = WorkQueue()
-        private var isGuidesTurn = false
-        private var slowPages = WorkQueue()
+        var queue = EntryQueue()
         /// Pages that wait for robots.txt.
         var atGate: [UInt32] = []
         /// Whether the request for robots.txt is scheduled.
@@ -86,6 +80,37 @@ extension FrontierCore {
         /// The number of running requests, including that for robots.txt.
         var runningCount: Int { pace.runningCount + (isAskingGate ? 1 : 0) }
 
+        /// Notes that the host could not be reached, and returns how many rounds of requests that concerns so
+        /// far.
+        mutating func isInVain(at now: Duration) -> Int {
+            if lastVain.map({ now - $0 >= Self.vainRound }) ?? true {
+                vainRounds += 1
+                lastVain = now
+            }
+            return vainRounds
+        }
+
+        private static let vainRound = Duration.milliseconds(200)
+
+        /// The number of queued assets.
+        var queuedAssetCount: Int { min(queue.assetCount, queuedCount) }
+    }
+
+    /// Queued entries by kind, in the order in which they are requested.
+    struct EntryQueue: Sendable {
+        private var assets = WorkQueue()
+        private var pages = FairQueue()
+        /// Variants of pages (`FrontierCore.isVariant`), which go after other pages.
+        private var variants = FairQueue()
+        private var guides = WorkQueue()
+        private var isGuidesTurn = false
+        private var slowPages = WorkQueue()
+
+        var assetCount: Int { assets.count }
+
+        /// The number of pages and sitemaps.
+        var pageCount: Int { pages.count + variants.count + guides.count + slowPages.count }
+
         /// - Parameters:
         ///   - isVariant: Whether the entry is a variant of another page.
         ///   - kin: the hash of similar URLs (`Kinship.kin`); evaluated only for pages.
@@ -103,21 +128,6 @@ extension FrontierCore {
 
         /// Queues an entry with the assets, before all other pages.
         mutating func appendAtOnce(_ number: UInt32) { assets.append(number) }
-
-        /// Notes that the host could not be reached, and returns how many rounds of requests that concerns so
-        /// far.
-        mutating func isInVain(at now: Duration) -> Int {
-            if lastVain.map({ now - $0 >= Self.vainRound }) ?? true {
-                vainRounds += 1
-                lastVain = now
-            }
-            return vainRounds
-        }
-
-        private static let vainRound = Duration.milliseconds(200)
-
-        /// The number of queued assets.
-        var queuedAssetCount: Int { min(assets.count, queuedCount) }
 
         /// Removes and returns the next entry. Assets go before pages, so that a stopped crawl leaves
         /// complete pages.

@@ -30,6 +30,11 @@ extension FrontierCore {
             static let isNamed = Flags(rawValue: 128)
             /// Whether the page waits until no page is left to render.
             static let isHeld = Flags(rawValue: 256)
+            /// Whether the page waits in `PageOrder.queue`.
+            static let isInOrder = Flags(rawValue: 512)
+            /// Whether only assets and rendered pages link to the page so far, and the number of pages is
+            /// limited.
+            static let isAside = Flags(rawValue: 1024)
         }
 
         /// A number that no entry has.

@@ -29,6 +29,32 @@ import Web
         #expect(!report.isInterrupted)
     }
 
+    /// Of the site with two sections, the pages that a crawl with a limit has, if the response of `slow` is late.
+    private func pages(ofSections slow: String, _ bench: CrawlBench) throws -> CrawlReport {
+        let links = (1...5).map { "<a href=SECTION\($0)>\($0)</a>" }.joined()
+        origin.on("/", .page("<a href=/a/>a</a><a href=/b/>b</a>"))
+        for section in ["/a/", "/b/"] {
+            let page = OriginAnswer.page(links.replacing("SECTION", with: section))
+            origin.on(section, section == slow ? page.delayed(.milliseconds(200)) : page)
+            for number in 1...5 { origin.on("\(section)\(number)", .page("page \(number) of \(section)")) }
+        }
+        return try bench.crawl { $0.limits.pages = 6 }
+    }
+
+    @Test func `a late response does not change the pages within the limit, nor make an update a change`()
+        throws
+    {
+        let report = try pages(ofSections: "/a/", bench)
+        #expect(report.pages == 6)
+        let fetched = origin.requests.map(\.target).sorted()
+        #expect(fetched == ["/", "/a/", "/a/1", "/a/2", "/a/3", "/b/"])
+        origin.forgetRequests()
+        let again = try pages(ofSections: "/b/", bench)
+        #expect(origin.requests.map(\.target).sorted() == fetched)
+        #expect(again.isUnchanged)
+        #expect(again.snapshot == report.snapshot)
+    }
+
     @Test
     func
         `with the same number the same pages are asked about again, with a higher one it goes on beyond them`()

@@ -35,6 +35,7 @@ final class TriedFrontier {
     }
 
     var isDone: Bool { frontier.isDone }
+    var waitsToSettle: Bool { frontier.waitsToSettle }
     var isOutOfTime: Bool { frontier.isOutOfTime }
     var isStarved: Bool { frontier.isStarved }
     var nextDue: Duration? { frontier.nextDue }

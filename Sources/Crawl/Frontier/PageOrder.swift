@@ -1,0 +1,213 @@
+internal import Markup
+internal import Web
+
+/// The order of pages in a crawl that fetches a limited number of them. It depends on the content of the site and
+/// not on the order of responses, so that two runs fetch the same pages.
+///
+/// Pages and sitemaps get their turn in the order of `queue`. The queue grows in the order of the turns, too: the
+/// links of a response wait in `finds` until those of all earlier turns were added. A new turn starts after the end
+/// of the one that is `width` earlier, so that several requests run at a time, and what the queue has at the start
+/// of a turn is always the same. Pages to which only assets and rendered pages link wait until no other page is
+/// left, and go in the order of their URLs.
+///
+/// The set may still differ if a page fails in one run, and if Chromium finds pages in another order.
+struct PageOrder: Sendable {
+    /// Whether the number of pages is limited, and this worker does not share the snapshot.
+    let isOn: Bool
+    var queue = FrontierCore.EntryQueue()
+    /// Whether the links that are being added are those of an asset or a rendered page.
+    var isAside = false
+    /// Actions of turns that ended without an event. The next event returns them.
+    var actions: [Frontier.Action] = []
+    private var turns = WorkQueue()
+    private var open: Set<UInt32> = []
+    private var finds: [UInt32: Find] = [:]
+
+    /// The links of a response, or the target of its redirect.
+    enum Find: Sendable {
+        case scanned(ScanResult)
+        case linked(UInt32, StoredLinks)
+        case redirected(UInt32, Frontier.Redirection, to: WebURL)
+
+        var number: UInt32 {
+            switch self {
+            case .scanned(let result): result.number
+            case .linked(let number, _), .redirected(let number, _, _): number
+            }
+        }
+    }
+
+    /// The links of a stored response (`Frontier.Event.linked`).
+    struct StoredLinks: Sendable {
+        let known: [Frontier.KnownLink]
+        let new: [FoundLink]
+        let isLeftOut: Bool
+        let isNofollow: Bool
+        let reasons: RenderReasons
+        let isNews: Bool
+    }
+
+    init(isOn: Bool) { self.isOn = isOn }
+
+    func isOpen(_ number: UInt32) -> Bool { open.contains(number) }
+
+    func hasFind(_ number: UInt32) -> Bool { finds[number] != nil }
+
+    /// The entry whose turn ends next.
+    var first: UInt32? { turns.first }
+
+    /// Whether another turn may start. A crawl of few pages has few turns at a time, because later pages may be
+    /// better ones.
+    func hasRoom(pageCount: Int) -> Bool { open.count < max(8, min(64, pageCount / 4)) }
+
+    mutating func start(_ number: UInt32) {
+        turns.append(number)
+        open.insert(number)
+    }
+
+    /// Ends the first turn.
+    mutating func end() -> Find? {
+        guard let number = turns.popFirst() else { return nil }
+        open.remove(number)
+        return finds.removeValue(forKey: number)
+    }
+
+    /// Returns whether the links have to wait for the end of the entry's turn.
+    mutating func waits(_ find: Find) -> Bool {
+        guard isOpen(find.number) else { return false }
+        finds[find.number] = find
+        return true
+    }
+}
+
+extension FrontierCore {
+    typealias Find = PageOrder.Find
+
+    /// Whether the entry waits for its turn, or for the end of it.
+    func isInOrder(_ number: UInt32) -> Bool {
+        records[Int(number)].flags.contains(.isInOrder) || order.isOpen(number)
+    }
+
+    /// Lets a page or sitemap wait for its turn. Returns false for other entries, and for those that had their turn.
+    mutating func waitsForTurn(_ number: UInt32) -> Bool {
+        let record = records[Int(number)]
+        guard record.role != .asset, record.attempts == 0, !order.isOpen(number) else { return false }
+        records[Int(number)].state = .waiting
+        guard records[Int(number)].flags.insert(.isInOrder).inserted else { return true }
+        if options.hasSession, record.redirects > 0 {
+            takeTurn(number)
+        } else {
+            order.queue.append(number, record, isVariant: isVariant(number), kin: urls.kin(number))
+        }
+        return true
+    }
+
+    /// Starts the turn of an entry that waits for it: counts the page and queues it for its host.
+    mutating func takeTurn(_ number: UInt32) {
+        guard records[Int(number)].flags.remove(.isInOrder) != nil, records[Int(number)].state == .waiting,
+            records[Int(number)].role != .asset, !isSkippedByLimit(number)
+        else { return }
+        let isPage = records[Int(number)].role == .page
+        guard !isPage || !isSkippedAsTrap(number) else { return }
+        order.start(number)
+        enqueue(number)
+        // A page fails at once if its host was given up.
+        if isPage, records[Int(number)].state == .queued { usage.pages += 1 }
+    }
+
+    /// Ends the turns for which it is time.
+    mutating func endDueTurns() -> [Action] {
+        var actions: [Action] = []
+        // Pages that wait for robots.txt come before those that are found next.
+        while let first = order.first, isAnswered(first), !isAwaitingRobots {
+            startTurns()
+            actions += endTurn()
+        }
+        return actions
+    }
+
+    /// Starts as many turns as there is room for. Called before the queue gets more, and before each request.
+    mutating func startTurns() {
+        while order.hasRoom(pageCount: usage.pages), let number = order.queue.popFirst() { takeTurn(number) }
+    }
+
+    private mutating func endTurn() -> [Action] {
+        guard let find = order.end() else { return [] }
+        let actions = addLinks(find)
+        // The driver can use the numbers of links only directly after the event.
+        if case .linked = find { return [] }
+        return actions
+    }
+
+    /// Ends all turns at the end of the crawl, so that the store gets the links of all pages.
+    mutating func endTurns() -> [Action] {
+        var actions: [Action] = []
+        while order.first != nil { actions += endTurn() }
+        return actions
+    }
+
+    mutating func takeActionsInOrder() -> [Action] {
+        defer { order.actions.removeAll() }
+        return order.actions
+    }
+
+    private func isAnswered(_ number: UInt32) -> Bool {
+        switch records[Int(number)].state {
+        case .queued, .running, .waiting, .done: order.hasFind(number)
+        case .redirected, .failed, .skipped, .elsewhere: true
+        }
+    }
+
+    /// Whether pages may wait for a robots.txt that was requested. One that could not be loaded may take a minute, and
+    /// does not hold up others.
+    private var isAwaitingRobots: Bool {
+        hosts.contains { ($0.isAskingGate || $0.isGateDue) && $0.gate?.hasFailed == false }
+    }
+
+    /// Adds the links of a response, now or at the end of its turn.
+    mutating func inTurn(_ find: Find) -> [Action] {
+        if order.isOn, order.waits(find) { return [] }
+        return addLinks(find)
+    }
+
+    private mutating func addLinks(_ find: Find) -> [Action] {
+        order.isAside = order.isOn && records[Int(find.number)].role == .asset
+        defer { order.isAside = false }
+        switch find {
+        case .scanned(let result): return addLinks(of: result)
+        case .linked(let number, let links):
+            let numbers = addLinks(links, of: number)
+            return numbers.isEmpty ? [] : [.number(numbers)]
+        case .redirected(let number, let redirection, let target):
+            return follow(redirection, of: number, to: target)
+        }
+    }
+
+    private mutating func addLinks(_ links: PageOrder.StoredLinks, of number: UInt32) -> [UInt32] {
+        let numbers = linked(number, known: links.known, new: links.new)
+        if links.isLeftOut {
+            leaveOut(number)
+        } else if renders.isOn {
+            let needs = links.known.lazy.filter { $0.role == .asset }.map(\.number) + numbers
+            noteForRendering(
+                number, links.reasons, assets: needs, isNofollow: links.isNofollow, isUnchanged: !links.isNews
+            )
+        }
+        return numbers
+    }
+
+    /// Handles a link of a page to a page that waits because only assets and rendered pages linked to it.
+    mutating func bringIn(_ number: UInt32) {
+        guard records[Int(number)].flags.remove(.isAside) != nil, records[Int(number)].state == .waiting,
+            records[Int(number)].flags.remove(.isHeld) != nil
+        else { return }
+        enqueueOrHold(page: number)
+    }
+
+    /// Held pages in an order that does not depend on that of the responses.
+    func inStableOrder(_ held: [UInt32]) -> [UInt32] {
+        func isAside(_ number: UInt32) -> Bool { records[Int(number)].flags.contains(.isAside) }
+        return held.filter { !isAside($0) }
+            + held.filter(isAside).map { ($0, urls.href($0)) }.sorted { $0.1 < $1.1 }.map(\.0)
+    }
+}
