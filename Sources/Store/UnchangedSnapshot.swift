@@ -45,20 +45,15 @@ extension StoreWriter {
         let flags = ResponseFlags([.isPrivate, .isPart, .isSoftNotFound]).rawValue
         let rows = try prepare(
             """
-            SELECT new.status, new.fields, old.fields FROM response AS new
+            SELECT new.fields, old.fields FROM response AS new
             LEFT JOIN response AS old ON old.url = new.url AND old.request = new.request AND old.variant = new.variant
                 AND old.snapshot <= ?2 AND \(Schema.isOf("?2", "old"))
                 AND old.status = new.status AND old.flags & \(flags) = new.flags & \(flags)
                 AND coalesce(old.body, 0) = coalesce(new.body, 0)
             WHERE new.snapshot = ?1 AND new.request NOT IN ('shown', 'pictured', 'frozen')
             """)
-        func location(_ row: Row, _ column: Int32) -> String? {
-            HTTPFields(block: row.text(column).utf8.span)["Location"]
-        }
         _ = try rows.first(.integer(snapshot), .integer(live)) { row -> Bool? in
-            let isSame =
-                !row.isNull(2)
-                && (!(300...399).contains(row.integer(0)) || location(row, 1) == location(row, 2))
+            let isSame = !row.isNull(1) && HTTPFields.isShownTheSame(row.text(0), row.text(1))
             hasChanges = !isSame
             return isSame ? nil : true
         }
@@ -72,4 +67,33 @@ extension StoreWriter {
             """
         ).first(.integer(snapshot), .integer(live)) { _ in true } ?? false
     }
+}
+
+extension HTTPFields {
+    /// Whether two header blocks have the same of all fields that change what a page shows or loads.
+    static func isShownTheSame(_ block: String, _ other: String) -> Bool {
+        if block == other { return true }
+        func shown(_ block: String) -> [String: [String]] {
+            var values: [String: [String]] = [:]
+            for field in HTTPFields(block: block.utf8.span).list where shownFields.contains(field.name) {
+                values[field.name.lowercased(), default: []].append(withoutNonces(field.value))
+            }
+            return values
+        }
+        return shown(block) == shown(other)
+    }
+
+    /// A policy without the nonces of `Content-Security-Policy`, which are others in each response.
+    private static func withoutNonces(_ policy: String) -> String {
+        policy.split(separator: " ").filter { !$0.hasPrefix("'nonce-") }.joined(separator: " ")
+    }
+
+    private static let shownFields: FieldNames = [
+        "access-control-allow-credentials", "access-control-allow-origin", "content-disposition",
+        "content-language", "content-location", "content-security-policy", "content-type",
+        "cross-origin-embedder-policy", "cross-origin-opener-policy", "cross-origin-resource-policy",
+        "document-policy", "link", "location", "permissions-policy", "referrer-policy", "refresh",
+        "service-worker-allowed", "sourcemap", "speculation-rules", "x-content-type-options",
+        "x-frame-options", "x-robots-tag", "x-sourcemap", "x-ua-compatible",
+    ]
 }

@@ -66,6 +66,39 @@ import Testing
         #expect(try StoreReader(larder.folder).inspect().isSound)
     }
 
+    @Test(arguments: [
+        ("Refresh", "5; url=/old"), ("Content-Security-Policy", "img-src 'none'"),
+        ("Link", "</x.css>; rel=stylesheet"), ("X-Robots-Tag", "noindex"),
+    ])
+    func
+        `a header that changes what a page shows or loads is a change, and the old snapshot keeps its headers`(
+            name: String, value: String
+        ) async throws
+    {
+        _ = try await update()
+        origin.on("/two", .page("two").adding(name, value))
+        let report = try await update()
+        #expect(!report.isUnchanged && report.snapshot == 2)
+        let rows = try await larder.show(origin.url("/two")).rows
+        #expect(rows.map(\.snapshot) == [2, 1])
+        #expect(rows.map { $0.headers.contains { $0.name == name && $0.value == value } } == [true, false])
+        #expect(try await update().isUnchanged)
+    }
+
+    @Test func `headers that describe only the message, and nonces, are no change`() async throws {
+        func serve(_ number: Int) {
+            let policy = "script-src 'nonce-\(number)' 'self'"
+            origin.on(
+                "/two",
+                .page("two").adding("Set-Cookie", "id=\(number)").adding("ETag", "\"\(number)\"").adding(
+                    "Content-Security-Policy", policy))
+        }
+        serve(1)
+        _ = try await update()
+        serve(2)
+        #expect(try await update().isUnchanged)
+    }
+
     @Test func `after a rollback, an update that brings back the newer content adds a snapshot`() async throws
     {
         _ = try await update()
