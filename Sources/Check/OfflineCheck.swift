@@ -122,7 +122,8 @@ extension OfflineWalk {
         do throws(PatternMistake) {
             let scope = try Scope(start: site.start.compactMap { WebURL($0) }, options: plan.scope)
             self.init(
-                reader, scope, plan, unknownHosts: MissingURLs(of: site)?.unknownHosts ?? [], limit: limit)
+                reader, scope, plan, unknownHosts: MissingURLs(of: site)?.unknownHosts ?? [],
+                failures: StoredFailures(of: site), limit: limit)
         } catch {
             throw StoreError(
                 .request, doing: "read the settings of", path: site.name, detail: error.description,

@@ -23,6 +23,7 @@ struct OfflineWalk {
     private let leftOut: LeftOut?
     /// Hosts that had no address when the site was fetched.
     private let unknownHosts: Set<String>
+    private let failures: StoredFailures
     private let rules: CacheRules
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
@@ -48,10 +49,12 @@ struct OfflineWalk {
 
     private static let mostRedirects = 20
 
-    /// - Parameter unknownHosts: the hosts without an address.
+    /// - Parameters:
+    ///   - unknownHosts: the hosts without an address.
+    ///   - failures: the URLs that could not be loaded, with the reasons.
     init(
         _ reader: StoreReader, _ scope: Scope, _ settings: SitePlan, unknownHosts: Set<String>,
-        limit: Int = .max
+        failures: StoredFailures, limit: Int = .max
     ) {
         self.reader = reader
         self.limit = limit
@@ -60,6 +63,7 @@ struct OfflineWalk {
         manners = settings.manners
         leftOut = settings.leftOut
         self.unknownHosts = unknownHosts
+        self.failures = failures
         // Rules were parsed when they were stored. A prefetch also ignores one that cannot be parsed now.
         rules = CacheRules(settings.rules.compactMap { try? CacheRules.Rule($0) })
     }
@@ -192,6 +196,7 @@ struct OfflineWalk {
     /// been skipped on purpose.
     private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
     {
+        if let reason = failures.reason(for: node.href) { return .missing(.other(reason)) }
         if node.isOfManifest { return .leftOut("only the manifest of a web app links to it") }
         if unknownHosts.contains(url.host) { return .broken("its host has no address") }
         if node.isAsset, let reason = leftOut?.reason(forAsset: url) {

@@ -74,7 +74,7 @@ extension CheckReport: JSONObject {
             "failOn": Verdict.allCases.filter(failsOn.contains).map(\.rawValue), "notes": IfAny(notes),
             "requires": IfAny(rehearsal == nil ? nil : requires.rawValue), "rehearsal": IfAny(rehearsal),
             list: items.map(members),
-        ] + (missingURLs?.members ?? [:])
+        ] + (missingURLs.map { ["complete": $0.isComplete] + $0.members } ?? [:])
     }
 
     private func members(of item: Item) -> JSONMembers {

@@ -83,7 +83,21 @@ public struct CrawlReport: Sendable, Equatable {
         let broken = missing.count(where: \.isBroken)
         return MissingURLs(
             broken: broken, failed: missing.count - broken, notFetched: skipped.count,
-            unknownHosts: unknownHosts, snapshot: snapshot)
+            unknownHosts: unknownHosts, snapshot: snapshot, isCutShort: isCutShort)
+    }
+
+    /// The reasons of the URLs that count as failed in `missingURLs`, for the store.
+    package var failures: StoredFailures {
+        let failed = missing.filter { !$0.isNoted && !$0.isKeptFromBefore && !$0.isBroken }
+        return StoredFailures(snapshot: snapshot, failed.lazy.map { ($0.url, $0.reason) })
+    }
+
+    /// Whether a limit ended the run before it had all that belongs to the site (`MissingURLs.isCutShort`).
+    public var isCutShort: Bool {
+        switch limit {
+        case .byteCount, .time: true
+        case .pages, nil: skipped.contains { $0.isAsset && $0.isOverLimit }
+        }
     }
 
     /// The statistics of each host, in the order of their names.
@@ -374,7 +388,6 @@ extension CrawlReport {
     func ending(now: Int64) -> SnapshotEnding {
         if isPublished {
             switch limit {
-            // A limit of pages defines the site; the other limits only end this run.
             case .pages, nil: return .publishIfChanged(now: now)
             case .byteCount, .time: return .publishSoFar
             }

@@ -53,8 +53,10 @@ public struct SitePlan: Sendable, Equatable {
     package var leftOut: LeftOut?
     /// The numbers of URLs that are missing in the last snapshots that went live, the newest last.
     package var missing: [MissingURLs] = []
-    /// The last snapshot that an update found unchanged, and when; nil if none did.
-    package var confirmed: SnapshotConfirmation?
+    /// The snapshots that updates found unchanged, and when they last did; the last one at the end.
+    package var confirmed: [SnapshotConfirmation] = []
+    /// Why URLs failed in the live snapshot.
+    package var failures = StoredFailures()
     /// Which snapshots collections keep; without rules all.
     public var keep = KeepRules()
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
@@ -92,7 +94,8 @@ public struct SitePlan: Sendable, Equatable {
         leftOut = json["leftOut"].map { LeftOut($0) }
         zone = json["zone"]?.string.flatMap { NetworkZone(name: $0) }
         doubts = texts("doubts")
-        confirmed = json["confirmed"].flatMap { SnapshotConfirmation($0) }
+        confirmed = SnapshotConfirmation.list(json["confirmed"])
+        failures = json["failures"].map { StoredFailures($0) } ?? StoredFailures()
         keep = json["keep"].map { KeepRules($0) } ?? KeepRules()
         missing = json["missing"]?.array?.map { MissingURLs($0) } ?? []
     }
@@ -117,7 +120,7 @@ public struct SitePlan: Sendable, Equatable {
 
     /// Copies the counts, the confirmation and the keep rules from the stored settings of the site.
     package mutating func keepHistory(of held: SitePlan) {
-        (missing, confirmed) = (held.missing, held.confirmed)
+        (missing, confirmed, failures) = (held.missing, held.confirmed, held.failures)
         if keep.isEmpty { keep = held.keep }
     }
 
@@ -127,7 +130,15 @@ public struct SitePlan: Sendable, Equatable {
         missing = missing.suffix(Self.maxCounts - 1) + [counts]
     }
 
-    /// The counts of older snapshots are forgotten.
+    /// Records that the snapshot went live, or that it was found unchanged at this time.
+    package mutating func note(snapshot: Int64, confirmed date: Int64?) {
+        confirmed.removeAll { $0.snapshot == snapshot }
+        guard let date else { return }
+        confirmed =
+            confirmed.suffix(Self.maxCounts - 1) + [SnapshotConfirmation(snapshot: snapshot, date: date)]
+    }
+
+    /// The counts and confirmations of older snapshots are forgotten.
     private static let maxCounts = 50
 
     /// Whether robots.txt is obeyed.
@@ -266,7 +277,7 @@ extension SitePlan: JSONObject {
             "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
             "zone": IfAny(zone?.name), "doubts": IfAny(doubts),
             "missing": IfAny(missing.map(\.storedMembers)),
-            "confirmed": IfAny(confirmed),
+            "confirmed": IfAny(confirmed), "failures": IfAny(failures.isEmpty ? nil : failures),
             "keep": IfAny(keep.isEmpty ? nil : keep),
         ]
     }

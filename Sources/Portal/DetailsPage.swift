@@ -127,6 +127,7 @@ package struct DetailsPage: PortalPage {
         html.element("p") { html in
             html.element("span", ["class": "badge warn"], say: .notHeldBadge)
             html.say(.notHeldWords)
+            if let failure = absence?.failure { html.foreign(failure) }
         }
         if isMissRecorded, bringer != nil { html.element("p", say: .missNoted) }
         writeOrders(to: &html, context)

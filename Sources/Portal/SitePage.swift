@@ -261,6 +261,8 @@ extension SiteReport {
                     html.element(
                         "span", ["class": "badge warn"],
                         say: Phrase(.failedCount, Wording.grouped(missing.failed)))
+                } else if isComplete == false {
+                    html.element("span", ["class": "badge warn"], say: .notComplete)
                 } else {
                     html.element("span", ["class": "badge"], say: missing == nil ? .served : .complete)
                 }

@@ -63,11 +63,9 @@ public struct PrefetchReport: Sendable, Equatable {
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
     }
 
-    /// Whether nothing failed, and no limit left out what a page needs. URLs that are broken on the live site do not
-    /// count, except bundles that a manifest promises, nor do recorded misses that no page links to.
-    public var isComplete: Bool {
-        hasSucceeded && !crawl.skipped.contains { $0.isAsset && $0.isOverLimit }
-    }
+    /// Whether nothing failed, and no limit cut the run short (`MissingURLs.isComplete`). URLs that are broken on the live
+    /// site do not count, except bundles that a manifest promises, nor do recorded misses that no page links to.
+    public var isComplete: Bool { hasSucceeded && !crawl.isCutShort }
 
     /// Whether the snapshot is live and nothing failed, so that another run with the same settings would bring nothing more.
     public var hasSucceeded: Bool {

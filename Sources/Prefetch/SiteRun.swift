@@ -464,12 +464,13 @@ package struct SiteRun {
         let rendering = report.rendering
         var settings = plan.sitePlan
         settings.leftOut = leftOut
-        if report.isPublished { settings.note(report.missingURLs) }
         settings.doubts = report.doubts
         if report.isPublished {
-            settings.confirmed =
-                report.isUnchanged
-                ? SnapshotConfirmation(snapshot: report.snapshot, date: SystemClock.secondsSinceEpoch()) : nil
+            settings.note(report.missingURLs)
+            settings.failures = report.failures
+            settings.note(
+                snapshot: report.snapshot,
+                confirmed: report.isUnchanged ? SystemClock.secondsSinceEpoch() : nil)
         }
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns

@@ -254,8 +254,10 @@ extension HoldingReport.Links: JSONObject {
     package var members: JSONMembers { ["pages": pages, "assets": assets, "guesses": guesses] }
 }
 
-/// The stored URLs that replace a missing URL, or are near it.
+/// Why a URL is not stored, and the stored URLs that replace it or are near it.
 public struct Absence: Sendable, Equatable {
+    /// Why the run that made the live snapshot could not load the URL; nil if it did not request it.
+    public let failure: String?
     /// The stored URL that is served instead, if any.
     public let standIn: StandIn?
     /// Stored URLs of the same folder or, if it has none, of the nearest parent folder.
@@ -302,6 +304,7 @@ extension Absence {
     private static let mostNeighbours = 5
 
     package init(of url: WebURL, in reader: StoreReader) throws(StoreError) {
+        failure = try reader.sites().lazy.compactMap { StoredFailures(of: $0).reason(for: url.href) }.first
         standIn = try reader.find(url).map { found in
             StandIn(url: found.response.href, differences: Self.differences(found.change))
         }
@@ -334,7 +337,9 @@ extension Absence {
 }
 
 extension Absence: JSONObject {
-    package var members: JSONMembers { ["standIn": standIn, "nearby": nearby] }
+    package var members: JSONMembers {
+        ["failure": IfAny(failure), "standIn": standIn, "nearby": nearby]
+    }
 }
 
 extension Absence.StandIn: JSONObject {

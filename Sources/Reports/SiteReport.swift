@@ -64,7 +64,7 @@ public struct StatusReport: Sendable, Equatable {
         public let isRejected: Bool
         /// The number of its responses.
         public let responses: Int
-        /// When the last update that found a snapshot unchanged found this one so; nil for other snapshots.
+        /// When an update last found it unchanged; nil if none did.
         public let confirmed: Int64?
         /// The identifier in the store, unique among the snapshots of all sites.
         package let id: Int64
@@ -132,8 +132,8 @@ extension StatusReport.Figures {
 extension StatusReport.Figures: JSONObject {
     package var members: JSONMembers {
         [
-            "pages": pages, "bytes": byteCount, "broken": missing?.broken, "failed": missing?.failed,
-            "notFetched": missing?.notFetched,
+            "pages": pages, "bytes": byteCount, "complete": missing?.isComplete, "broken": missing?.broken,
+            "failed": missing?.failed, "notFetched": missing?.notFetched,
         ]
     }
 }
@@ -262,9 +262,9 @@ package struct SiteReport: Sendable {
     /// The first start URL.
     package var start: String { site.start.first ?? site.name }
 
-    /// Whether a snapshot is live and no URL failed; nil if that is not known.
+    /// Whether a snapshot is live and complete (`MissingURLs.isComplete`); nil if that is not known.
     package var isComplete: Bool? {
-        site.live == nil ? false : missing.map { $0.failed == 0 }
+        site.live == nil ? false : missing.map(\.isComplete)
     }
 }
 

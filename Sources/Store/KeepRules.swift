@@ -9,7 +9,7 @@ public struct KeepRules: Sendable, Equatable {
     public var daily: Int?
     /// Keeps the newest snapshot of each of the last so many weeks that have one. Weeks begin on Monday.
     public var weekly: Int?
-    /// Keeps all snapshots that began within so many seconds before now.
+    /// Keeps all snapshots that began, or that an update found unchanged, within so many seconds before now.
     public var seconds: Int64?
 
     /// Creates rules that keep all snapshots.
@@ -38,6 +38,8 @@ public struct KeepRules: Sendable, Equatable {
         let id: Int64
         /// When it began, in seconds since 1970.
         let began: Int64
+        /// When an update last found it unchanged; nil if none did.
+        var confirmed: Int64?
         var isLive = false
     }
 
@@ -51,7 +53,8 @@ public struct KeepRules: Sendable, Equatable {
         var kept = Set(candidates.filter(\.isLive).map(\.id))
         if let last { kept.formUnion(candidates.suffix(last).map(\.id)) }
         if let seconds {
-            kept.formUnion(candidates.filter { $0.began >= now - seconds }.map(\.id))
+            kept.formUnion(
+                candidates.filter { max($0.began, $0.confirmed ?? $0.began) >= now - seconds }.map(\.id))
         }
         func day(_ candidate: Candidate) -> Int64 { Self.floor(candidate.began + utcOffset, 86_400) }
         if let daily { kept.formUnion(Self.newest(daily, candidates, by: day)) }

@@ -14,17 +14,15 @@ package struct Site: Sendable, Equatable {
     package let overlay: Int64?
     /// How it is prefetched and served, as whoever prefetched it wrote it down; empty when nothing was said.
     package let settings: String
-    /// The last snapshot that an update found unchanged, and when; nil if none did.
-    package var confirmation: SnapshotConfirmation? {
-        (try? JSONValue.parse(settings.utf8.span))?["confirmed"].flatMap { SnapshotConfirmation($0) }
+    /// The snapshots that updates found unchanged, and when they last did.
+    private var confirmations: [SnapshotConfirmation] {
+        SnapshotConfirmation.list((try? JSONValue.parse(settings.utf8.span))?["confirmed"])
     }
 
     /// When an update last found that a snapshot is unchanged, in seconds since 1970; nil if none did.
     package func confirmed(_ snapshot: Snapshot) -> Int64? {
-        guard let confirmation, snapshot.base == nil, confirmation.snapshot == snapshot.number else {
-            return nil
-        }
-        return confirmation.date
+        guard snapshot.base == nil else { return nil }
+        return confirmations.last { $0.snapshot == snapshot.number }?.date
     }
 
     package init(
@@ -53,10 +51,14 @@ package struct SnapshotConfirmation: Sendable, Equatable {
         (self.snapshot, self.date) = (snapshot, date)
     }
 
-    /// Reads it from the settings of a site.
-    package init?(_ json: JSONValue) {
+    private init?(_ json: JSONValue) {
         guard let snapshot = json["snapshot"]?.int, let date = json["date"]?.int else { return nil }
         self.init(snapshot: Int64(snapshot), date: Int64(date))
+    }
+
+    /// Reads them from the settings of a site.
+    package static func list(_ json: JSONValue?) -> [SnapshotConfirmation] {
+        json?.array?.compactMap { SnapshotConfirmation($0) } ?? []
     }
 }
 

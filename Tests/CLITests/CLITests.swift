@@ -101,7 +101,7 @@ import Web
         #expect(ending.status == 0, "\(ending)")
         #expect(
             ending.output.contains(
-                "Not complete: the limit of 1 page was reached (--max-pages); to continue:"))
+                "Limited as requested: the limit of 1 page was reached (--max-pages); to continue:"))
         let line =
             "larder prefetch \(origin.url("/")) --store '\(store)' --robots ignore --user NAME:PASSWORD --insecure "
             + "--exclude '*.pdf' --max-pages 2"

@@ -232,13 +232,15 @@ import Web
         #expect(ending.status == 1)
         #expect(
             ending.output == """
-                missing \(origin.url("/b.js")): it is not stored
+                missing \(origin.url("/b.js")): the server answered 500
                   via \(origin.url("/"))
                 missing URLs: 0 broken on the live site, 1 failed, 0 not fetched
                 not compared with the live site: 1 page with scripts, \(origin.url("/")): no browser was found
                 \(origin.url("/")): 2 verified, 1 missing
 
                 """)
+        let shown = try larder("show", origin.url("/b.js"))
+        #expect(shown.output.hasPrefix("\(origin.url("/b.js")) is not stored: the server answered 500\n"))
         let unknown = try larder("check", "--offline", "https://elsewhere.test/")
         #expect(unknown.status == 2)
         #expect(unknown.errors.contains("it is not stored; the stored sites are: \(origin.url("/"))"))

@@ -120,6 +120,19 @@ import Testing
         #expect(report.isPublished)
         #expect(!report.isComplete)
         #expect(report.skipped.contains { $0.isAsset && $0.isOverLimit && $0.url.hasSuffix("/late.png") })
+        let counts = try await larder.checkOffline(report.site).missingURLs
+        #expect(counts?.isComplete == false)
         #expect(try await prefetch().isComplete)
+        #expect(try await larder.checkOffline(report.site).missingURLs?.isComplete == true)
+    }
+
+    @Test func `a page limit defines the site, which is complete within it`() async throws {
+        origin.on("/", .page("<a href=/p1>1</a>"))
+        origin.on("/p1", .page("<a href=/p2>2</a>"))
+        let report = try await prefetch { $0.plan.maxPages = 1 }
+        #expect(report.isComplete && !report.isCutShort && report.limit != nil)
+        #expect(report.missingURLs.isComplete && report.missingURLs.notFetched == 1)
+        #expect(try await larder.checkOffline(report.site).missingURLs?.isComplete == true)
+        #expect(try await larder.status().sites[0].figures?.missing?.isComplete == true)
     }
 }

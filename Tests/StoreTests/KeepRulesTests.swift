@@ -30,6 +30,17 @@ import Testing
         #expect(kept(rules) == expected)
     }
 
+    @Test func `a snapshot that an update found unchanged within the time stays`() {
+        let day: Int64 = 86_400
+        let candidates = [
+            KeepRules.Candidate(id: 0, began: day),
+            KeepRules.Candidate(id: 1, began: day, confirmed: 25 * day),
+            KeepRules.Candidate(id: 2, began: 29 * day, isLive: true),
+        ]
+        let kept = KeepRules(seconds: 10 * day).kept(of: candidates, now: 30 * day, utcOffset: 0)
+        #expect(kept == [1, 2])
+    }
+
     @Test func `the live snapshot stays, and counts as one of the last`() {
         #expect(kept(KeepRules(last: 1), live: 2) == [2])
         #expect(kept(KeepRules(last: 2), live: 2) == [2, 8])

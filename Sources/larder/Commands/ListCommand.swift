@@ -155,10 +155,14 @@ enum StatusCommand {
         let unfinished = report.sites.filter { $0.live == nil }.map { site in
             "\(site.name) has no complete snapshot; to continue: \(arguments.command("prefetch", site.start))"
         }
+        let cutShort = report.sites.filter { $0.figures?.missing?.isCutShort == true }.map { site in
+            "a limit ended the last run of \(site.name) before it was complete; to continue: "
+                + arguments.command("prefetch", site.start)
+        }
         // Only a missing runner is worth a line: the table says when the next update is.
         let idle =
             report.runner == nil && report.sites.contains { $0.schedule != nil }
             ? [ScheduleCommand.runner(nil, arguments)] : []
-        return ([head] + table.lines.map { "  " + $0 } + unfinished + idle).joined(separator: "\n")
+        return ([head] + table.lines.map { "  " + $0 } + unfinished + cutShort + idle).joined(separator: "\n")
     }
 }

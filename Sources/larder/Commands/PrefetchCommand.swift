@@ -337,7 +337,8 @@ enum PrefetchSummary {
             lines.append("Interrupted; to continue: \(arguments.again)")
         } else if report.isPublished {
             if let limit = report.limit {
-                lines.append("Not complete: \(limit)\(Remedy.hint(report.remedy)); to continue:")
+                let state = report.isCutShort ? "Not complete" : "Limited as requested"
+                lines.append("\(state): \(limit)\(Remedy.hint(report.remedy)); to continue:")
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
                 lines.append("  \(arguments.again(with: changes))")
             }

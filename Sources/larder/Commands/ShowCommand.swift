@@ -114,7 +114,7 @@ extension HoldingReport.Links {
 /// The text about a URL that is not stored.
 enum AbsenceText {
     static func text(of url: String, _ absence: Absence, _ arguments: Arguments) -> String {
-        var lines = ["\(url) is not stored"]
+        var lines = ["\(url) is not stored" + (absence.failure.map { ": \($0)" } ?? "")]
         if let standIn = absence.standIn {
             lines.append("\(standIn.reason): \(arguments.command("show", [standIn.url]))")
         } else if absence.nearby.isEmpty {
@@ -171,7 +171,8 @@ enum CatCommand {
             if let standIn = absence.standIn {
                 return "\(url) is not stored; \(standIn.reason): \(arguments.command("cat", [standIn.url]))"
             }
-            return "\(url) is not stored; see similar URLs with: \(arguments.command("show", [url]))"
+            let reason = absence.failure.map { ": \($0)" } ?? ""
+            return "\(url) is not stored\(reason); see similar URLs with: \(arguments.command("show", [url]))"
         }
     }
 }
