@@ -50,6 +50,14 @@ extension Larder {
         }
     }
 
+    /// Splits `SITE@N`, such as `https://example.com/@3`, into the site and the snapshot. The snapshot is nil if the text
+    /// does not name one of a stored site.
+    package func parted(_ text: String) async throws(LarderError) -> (site: String, snapshot: SnapshotName?) {
+        // Only a text in this form needs the store.
+        guard SnapshotName.parted(text).snapshot != nil else { return (text, nil) }
+        return SiteName.parted(text, among: try await snapshots().sites.map(\.name))
+    }
+
     /// Removes snapshots of a site. Content that later snapshots show stays; the next collection removes the rest.
     ///
     /// - Returns: The remaining snapshots of the site.
@@ -57,7 +65,7 @@ extension Larder {
     ///   snapshot, in which case none is removed; `.machine` if the store fails or the site is being prefetched.
     @discardableResult
     public func drop(
-        _ names: [SnapshotName], of site: String, addsToLast: Bool = false
+        _ names: [SnapshotName], of site: String
     ) async throws(LarderError) -> SnapshotsReport {
         try await reading("larder-drop") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
@@ -66,7 +74,7 @@ extension Larder {
             let writer = try StoreWriter(reader.folder)
             // The live snapshot comes first, since its removal is refused: then nothing else has been removed.
             let live = dropped.filter { $0 == held.published }
-            var addsToLast = addsToLast
+            var addsToLast = false
             for snapshot in live + dropped.subtracting(live).sorted() {
                 // The list of snapshots changes with each removal.
                 try writer.drop(
@@ -118,47 +126,45 @@ extension Larder {
     public enum Removal: Sendable, Equatable {
         /// A site with all its snapshots, by its name.
         case site(String)
-        /// A number of URLs, from all snapshots.
-        case urls(Int)
+        /// A snapshot of a site.
+        case snapshot(SnapshotName, of: String)
+        /// A number of URLs, from all snapshots, and the text that names them.
+        case urls(Int, named: String)
     }
 
-    /// Removes a site with all its snapshots and the misses of its pages on its own origin, or the stored responses of
-    /// one URL, or of the URLs that a pattern matches. The next collection frees their space. Removed URLs that a site
-    /// needs are fetched by its next prefetch. `undoRemoval` reverses the last removal.
+    /// Removes sites with all their snapshots and the misses of their pages on their own origins, single snapshots, or
+    /// the stored responses of URLs; or nothing, if one of the texts names nothing that can be removed. The next
+    /// collection frees their space. Removed URLs that a site needs are fetched by its next prefetch. `undoRemoval`
+    /// reverses the whole removal.
     ///
-    /// - Parameters:
-    ///   - what: the name of a site; a URL; or, with a star, a URL pattern as in rules.
-    ///   - addsToLast: whether `undoRemoval` also reverses the previous removal.
-    /// - Throws: `LarderError` of kind `.input` if nothing of it is stored, `.machine` if the store fails or another
+    /// - Parameter texts: names of sites; snapshots, such as `https://example.com/@3`; URLs; and, with a star, URL
+    ///   patterns as in rules.
+    /// - Returns: What each text named, in the same order. A text that names a part of another one has no result.
+    /// - Throws: `LarderError` of kind `.input` if nothing of a text is stored, `.machine` if the store fails or another
     ///   process is writing to it.
     @discardableResult
-    public func remove(_ what: String, addsToLast: Bool = false) async throws(LarderError) -> Removal {
+    public func remove(_ texts: [String]) async throws(LarderError) -> [Removal] {
         try await makingRoom("larder-remove") { (reader) throws(StoreError) in
-            let sites = try reader.sites()
-            let names = sites.map(\.name)
-            // A host alone names too much to be removed.
-            if let place = SiteName.exactPlace(of: what, among: names) {
-                try StoreWriter(reader.folder).remove(sites[place], addsToLast: addsToLast)
-                var others = sites
-                let site = others.remove(at: place)
-                try Self.forgetMisses(of: site, others, in: reader.folder)
-                return .site(names[place])
+            let writer = try StoreWriter(reader.folder)
+            var targets: [RemovalTarget] = []
+            for text in texts {
+                let target = try RemovalTarget(text, reader.sites(), writer)
+                if !targets.contains(where: { $0.includes(target) }) { targets.append(target) }
             }
-            let count: Int
-            if what.utf8.contains(UInt8(ascii: "*")), let pattern = URLGlob(what) {
-                count = try StoreWriter(reader.folder).remove(named: what, addsToLast: addsToLast) {
-                    WebURL($0).map(pattern.matches) ?? false
-                }
-            } else if let url = try? WebURL.typed(what) {
-                count = try StoreWriter(reader.folder).remove(named: what, addsToLast: addsToLast) {
-                    $0 == url.href
-                }
-            } else {
-                throw SiteName.notRemovable(what, among: names)
+            var removals: [Removal] = []
+            for target in targets
+            where !targets.contains(where: { $0.name != target.name && $0.includes(target) }) {
+                removals.append(try target.remove(by: writer, reader, addsToLast: !removals.isEmpty))
             }
-            guard count > 0 else { throw SiteName.notRemovable(what, among: names) }
-            return .urls(count)
+            return removals
         }
+    }
+
+    /// Removes one site, snapshot or URL, or the URLs that a pattern matches (`remove(_:)` for several texts).
+    @discardableResult
+    public func remove(_ what: String) async throws(LarderError) -> Removal {
+        // A text that names something has a result.
+        try await remove([what]).first ?? .urls(0, named: what)
     }
 
     /// Reverses the last removal of sites, snapshots or URLs. Possible until the next collection, which frees the space.
@@ -169,6 +175,77 @@ extension Larder {
     public func undoRemoval() async throws(LarderError) -> (names: [String], responses: Int)? {
         try await reading("larder-undo") { (reader) throws(StoreError) in
             try StoreWriter(reader.folder).undoRemoval().map { ($0.items.map(\.name), $0.responses) }
+        }
+    }
+
+}
+
+/// Something stored that can be removed.
+private enum RemovalTarget {
+    case site(Site)
+    case snapshot(SnapshotName, id: Int64, of: Site)
+    case urls(named: String, addresses: (String) -> Bool)
+
+    /// - Throws: `StoreError` for the reason `.request` if nothing of it is stored, or it cannot be removed.
+    init(_ text: String, _ sites: [Site], _ writer: StoreWriter) throws(StoreError) {
+        let names = sites.map(\.name)
+        // A host alone names too much to be removed.
+        if let place = SiteName.exactPlace(of: text, among: names) {
+            try writer.checkIsFree(sites[place])
+            self = .site(sites[place])
+            return
+        }
+        if case (let name, let snapshot?) = SiteName.parted(text, among: names) {
+            let site = try SiteName.site(name, in: sites)
+            let id = try site.snapshot(snapshot).id
+            if id == site.published { throw site.cannotDropLive }
+            try writer.checkIsFree(site)
+            self = .snapshot(snapshot, id: id, of: site)
+            return
+        }
+        if text.utf8.contains(UInt8(ascii: "*")), let pattern = URLGlob(text) {
+            self = .urls(named: text) { WebURL($0).map(pattern.matches) ?? false }
+        } else if let url = try? WebURL.typed(text) {
+            self = .urls(named: text) { $0 == url.href }
+        } else {
+            throw SiteName.notRemovable(text, among: names)
+        }
+        guard case .urls(_, let isMeant) = self, try writer.hasRemovableURL(addresses: isMeant) else {
+            throw SiteName.notRemovable(text, among: names)
+        }
+    }
+
+    var name: String {
+        switch self {
+        case .site(let site): site.name
+        case .snapshot(let snapshot, _, let site): "\(site.name)@\(snapshot)"
+        case .urls(let name, _): name
+        }
+    }
+
+    /// Whether the removal of this one removes the other one, too.
+    func includes(_ other: RemovalTarget) -> Bool {
+        if name == other.name { return true }
+        if case (.site(let site), .snapshot(_, _, let owner)) = (self, other) { return site.id == owner.id }
+        return false
+    }
+
+    func remove(
+        by writer: StoreWriter, _ reader: StoreReader, addsToLast: Bool
+    ) throws(StoreError) -> Larder.Removal {
+        switch self {
+        case .site(let site):
+            try writer.remove(site, addsToLast: addsToLast)
+            try Self.forgetMisses(of: site, try reader.sites().filter { $0.id != site.id }, in: reader.folder)
+            return .site(site.name)
+        case .snapshot(let name, let id, let site):
+            // The list of snapshots changes with each removal.
+            try writer.drop(
+                snapshot: id, of: SiteName.site(site.name, in: reader.sites()), addsToLast: addsToLast)
+            return .snapshot(name, of: site.name)
+        case .urls(let name, let isMeant):
+            return .urls(
+                try writer.remove(named: name, addsToLast: addsToLast, addresses: isMeant), named: name)
         }
     }
 

@@ -14,6 +14,12 @@ public struct HoldingReport: Sendable, Equatable {
     /// The stored URLs that replace it or are near it; nil if the URL is stored.
     public let absence: Absence?
 
+    /// The sites of the store that have a live snapshot. Of the others, the unfinished snapshot is served.
+    private let hasLive: Set<String>
+
+    /// Whether the row is served, and its snapshot is live.
+    package func isLive(_ row: Row) -> Bool { row.isShown && hasLive.contains(row.site) }
+
     /// Whether a response of the URL is stored.
     public var isHeld: Bool { !rows.isEmpty }
 
@@ -27,6 +33,7 @@ public struct HoldingReport: Sendable, Equatable {
         for row in try reader.rows(of: url.href) where row.response.request != .frozen {
             rows.append(try Row(row, names, links: reader.storedLinks(of: row.response), reader, &md5s))
         }
+        hasLive = Set(try reader.sites().filter { $0.published != nil }.map(\.name))
         try md5s.keep(in: reader.folder)
         self.url = url.href
         self.rows = rows

@@ -5,6 +5,8 @@ package import Web
 public struct ListOptions: Sendable {
     /// The name, URL or host of a site; nil for all sites.
     public var site: String?
+    /// The snapshot of the site; nil for the live one.
+    public var snapshot: SnapshotName?
     /// The media type; nil for all.
     public var type: TypeFilter?
     /// The HTTP status; nil for all.
@@ -34,16 +36,24 @@ public struct ListReport: Sendable, Equatable {
         _ options: ListOptions, _ reader: StoreReader, take: (ListedURL) -> Bool
     ) throws(StoreError) {
         let site = try options.site.map { (name) throws(StoreError) in
-            try SiteName.site(name, in: reader.sites(), acceptsOrigin: true).id
+            try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
         }
         var report = ListReport()
-        try reader.eachListed(site: site) { row in
-            let url = ListedURL(row)
+        func add(_ url: ListedURL) -> Bool {
             guard options.wants(url) else { return true }
             report.urls += 1
             report.byteCount += Int64(url.byteCount ?? 0)
             report.isCut = !take(url)
             return !report.isCut
+        }
+        if let site, let snapshot = options.snapshot {
+            let (id, names) = (try site.snapshot(snapshot).id, try reader.snapshotNames())
+            try reader.eachShown(ofSite: site.id, asOf: id) { row in
+                guard row.response.request == .get, row.response.variant.isEmpty else { return true }
+                return add(ListedURL(row.response, of: names[row.response.snapshot] ?? snapshot))
+            }
+        } else {
+            try reader.eachListed(site: site?.id) { add(ListedURL($0)) }
         }
         self = report
     }
@@ -78,6 +88,17 @@ public struct ListedURL: Sendable, Equatable {
         isAsset = row.role != 0
         snapshot = row.snapshot
         fetched = row.fetched
+    }
+
+    init(_ response: StoredResponse, of snapshot: SnapshotName) {
+        url = response.href
+        status = response.status
+        type = response.type
+        byteCount = response.body?.byteCount
+        sha256 = response.body.map { Hex.encode($0.sha256) }
+        isAsset = response.role != 0
+        self.snapshot = snapshot
+        fetched = response.fetched
     }
 
     package init(_ entry: HeldEntry) {

@@ -327,18 +327,48 @@ package enum SiteName {
     /// The error of a removal for a text that is neither the whole name of a site nor a stored URL.
     package static func notRemovable(_ text: String, among names: [String]) -> StoreError {
         let meant = sites(at: text, among: names)
-        guard !meant.isEmpty else { return unknown(text, among: names) }
+        guard !meant.isEmpty else { return notStored(text, among: names) }
         return StoreError(
             .request, doing: "remove", path: text, detail: "a removal needs the whole name of the site",
             advice: "the name is: \(meant.joined(separator: ", or "))")
     }
 
     package static func unknown(_ text: String, among names: [String]) -> StoreError {
+        if case (let site, let snapshot?) = SnapshotName.parted(text), place(of: site, among: names) != nil {
+            return StoreError(
+                .request, doing: "find the site", path: text,
+                detail: "this command takes whole sites, and \(snapshot) is a snapshot of \(site)",
+                advice: "name the site alone: \(site)")
+        }
+        let origin = (try? WebURL.typed(text))?.origin
+        let here = names.filter { origin != nil && WebURL($0)?.origin == origin }
+        guard here.isEmpty else {
+            return StoreError(
+                .request, doing: "find the site", path: text,
+                detail: "no site starts at this URL, which may be one of its pages",
+                advice: "name the site: \(here.joined(separator: ", or "))")
+        }
+        return notStored(text, among: names)
+    }
+
+    private static func notStored(_ text: String, among names: [String]) -> StoreError {
         StoreError(
             .request, doing: "find the site", path: text, detail: "it is not stored",
             advice: names.isEmpty
                 ? "no sites are stored yet; prefetch one with: larder prefetch URL"
                 : "the stored sites are: \(names.joined(separator: ", "))")
+    }
+
+    /// Splits `SITE@N` into the site and the snapshot, if the first part names a site. URLs may end in the same way, such
+    /// as `https://cdn.example/vue@3`, so that any other text stays whole.
+    package static func parted(
+        _ text: String, among names: [String]
+    ) -> (site: String, snapshot: SnapshotName?) {
+        guard exactPlace(of: text, among: names) == nil,
+            case (let site, let snapshot?) = SnapshotName.parted(text),
+            place(of: site, among: names, acceptsOrigin: true) != nil
+        else { return (text, nil) }
+        return (site, snapshot)
     }
 
     /// The site that a text names.

@@ -92,6 +92,14 @@ extension SnapshotName: LosslessStringConvertible, ExpressibleByIntegerLiteral {
 
     /// The name as users write it.
     public var description: String { isOverlay ? "\(number)+" : "\(number)" }
+
+    /// Splits `SITE@N`, such as `https://example.com/@3`. The snapshot is nil if the text does not end with one.
+    public static func parted(_ text: String) -> (site: String, snapshot: SnapshotName?) {
+        guard let sign = text.lastIndex(of: "@"),
+            let name = SnapshotName(String(text[text.index(after: sign)...]))
+        else { return (text, nil) }
+        return (String(text[..<sign]), name)
+    }
 }
 
 extension SnapshotName {
@@ -394,7 +402,7 @@ extension StoreWriter {
     ///
     /// The next prefetch is a newer snapshot again and is published when it is complete.
     package func publish(snapshot: Int64, of site: Site) throws(StoreError) {
-        try holding(site) { () throws(StoreError) in
+        try holding(site, doing: "make a snapshot live in") { () throws(StoreError) in
             guard try snapshots(of: site).contains(where: { $0.id == snapshot && $0.isFinished }) else {
                 throw StoreError(
                     .request, doing: "roll back", path: site.name,
@@ -468,7 +476,7 @@ extension StoreWriter {
     func dropRows(
         ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false, addsToLast: Bool = false
     ) throws(StoreError) {
-        try holding(site) { () throws(StoreError) in
+        try holding(site, doing: "remove a snapshot of") { () throws(StoreError) in
             let snapshots = try snapshots(of: site)
             guard let place = snapshots.firstIndex(where: { $0.id == snapshot }) else {
                 throw StoreError(
@@ -477,15 +485,7 @@ extension StoreWriter {
                         "it has no snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "with the id \(snapshot)")",
                     advice: "list its snapshots with: larder snapshots")
             }
-            guard !snapshots[place].isPublished else {
-                throw StoreError(
-                    .request, doing: "remove a snapshot of", path: site.name,
-                    detail:
-                        "snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "\(snapshot)") is live",
-                    advice: snapshots.contains { $0.isFinished && !$0.isPublished && !$0.isOverlay }
-                        ? "make another snapshot live first with: larder rollback"
-                        : "it is the only one; to remove the whole site: larder remove \(site.name)")
-            }
+            if snapshots[place].isPublished { throw site.cannotDropLive }
             if recordsRemoval {
                 let name = site.name(ofSnapshot: snapshot).map { "\(site.name)@\($0)" } ?? site.name
                 try record(
@@ -612,7 +612,7 @@ extension StoreWriter {
     /// - Parameter addsToLast: whether that also reverses the previous removal.
     package func remove(_ site: Site, addsToLast: Bool = false) throws(StoreError) {
         do throws(StoreError) {
-            try holding(site) { () throws(StoreError) in
+            try holding(site, doing: "remove") { () throws(StoreError) in
                 let snapshots = "(SELECT id FROM snapshot WHERE site = \(site.id))"
                 try record(
                     .init(kind: .site, name: site.name),
@@ -632,14 +632,19 @@ extension StoreWriter {
         }
     }
 
+    /// Throws `.busy` if a run has the site, so that it cannot be removed now.
+    package func checkIsFree(_ site: Site) throws(StoreError) {
+        try holding(site, doing: "remove") { () throws(StoreError) in }
+    }
+
     private func removeWithoutRecord(_ site: Site) throws(StoreError) {
         _ = try? isLogEmptied()
         do throws(StoreError) {
-            try holding(site) { () throws(StoreError) in try removeRows(of: site) }
+            try holding(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
         } catch  where error.reason == .full {
             // The disk has no room for the log of one large transaction, so that most rows are removed in small ones first.
             try removeResponses(of: site)
-            try holding(site) { () throws(StoreError) in try removeRows(of: site) }
+            try holding(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
         }
     }
 
@@ -651,7 +656,7 @@ extension StoreWriter {
             _ = try? isLogEmptied()
             var removed = 0
             do throws(StoreError) {
-                try holding(site) { () throws(StoreError) in
+                try holding(site, doing: "remove") { () throws(StoreError) in
                     try forgetCounts()
                     try run(
                         """
@@ -691,12 +696,7 @@ extension StoreWriter {
     ) throws(StoreError) -> Int {
         var urls: [Int64] = []
         try alone(doing: "remove from") { () throws(StoreError) in
-            try eachRow(
-                """
-                SELECT id, href FROM url WHERE EXISTS (
-                    SELECT 1 FROM response WHERE response.url = url.id AND response.request <> 'manifest')
-                """
-            ) { row in if isMeant(row.text(1)) { urls.append(row.integer(0)) } }
+            urls = try removableURLs(isMeant)
             guard !urls.isEmpty else { return }
             try transaction { () throws(StoreError) in
                 try record(
@@ -718,6 +718,34 @@ extension StoreWriter {
             }
         }
         return urls.count
+    }
+
+    /// Whether `remove(named:addresses:)` would remove a URL.
+    package func hasRemovableURL(addresses isMeant: (String) -> Bool) throws(StoreError) -> Bool {
+        try !removableURLs(isMeant).isEmpty
+    }
+
+    private func removableURLs(_ isMeant: (String) -> Bool) throws(StoreError) -> [Int64] {
+        var urls: [Int64] = []
+        try eachRow(
+            """
+            SELECT id, href FROM url WHERE EXISTS (
+                SELECT 1 FROM response WHERE response.url = url.id AND response.request <> 'manifest')
+            """
+        ) { row in if isMeant(row.text(1)) { urls.append(row.integer(0)) } }
+        return urls
+    }
+}
+
+extension Site {
+    /// The error of a removal of the live snapshot.
+    package var cannotDropLive: StoreError {
+        StoreError(
+            .request, doing: "remove a snapshot of", path: name,
+            detail: "snapshot \(name(ofSnapshot: published)?.description ?? "") is live",
+            advice: snapshots.contains { $0.finished != nil && $0.id != published && $0.base == nil }
+                ? "make another snapshot live first with: larder rollback"
+                : "it is the only one; to remove the whole site: larder remove \(name)")
     }
 }
 

@@ -185,8 +185,8 @@ struct StoreLocks: ~Copyable {
         return false
     }
 
-    /// Takes the lock of a site for one prefetch. Throws `.busy` if another run has it.
-    func hold(site: Int64, named name: String) throws(StoreError) {
+    /// Takes the lock of a site for one prefetch, or for another change of it. Throws `.busy` if a run has it.
+    func hold(site: Int64, named name: String, doing: String = "prefetch") throws(StoreError) {
         var isHeld = try lock(site, F_WRLCK)
         // After a process was killed, the server may take a moment to notice that its session has ended.
         for _ in 0..<20 where served != nil && !isHeld {
@@ -195,7 +195,9 @@ struct StoreLocks: ~Copyable {
         }
         guard isHeld else {
             throw StoreError(
-                .busy, doing: "prefetch", path: name, detail: "another prefetch of this site is running")
+                .busy, doing: doing, path: name,
+                detail: doing == "prefetch"
+                    ? "another prefetch of this site is running" : "a prefetch of this site is running")
         }
     }
 

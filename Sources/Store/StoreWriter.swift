@@ -456,9 +456,11 @@ package final class StoreWriter {
     }
 
     /// Changes a site in one transaction, under its lock. Throws `.busy` if a run has the site.
-    func holding(_ site: Site, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+    func holding(
+        _ site: Site, doing: String, _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
         try refuse(named: site.name, if: openSites.contains(site.id))
-        try locks.hold(site: site.id, named: site.name)
+        try locks.hold(site: site.id, named: site.name, doing: doing)
         let result = Result { () throws(StoreError) in try transaction(body) }
         try locks.release(site: site.id)
         try result.get()

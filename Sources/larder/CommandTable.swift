@@ -179,7 +179,7 @@ struct CommandEntry: Sendable {
                 """,
             ], run: SearchCommand.run),
         CommandEntry(
-            name: "list", operands: "[SITE]", operandCount: 0...1,
+            name: "list", operands: "[SITE|SITE@N]", operandCount: 0...1,
             summary: "List stored URLs with status, media type and size",
             examples: [
                 "larder list", "larder list https://example.com/ --type image", "larder list --status 404",
@@ -380,7 +380,7 @@ struct CommandEntry: Sendable {
             ], run: ManifestCommand.run),
         // MARK: Archives
         CommandEntry(
-            name: "export", operands: "SITE|URL FILE|DIR/", operandCount: 2...2,
+            name: "export", operands: "SITE|SITE@N|URL FILE|DIR/", operandCount: 2...2,
             summary: "Export a site or page: WARC, WACZ, HAR, ZIM, files, HTML, PDF",
             examples: [
                 "larder export https://example.com/ example.wacz",

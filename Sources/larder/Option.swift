@@ -153,7 +153,7 @@ struct Option: Sendable, Equatable {
         brief: "Keep snapshots of this last time (30d)", standard: "all", place: .commandLine)
     static let keepOptions: [Option] = [.keepLast, .keepDaily, .keepWeekly, .keepWithin]
     static let details = Option(
-        name: "--verbose", value: nil, help: "List the snapshots and URLs that would be removed",
+        name: "--verbose", value: nil, help: "List the snapshots and URLs that are or would be removed",
         brief: "With --dry-run, list all that would go", short: "-v",
         place: .commandLine)
     static let allowIncomplete = Option(

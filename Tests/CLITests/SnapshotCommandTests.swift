@@ -102,6 +102,47 @@ import Web
         #expect(try larder("remove", docs).status == 0)
     }
 
+    @Test func `nothing is removed if one of the names is wrong, and one undo reverses a whole removal`()
+        throws
+    {
+        #expect(try larder("prefetch", site).status == 0)
+        origin.on("/b/", .page("b"))
+        #expect(try larder("prefetch", origin.url("/b/")).status == 0)
+        let wrong = try larder("remove", site, "https://elsewhere.test/")
+        #expect(wrong.status == 2, "\(wrong)")
+        for operands in [[site, "\(origin.url("/b/"))@1"], [site, "\(site)@9"]] {
+            #expect(try Command(["remove"] + operands, home: home).wait().status == 2)
+        }
+        #expect(try larder("list", "--sites").output.contains(site))
+        #expect(try larder("remove", site, origin.url("/b/")).status == 0)
+        #expect(try larder("list", "--sites").output == "")
+        let undone = try larder("undo")
+        #expect(undone.output.contains("Restored \(site)\n"), "\(undone)")
+        #expect(undone.output.contains("Restored \(origin.url("/b/"))\n"), "\(undone)")
+    }
+
+    @Test func `list, export and search take a snapshot of a site, other commands say what to name`() throws {
+        origin.on("/", .page("<title>Old</title>first <a href=/gone>g</a>"))
+        origin.on("/gone", .page("gone"))
+        #expect(try larder("prefetch", site).status == 0)
+        origin.on("/", .page("<title>New</title>second"))
+        #expect(try larder("prefetch", site).status == 0)
+        let old = try larder("list", "\(site)@1")
+        #expect(old.status == 0 && old.output.contains("/gone\n"), "\(old)")
+        #expect(try !larder("list", "\(site)@2").output.contains("/gone\n"))
+        #expect(try larder("search", "first", "--site", "\(site)@1").output.contains("Old"))
+        let file = home.file("old.warc.gz")
+        let export = try larder("export", "\(site)@1", file)
+        #expect(export.status == 0 && export.output.contains(", snapshot 1: "), "\(export)")
+        let update = try larder("update", "\(site)@1")
+        #expect(update.status == 2, "\(update)")
+        #expect(
+            update.errors.contains("this command takes whole sites, and 1 is a snapshot of \(site)"),
+            "\(update)")
+        let page = try larder("snapshots", origin.url("/gone"))
+        #expect(page.errors.contains("which may be one of its pages; name the site: \(site)"), "\(page)")
+    }
+
     @Test func `an update that cannot have one site has the others, and says which`() throws {
         let sites = ["/a", "/b", "/c"].map { origin.url($0) }
         for path in ["/a", "/b", "/c"] { origin.on(path, .page(path)) }

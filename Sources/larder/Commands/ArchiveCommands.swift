@@ -6,7 +6,17 @@ enum ExportCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             var options = ExportOptions()
+            let larder = try arguments.larder
+            let parts = try await larder.parted(arguments.operands[0])
             options.snapshot = try arguments.snapshotOption?.name
+            if let snapshot = parts.snapshot {
+                guard options.snapshot == nil || options.snapshot == snapshot else {
+                    throw UsageError(
+                        "\(arguments.operands[0]) and \(Option.snapshot.name) name different snapshots; leave one of them out"
+                    )
+                }
+                options.snapshot = snapshot
+            }
             options.form = try arguments.choice(.archiveFormat)
             options.program = "/proc/self/exe"
             if arguments.has(.selfServing) {
@@ -42,10 +52,9 @@ enum ExportCommand {
             options.prefersDark = isMeant(.dark, .pdf, .png) && arguments.has(.dark)
             options.isVerified = arguments.has(.readBack)
             options.isSigned = arguments.has(.sign)
-            let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
             options.progress = watch.progress("Exporting")
-            let (wanted, site, path) = (options, arguments.operands[0], arguments.operands[1])
+            let (wanted, site, path) = (options, parts.site, arguments.operands[1])
             let report = try await watch.during(again: arguments.again) {
                 try await larder.export(site, to: path, options: wanted)
             }

@@ -8,11 +8,15 @@ enum ListCommand {
         if arguments.has(.sites) { return await SitesCommand.run(arguments, terminal) }
         return await terminal.attempt {
             var options = ListOptions()
-            options.site = arguments.operands.first
+            let larder = try arguments.larder
+            if let site = arguments.operands.first {
+                let parts = try await larder.parted(site)
+                (options.site, options.snapshot) = (parts.site, parts.snapshot)
+            }
             options.status = try arguments.numberIfGiven(.status, in: 100...999)
             options.type = try arguments.typeFilter
             let writer = ListWriter(terminal, isJSON: arguments.has(.json))
-            let report = try await arguments.larder.list(options) { writer.add($0) }
+            let report = try await larder.list(options) { writer.add($0) }
             writer.finish()
             terminal.note("\(Wording.count(report.urls, "URL")), \(Wording.bytes(report.byteCount))")
             return .done

@@ -7,13 +7,15 @@ enum SearchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             var options = SearchOptions()
-            options.site = arguments.text(.inSite)
+            let (larder, question) = (try arguments.larder, question(arguments.operands))
             options.type = try arguments.typeFilter
             let snapshot = try arguments.snapshotOption
-            options.snapshot = snapshot?.name
-            options.site = options.site ?? snapshot?.site
+            (options.site, options.snapshot) = (snapshot?.site, snapshot?.name)
+            if let site = arguments.text(.inSite) {
+                let parts = try await larder.parted(site)
+                (options.site, options.snapshot) = (parts.site, snapshot?.name ?? parts.snapshot)
+            }
             options.limit = try arguments.number(.limit, in: 1...1000)
-            let (larder, question) = (try arguments.larder, question(arguments.operands))
             var report = try await larder.search(question, options: options)
             let isUnindexed = report.texts == nil || report.unread > 0
             if isUnindexed, await reads(report.unread, larder, terminal) {

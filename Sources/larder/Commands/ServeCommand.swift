@@ -214,7 +214,7 @@ enum OpenCommand {
             if arguments.has(.stop) { return try await stop(port, larder, arguments, terminal) }
             var (name, snapshot) = (arguments.operands.first, SnapshotName?.none)
             if let text = name {
-                let parts = SnapshotName.parted(text)
+                let parts = try await larder.parted(text)
                 (name, snapshot) = (parts.site, parts.snapshot)
             }
             // Finds mistakes before a server starts.

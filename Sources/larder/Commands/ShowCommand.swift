@@ -27,13 +27,14 @@ enum HoldingText {
         let rows = report.rows.filter { !isOfRendering($0) }
         for (place, row) in rows.enumerated() {
             lines += text(
-                of: row, seen: rows[..<place], shownAt: row.isShown ? report.shownAt : nil, listsLinks)
+                of: row, isLive: report.isLive(row), seen: rows[..<place],
+                shownAt: row.isShown ? report.shownAt : nil, listsLinks)
             let rendered = report.rows.filter {
                 isOfRendering($0) && $0.snapshot == row.snapshot && $0.site == row.site && row.request == nil
             }
             if !rendered.isEmpty {
                 let parts = rendered.map { $0.request == "shown" ? "its text" : "a screenshot" }.sorted()
-                lines.append("  \("rendered".padded(14))\(parts.joined(separator: " and ")) was stored then")
+                lines.append("  \("rendered".padded(14))\(parts.joined(separator: " and ")) stored")
             }
         }
         if !report.linkedFrom.isEmpty {
@@ -48,12 +49,14 @@ enum HoldingText {
     }
 
     private static func text(
-        of row: HoldingReport.Row, seen: ArraySlice<HoldingReport.Row>, shownAt: String?, _ listsLinks: Bool
+        of row: HoldingReport.Row, isLive: Bool, seen: ArraySlice<HoldingReport.Row>, shownAt: String?,
+        _ listsLinks: Bool
     ) -> [String] {
         let role = row.isAsset ? "asset" : "page"
         let body = row.body.map { "\(row.type ?? "no type"), \(Wording.bytes($0.byteCount))" } ?? "no body"
         var lines = [
-            "snapshot \(row.snapshot) of \(row.site)\(row.isShown ? ", live" : "")",
+            "snapshot \(row.snapshot) of \(row.site)"
+                + (isLive ? ", live" : row.isShown ? ", unfinished, but served" : ""),
             "  \(row.status), \(body), \(role), fetched \(row.fetchDate)",
         ]
         func say(_ name: String, _ value: String?) {

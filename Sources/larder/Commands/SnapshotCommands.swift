@@ -63,16 +63,6 @@ enum RollbackCommand {
     }
 }
 
-extension SnapshotName {
-    /// Splits `SITE@N`. The snapshot is nil if the text does not end with one.
-    static func parted(_ text: String) -> (site: String, snapshot: SnapshotName?) {
-        guard let sign = text.lastIndex(of: "@"),
-            let name = SnapshotName(String(text[text.index(after: sign)...]))
-        else { return (text, nil) }
-        return (String(text[..<sign]), name)
-    }
-}
-
 extension Arguments {
     /// The operand at the index, as a snapshot; nil if it is not given.
     func snapshot(_ place: Int) throws(UsageError) -> SnapshotName? {
@@ -192,9 +182,7 @@ enum RemoveCommand {
                     return .incomplete
                 }
             }
-            for (number, operand) in arguments.operands.enumerated() {
-                terminal.say(try await removed(operand, from: larder, addsToLast: number > 0))
-            }
+            for removal in try await larder.remove(arguments.operands) { terminal.say(text(of: removal)) }
             terminal.say(
                 "To undo this, before anything else is removed: \(arguments.command("undo")); to free the disk space, which "
                     + "makes it final: \(arguments.command("gc"))")
@@ -221,18 +209,12 @@ enum RemoveCommand {
         return answer == "y" || answer == "yes"
     }
 
-    private static func removed(
-        _ operand: String, from larder: Larder, addsToLast: Bool
-    ) async throws(LarderError) -> String {
-        let (site, name) = SnapshotName.parted(operand)
-        if let name {
-            try await larder.drop([name], of: site, addsToLast: addsToLast)
-            return "Removed snapshot \(name) of \(site)"
-        }
-        return switch try await larder.remove(operand, addsToLast: addsToLast) {
+    private static func text(of removal: Larder.Removal) -> String {
+        switch removal {
         case .site(let name): "Removed \(name)"
-        case .urls(1): "Removed \(operand) from all snapshots"
-        case .urls(let count): "Removed \(Wording.count(count, "URL")) from all snapshots"
+        case .snapshot(let name, let site): "Removed snapshot \(name) of \(site)"
+        case .urls(1, let name): "Removed \(name) from all snapshots"
+        case .urls(let count, _): "Removed \(Wording.count(count, "URL")) from all snapshots"
         }
     }
 }

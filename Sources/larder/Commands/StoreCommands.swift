@@ -107,17 +107,27 @@ enum GCCommand {
                 return forecast.report.isWithinLimit ? .done : .incomplete
             }
             let watch = try Watch(arguments, terminal)
+            let before = arguments.has(.details) ? try await larder.snapshots() : nil
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.collect(
                     limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete,
                     progress: watch.progress("Removing unused data"))
             }
-            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            var details: [String] = []
+            if let before {
+                let after = Set(names(of: try await larder.snapshots()))
+                details = names(of: before).filter { !after.contains($0) }
+            }
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, details, arguments))
             return report.isWithinLimit && report.shrinkFailure == nil ? .done : .incomplete
         }
     }
 
     private static let mostEvicted = 20
+
+    private static func names(of report: SnapshotsReport) -> [String] {
+        report.sites.flatMap { site in site.snapshots.map { "snapshot \($0.name) of \(site.name)" } }
+    }
 
     private static func text(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
         let report = forecast.report
@@ -173,14 +183,18 @@ enum GCCommand {
         return lines + ["  \(isDone ? "removed" : "would remove"): \(removed.joined(separator: ", "))"]
     }
 
-    private static func text(of report: CollectionReport, _ arguments: Arguments) -> String {
-        var lines = summary(of: report, isDone: true)
+    /// - Parameter details: the removed snapshots, if they are listed.
+    private static func text(
+        of report: CollectionReport, _ details: [String], _ arguments: Arguments
+    ) -> String {
+        var lines = summary(of: report, isDone: true) + details.map { "  \($0)" }
         if report.evictedURLs > 0 {
             lines.append(
                 "These URLs are not stored any more; to fetch them again: \(arguments.command("update"))")
-            lines += report.evicted.prefix(mostEvicted).map { "  \($0)" }
-            if report.evictedURLs > mostEvicted {
-                let more = Wording.grouped(report.evictedURLs - mostEvicted)
+            let listed = report.evicted.prefix(arguments.has(.details) ? .max : mostEvicted)
+            lines += listed.map { "  \($0)" }
+            if report.evictedURLs > listed.count {
+                let more = Wording.grouped(report.evictedURLs - listed.count)
                 lines.append("  and \(more) more (list: --json)")
             }
         }
