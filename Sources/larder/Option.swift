@@ -153,8 +153,8 @@ struct Option: Sendable, Equatable {
         brief: "Keep snapshots of this last time (30d)", standard: "all", place: .commandLine)
     static let keepOptions: [Option] = [.keepLast, .keepDaily, .keepWeekly, .keepWithin]
     static let details = Option(
-        name: "--verbose", value: nil, help: "List the snapshots and URLs that are or would be removed",
-        brief: "With --dry-run, list all that would go", short: "-v",
+        name: "--verbose", value: nil, help: "List the removed snapshots and URLs",
+        brief: "List all that is removed", short: "-v",
         place: .commandLine)
     static let allowIncomplete = Option(
         name: "--allow-incomplete", value: nil,

@@ -394,7 +394,9 @@ struct FrontierCore: Sendable {
         case _ where isInOrder(base): break
         case .skipped, .waiting, .redirected, .failed, .elsewhere: return false
         }
-        guard records[Int(base)].role == .page else { return false }
+        guard records[Int(base)].role == .page, !records[Int(base)].flags.contains(.isAside) else {
+            return false
+        }
         if record.flags.contains(.isHeld) { return true }
         let count = variantCounts[base, default: 0]
         guard count < Self.variantLimit else { return false }
@@ -438,7 +440,7 @@ struct FrontierCore: Sendable {
         if referrer != Record.nobody, records[Int(referrer)].role == .guide { return false }
         func isPage(_ parent: UInt32?) -> Bool {
             guard let parent, parent != number, records[Int(parent)].role == .page else { return false }
-            return records[Int(parent)].state != .skipped
+            return records[Int(parent)].state != .skipped && !records[Int(parent)].flags.contains(.isAside)
                 && (records[Int(parent)].state != .failed || isInOrder(parent))
         }
         if isPage(urls.withoutQuery(number)) { return true }

@@ -56,9 +56,11 @@ struct PageOrder: Sendable {
     /// The entry whose turn ends next.
     var first: UInt32? { turns.first }
 
-    /// Whether another turn may start. A crawl of few pages has few turns at a time, because later pages may be
-    /// better ones.
-    func hasRoom(pageCount: Int) -> Bool { open.count < max(8, min(64, pageCount / 4)) }
+    /// Whether another turn may start.
+    var hasRoom: Bool { open.count < Self.width }
+
+    /// The maximum number of turns at a time. More would give the queue less to choose from.
+    private static let width = 32
 
     mutating func start(_ number: UInt32) {
         turns.append(number)
@@ -128,7 +130,7 @@ extension FrontierCore {
 
     /// Starts as many turns as there is room for. Called before the queue gets more, and before each request.
     mutating func startTurns() {
-        while order.hasRoom(pageCount: usage.pages), let number = order.queue.popFirst() { takeTurn(number) }
+        while order.hasRoom, let number = order.queue.popFirst() { takeTurn(number) }
     }
 
     private mutating func endTurn() -> [Action] {
