@@ -123,7 +123,7 @@ let package = Package(
             "Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
             exclude: ["torture.py"]),
         program("StoreFaults", ["Store"], path: "Tests/StoreFaults"),
-        program("StoreBenchmark", ["Web", "Store"], path: "Benchmarks/Store"),
+        program("StoreBenchmark", ["Web", "Store", "Cluster"], path: "Benchmarks/Store"),
         program(
             "SearchBenchmark", ["Web", "Digest", "Store", "Search"], path: "Benchmarks/Search",
             exclude: ["questions.tsv"]),

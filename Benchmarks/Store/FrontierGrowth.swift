@@ -1,3 +1,4 @@
+internal import Cluster
 internal import Store
 
 /// The frontier that workers share, on a PostgreSQL, as it grows: what it takes to put addresses in, and to

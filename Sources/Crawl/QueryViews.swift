@@ -57,6 +57,12 @@ struct QueryViews: Sendable {
             }
         }
 
+        /// Sorts the waiting pages before samples are taken, so that these do not depend on the order of responses.
+        mutating func sortWaiting(_ href: (UInt32) -> String) {
+            guard standing == .unknown, waiting.count > 1 else { return }
+            waiting = waiting.map { (href: href($0), number: $0) }.sorted { $0.href < $1.href }.map(\.number)
+        }
+
         /// Removes and returns waiting pages from the beginning, the middle and the end.
         mutating func take(_ count: Int) -> [UInt32] {
             let count = min(count, waiting.count)
@@ -208,15 +214,20 @@ struct QueryViews: Sendable {
     mutating func release(pageCount: Int, _ href: (UInt32) -> String) -> Release {
         round += 1
         var release = Release()
-        // In no order, so that the samples do not come only from the first paths.
-        let queued = queue.sorted { Mixing.mix(UInt64($0)) < Mixing.mix(UInt64($1)) }
+        // In an order that has nothing to do with the paths, so that the samples do not come only from the first of them, and
+        // that does not depend on the order of responses either.
+        let queued = queue.map { (order: Mixing.mix(paths[$0].name.utf8), index: $0) }
+            .sorted { $0.order < $1.order }.map(\.index)
         queue = []
         // The number of samples of this round, by origin.
         var sampled: [String: Int] = [:]
         for index in queued {
-            for key in paths[index].groups.keys { paths[index].groups[key]?.judge() }
+            for key in paths[index].groups.keys {
+                paths[index].groups[key]?.judge()
+                paths[index].groups[key]?.sortWaiting(href)
+            }
             let keys = paths[index].groups.filter { !$0.value.waiting.isEmpty }.sorted {
-                ($0.value.names.count, $0.value.waiting[0]) < ($1.value.names.count, $1.value.waiting[0])
+                ($0.value.names.count, $0.key) < ($1.value.names.count, $1.key)
             }.map(\.key)
             // Groups with more parameters wait until those with fewer have been judged.
             var nameCountOfSamples: Int?

@@ -179,10 +179,14 @@ enum UpdateCommand {
                 let told = reports.filter {
                     $0.isPublished || $0.isInterrupted || $0.hosts.contains { $0.byteCount > 0 }
                 }
-                if !told.isEmpty {
-                    terminal.report(
-                        told.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
+                var texts: [String] = []
+                for report in told {
+                    let changes =
+                        report.isPublished && !report.isUnchanged
+                        ? try? await larder.difference(of: report.site) : nil
+                    texts.append(PrefetchSummary.text(of: report, changes: changes, arguments))
                 }
+                if !texts.isEmpty { terminal.report(texts.joined(separator: "\n")) }
             }
             let status = reports.reduce(failed) {
                 let own = PrefetchCommand.status(
@@ -220,7 +224,10 @@ enum PrefetchSummary {
 
     private static let loginAdvice = "larder login URL, or --cookies FILE"
 
-    static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
+    /// - Parameter changes: the differences from the snapshot before; nil to leave them out.
+    static func text(
+        of report: PrefetchReport, changes: DifferenceReport? = nil, _ arguments: Arguments
+    ) -> String {
         var lines = [
             "\(report.site): \(Wording.count(report.pages, "page")), "
                 + "\(Wording.count(report.assets, "asset")), "
@@ -237,7 +244,20 @@ enum PrefetchSummary {
                 "\(report.site): nothing has changed (\(Wording.count(report.pages + report.assets, "URL")) checked, "
                 + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))); "
                 + "snapshot \(report.snapshot) stays live"
-        } else if report.confirmed > 0 {
+        } else if let changes {
+            let counts = [
+                (changes.added.count, "added"), (changes.changed.count, "changed"),
+                (changes.moved.count, "moved"),
+                (changes.gone.count, "gone"),
+            ].filter { $0.0 > 0 }.map { "\(Wording.grouped($0.0)) \($0.1)" }
+            lines.append(
+                "  since snapshot \(changes.from): "
+                    + (counts.isEmpty
+                        ? "no URL changed"
+                        : "\(counts.joined(separator: ", ")) (list: \(arguments.command("diff", [report.site])))")
+            )
+        }
+        if !report.isUnchanged, report.confirmed > 0 {
             lines.append(
                 "  \(Wording.grouped(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
                     + "downloaded again")
