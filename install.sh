@@ -167,6 +167,7 @@ case $kind in
         cp -R --remove-destination "$work/new/." "$folder/" || fail "cannot write to $folder; name another folder with --prefix" 3
         # Files of the earlier version that this one does not have.
         if [ -f "$list" ]; then grep -vxFf "$work/files" "$list" | remove_files; fi
+        mkdir -p "${list%/*}"
         cp "$work/files" "$list"
         command=$folder/bin/larder
         case :$PATH: in
