@@ -1,11 +1,5 @@
 #!/bin/sh
-# Installs Larder from a release: sh install.sh [OPTIONS]
-#   --system        for all users: a package of the system where there is one, else below /usr/local (standard for root)
-#   --user          for this user, below ~/.local (standard for all others)
-#   --prefix DIR    below DIR
-#   --base URL      the folder with the files of the release (standard: $LARDER_BASE_URL, else that of the project)
-#   --sha256 SUM    the expected checksum of the downloaded file, in place of the list SHA256SUMS of the release
-#   --uninstall     removes everything that this script installed; the stored sites stay
+# Installs Larder from a release. `sh install.sh --help` lists the options.
 # Downloads are compared with SHA256SUMS. Where minisign is installed, its signature is verified too.
 set -eu
 
@@ -14,166 +8,363 @@ version=
 home=
 public_key=
 
+usage() {
+    cat <<'TEXT'
+Installs Larder from a release: sh install.sh [OPTIONS]
+  --system             for all users: a package of the system where there is one, else below /usr/local (standard for root)
+  --user               for this user, below ~/.local (standard for all others)
+  --prefix DIR         below DIR
+  --base URL           the folder with the files of the release, as a URL or a local folder (standard: $LARDER_BASE_URL, else the project's)
+  --sha256 SUM         the expected checksum of the package or archive, in place of the list SHA256SUMS of the release
+  --require-signature  fails unless the signature of SHA256SUMS was verified with minisign
+  --public-key KEY     verifies the signature with this key in place of the one in this script; implies --require-signature
+  --uninstall          removes everything that this script installed; the stored sites stay
+  -h, --help           prints this text
+SHA-256 is always checked. The signature is checked if minisign is installed. An address without HTTPS needs the signature or --sha256.
+TEXT
+}
+
 say() { printf '%s\n' "$*" >&2; }
 # Exit status 2: wrong usage. 3: the machine or the network is in the way. 1: the download is not what it should be.
 fail() { say "install.sh: $1"; exit "${2:-1}"; }
 
-usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-
-base=${LARDER_BASE_URL:-}
-prefix=''
-scope=''
-sum=''
-action=install
-while [ $# -gt 0 ]; do
-    case $1 in
-        --system) scope=system ;;
-        --user) scope=user ;;
-        --prefix | --base | --sha256)
-            [ $# -ge 2 ] || usage
-            case $1 in
-                --prefix) prefix=$2 ;;
-                --base) base=$2 ;;
-                --sha256) sum=$2 ;;
-            esac
-            shift
-            ;;
-        --uninstall) action=uninstall ;;
-        *) usage ;;
-    esac
-    shift
-done
-[ -n "$scope" ] || if [ "$(id -u)" -eq 0 ]; then scope=system; else scope=user; fi
-case $prefix in
-    '') if [ "$scope" = system ]; then folder=/usr/local; else folder=$HOME/.local; fi ;;
-    /*) folder=$prefix ;;
-    *) folder=$PWD/$prefix ;;
-esac
-list=$folder/share/larder/installed-files
-
 has() { command -v "$1" >/dev/null 2>&1; }
 
-as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi; }
+is_root() { [ "$(id -u)" -eq 0 ]; }
 
-# remove_files: removes the files that standard input lists, and the folders that are empty then.
-remove_files() {
-    while IFS= read -r name; do
-        rm -f "$folder/$name"
-        name=$(dirname "$name")
-        while [ "$name" != . ] && rmdir "$folder/$name" 2>/dev/null; do name=$(dirname "$name"); done
-    done
+as_root() {
+    if is_root; then
+        "$@"
+    elif has sudo; then
+        sudo "$@"
+    else
+        fail "this needs root, and sudo is not installed; run it as root, or without --system" 3
+    fi
 }
 
-if [ "$action" = uninstall ]; then
+# place COMMAND...: runs a command that changes the folder.
+place() { if [ -n "$elevate" ]; then as_root "$@"; else "$@"; fi; }
+
+# is_writable: whether the folder, or the one that it would be made in, can be written to.
+is_writable() (
+    name=$folder
+    while [ ! -e "$name" ]; do name=$(dirname "$name"); done
+    [ -w "$name" ]
+)
+
+# is_trusted_base: whether nobody on the network can change the files of the base.
+is_trusted_base() (
+    case $base in
+        https://* | file:*) return 0 ;;
+        http://*) ;;
+        *) return 1 ;;
+    esac
+    host=${base#*://}
+    host=${host%%[/?#]*}
+    case $host in
+        localhost | localhost:* | '[::1]' | '[::1]:'*) ;;
+        127.*) case ${host%:*} in *[!0-9.]*) return 1 ;; esac ;;
+        *) return 1 ;;
+    esac
+    case $host in *@* | *\\*) return 1 ;; esac
+)
+
+# remove_listed FILE: removes the files and empty folders below the folder that FILE lists. Names of folders end with a slash.
+remove_listed() {
+    # shellcheck disable=SC2016 # The inner shell expands these.
+    place sh -c '
+        cd "$1"
+        grep -v "/\$" "$2" | while IFS= read -r name; do rm -f "./$name"; done
+        # Folders come after the folders in them.
+        grep "/\$" "$2" | LC_ALL=C sort -r | while IFS= read -r name; do rmdir "./$name" 2>/dev/null || true; done
+    ' sh "$folder" "$1"
+}
+
+# write_list FILE: makes FILE the list of installed files.
+write_list() {
+    # shellcheck disable=SC2016
+    place sh -c 'mkdir -p "${1%/*}" && cp "$2" "$1.new" && mv -f "$1.new" "$1"' sh "$list" "$1" ||
+        fail "cannot write to $folder; name another folder with --prefix" 3
+}
+
+make_work() {
+    work=$(mktemp -d "${TMPDIR:-/tmp}/larder-install.XXXXXX") || fail "cannot make a folder in ${TMPDIR:-/tmp}; set TMPDIR to another one" 3
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+uninstall() {
     if [ -f "$list" ]; then
-        # The list itself comes last.
-        { cat "$list" && echo share/larder/installed-files; } >"$list.new"
-        mv "$list.new" "$list"
-        remove_files <"$list"
+        make_work
+        # The list comes after the files, so that an interrupted removal can be repeated.
+        { grep -v '/$' "$list" && echo share/larder/installed-files; } >"$work/files"
+        grep '/$' "$list" >"$work/folders" || true
+        remove_listed "$work/files"
+        remove_listed "$work/folders"
+    elif [ "$scope" != system ] || [ -n "$prefix" ]; then
+        # A package of the system belongs to no folder that was named.
+        fail "found no installation in $folder; name its folder with --prefix, or use --system for the package of the system" 3
     elif has dpkg-query && dpkg-query -W larder >/dev/null 2>&1; then
         as_root dpkg --purge larder
     elif has rpm && rpm -q larder >/dev/null 2>&1; then
         as_root rpm -e larder
     else
-        fail "found no installation in $folder; name its folder with --prefix" 3
+        fail "found no installation in $folder, and no package; name its folder with --prefix, or use --user" 3
     fi
     say "larder is removed; the stored sites are still in ${XDG_DATA_HOME:-$HOME/.local/share}/larder, if there are any"
-    exit 0
-fi
+}
 
-# The machine.
-[ "$(uname -s)" = Linux ] || fail "Larder runs on Linux only" 3
-machine=$(uname -m)
-case $machine in
-    x86_64 | aarch64) ;;
-    *) fail "there is no release for $machine; build Larder from source, see the README" 3 ;;
-esac
-glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.* //') || glibc=''
-case $glibc in
-    2.*) [ "${glibc#2.}" -ge 36 ] || fail "this system has glibc $glibc; Larder needs 2.36 or later (Debian 12, Ubuntu 24.04, Fedora 37)" 3 ;;
-    *) fail "this system has no glibc; use the container image, or build Larder from source" 3 ;;
-esac
-
-kind=tar
-if [ "$scope" = system ] && [ -z "$prefix" ]; then
-    if has apt-get; then kind=deb; elif has dnf || has zypper; then kind=rpm; fi
-fi
-[ -n "$version" ] || fail "this copy is not from a release; take install.sh from a release" 2
-case $kind in
-    deb) file=larder_${version}_$(dpkg --print-architecture).deb ;;
-    rpm) file=larder-$version-1.$machine.rpm ;;
-    tar) file=larder-$version-linux-$machine.tar.gz ;;
-esac
-if [ -z "$base" ]; then
-    case $home in
-        '' | *.example) fail "this copy has no address to download from; name one with --base URL" 2 ;;
+check_machine() {
+    [ "$(uname -s)" = Linux ] || fail "Larder runs on Linux only" 3
+    machine=$(uname -m)
+    case $machine in
+        x86_64 | aarch64) ;;
+        *) fail "there is no release for $machine; build Larder from source, see the README" 3 ;;
     esac
-    base=$home/releases/download/v$version
-fi
-base=${base%/}
+    glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.* //') || glibc=''
+    minor=${glibc#2.}
+    minor=${minor%%[!0-9]*}
+    case $glibc in
+        2.[0-9]*) [ "$minor" -ge 36 ] || fail "this system has glibc $glibc; Larder needs 2.36 or later (Debian 12, Ubuntu 24.04, Fedora 37); use the container image" 3 ;;
+        *) fail "this system has no glibc; use the container image, or build Larder from source" 3 ;;
+    esac
+}
 
-# The download.
-if has curl; then
-    case $base in https:*) protocol='=https' ;; *) protocol='=https,http' ;; esac
-    fetch() { curl -fsSL --proto-redir "$protocol" --retry 2 --connect-timeout 20 -o "$2" "$1"; }
-elif has wget; then
-    fetch() { wget -q --tries=3 --timeout=60 -O "$2" "$1"; }
-else
-    fail "neither curl nor wget is installed; install one of them" 3
-fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/larder-install.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
 get() { fetch "$base/$1" "$work/$1" || fail "cannot download $base/$1; is the address right, and the network up?" 3; }
 
-if [ -z "$sum" ]; then
-    get SHA256SUMS
-    if [ -n "$public_key" ] && has minisign; then
-        get SHA256SUMS.minisig
-        minisign -V -q -P "$public_key" -m "$work/SHA256SUMS" || fail "the signature of SHA256SUMS is wrong; nothing is installed"
-        say "the signature is right"
-    fi
-    # The name is the whole second word: larder-1.tar.gz is not larder-1.tar.gz.old.
-    sum=$(awk -v name="$file" '$2 == name || $2 == "*" name {print $1}' "$work/SHA256SUMS")
-    [ "${#sum}" -eq 64 ] || fail "SHA256SUMS of $base does not list $file; nothing is installed"
-fi
-get "$file"
-actual=$(sha256sum "$work/$file")
-actual=${actual%% *}
-[ "$actual" = "$sum" ] ||
-    fail "$file is not the file of the release: its SHA-256 is $actual instead of $sum; nothing is installed"
+# choose_fetch: defines fetch URL FILE.
+choose_fetch() {
+    case $base in
+        file:*) fetch() { cp "${1#file://}" "$2"; } ;;
+        *)
+            if has curl; then
+                case $base in https:*) protocol='=https' ;; *) protocol='=https,http' ;; esac
+                fetch() { curl -fsSL --proto-redir "$protocol" --retry 2 --connect-timeout 20 -o "$2" "$1"; }
+            elif has wget; then
+                fetch() { wget -q --tries=3 --timeout=60 -O "$2" "$1"; }
+            else
+                fail "neither curl nor wget is installed; install one of them" 3
+            fi
+            ;;
+    esac
+}
 
-case $kind in
-    deb)
-        chmod 755 "$work"
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install "$work/$file" || fail "apt-get could not install $file; run apt-get update first" 3
-        command=/usr/bin/larder
-        ;;
-    rpm)
-        if has dnf; then as_root dnf -y install "$work/$file"; else as_root zypper --non-interactive install --allow-unsigned-rpm "$work/$file"; fi ||
-            fail "the package could not be installed" 3
-        command=/usr/bin/larder
-        ;;
-    tar)
-        mkdir "$work/new"
-        tar -C "$work/new" --strip-components=1 -xzf "$work/$file"
-        sed -i "s|^ExecStart=/usr/bin/|ExecStart=$folder/bin/|" "$work/new/lib/systemd/user/larder.service" "$work"/new/lib/systemd/system/*
-        # Units for the whole system are found below /usr/local only.
-        [ "$folder" = /usr/local ] || rm -r "$work/new/lib/systemd/system"
-        "$work/new/bin/larder" --version >/dev/null || fail "the command does not run on this machine; nothing is installed" 3
-        mkdir -p "$folder" || fail "cannot write to $folder; name another folder with --prefix" 3
-        (cd "$work/new" && find . ! -type d -print) | sed 's|^\./||' | sort >"$work/files"
-        # A new file takes the place of the old one, so that a running command keeps its own.
-        cp -R --remove-destination "$work/new/." "$folder/" || fail "cannot write to $folder; name another folder with --prefix" 3
-        # Files of the earlier version that this one does not have.
-        if [ -f "$list" ]; then grep -vxFf "$work/files" "$list" | remove_files; fi
-        mkdir -p "${list%/*}"
-        cp "$work/files" "$list"
-        command=$folder/bin/larder
-        case :$PATH: in
-            *:"$folder/bin":*) ;;
-            *) say "$folder/bin is not in PATH: add it, or run $command" ;;
+# verify_list: verifies the signature of SHA256SUMS, where that is possible.
+verify_list() {
+    unchecked=''
+    if [ -z "$public_key" ]; then
+        unchecked='this copy of install.sh has no public key'
+    elif ! has minisign; then
+        unchecked='minisign is not installed'
+    fi
+    if [ -n "$unchecked" ]; then
+        [ -z "$require" ] || fail "cannot verify the signature, because $unchecked; nothing is installed" 3
+        # Whoever can change the file on its way can change SHA256SUMS too.
+        [ -n "$sum" ] || is_trusted_base ||
+            fail "$base is not encrypted, and the signature cannot be verified, because $unchecked; use an https address, install minisign, or name the checksum with --sha256" 3
+        [ -n "$sum" ] ||
+            say "the signature was not verified, because $unchecked; the download is only compared with the checksum from $base"
+        return 0
+    fi
+    get SHA256SUMS.minisig
+    minisign -V -q -P "$public_key" -m "$work/SHA256SUMS" || fail "the signature of SHA256SUMS is wrong; nothing is installed"
+    say "the signature is right"
+}
+
+# download: $work/$file, whose checksum is right.
+download() {
+    if [ -z "$sum" ] || [ -n "$require" ]; then
+        get SHA256SUMS
+        verify_list
+        # The name is the whole second word: larder-1.tar.gz is not larder-1.tar.gz.old.
+        listed=$(awk -v name="$file" '$2 == name || $2 == "*" name {print tolower($1)}' "$work/SHA256SUMS")
+        [ "${#listed}" -eq 64 ] || fail "SHA256SUMS of $base does not list $file; nothing is installed"
+        [ "${sum:-$listed}" = "$listed" ] || fail "the release lists $listed for $file, and --sha256 names $sum; nothing is installed"
+        sum=$listed
+    fi
+    get "$file"
+    actual=$(sha256sum "$work/$file")
+    actual=${actual%% *}
+    [ "$actual" = "$sum" ] ||
+        fail "$file is not the file of the release: its SHA-256 is $actual instead of $sum; nothing is installed"
+}
+
+# adapt_units: puts the path of the command into the units, and the units where systemd finds them.
+adapt_units() {
+    path=$folder/bin/
+    case $path in
+        *[!A-Za-z0-9/._+-]*)
+            # systemd.service(5): a quoted word, in which a percent sign begins a specifier.
+            path=$(printf '%s' "$path" | sed 's/[\\"]/\\&/g; s/%/%%/g')
+            quote='"'
+            ;;
+        *) quote='' ;;
+    esac
+    for unit in "$work/new/lib/systemd/user/larder.service" "$work"/new/lib/systemd/system/*; do
+        [ -f "$unit" ] || continue
+        # The environment passes backslashes on as they are.
+        BIN=$path QUOTE=$quote awk '
+            index($0, "ExecStart=/usr/bin/") == 1 {
+                rest = substr($0, length("ExecStart=/usr/bin/") + 1)
+                end = index(rest " ", " ")
+                $0 = "ExecStart=" ENVIRON["QUOTE"] ENVIRON["BIN"] substr(rest, 1, end - 1) ENVIRON["QUOTE"] substr(rest, end)
+            }
+            {print}' "$unit" >"$work/unit"
+        cat "$work/unit" >"$unit"
+    done
+    # In lib, systemd looks below /usr/local only, and below share also in a home folder. There are no system units in a home folder.
+    if [ "$folder" != /usr/local ]; then
+        rm -rf "$work/new/lib/systemd/system"
+        mkdir -p "$work/new/share"
+        mv "$work/new/lib/systemd" "$work/new/share/systemd"
+    fi
+}
+
+install_archive() {
+    mkdir "$work/new"
+    tar -C "$work/new" --strip-components=1 -xzf "$work/$file"
+    adapt_units
+    status=0
+    "$work/new/bin/larder" --version >/dev/null || status=$?
+    case $status in
+        0) ;;
+        126) fail "programs cannot run in ${TMPDIR:-/tmp}, which may be mounted noexec; set TMPDIR to another folder; nothing is installed" 3 ;;
+        *) fail "the command does not run on this machine; nothing is installed" 3 ;;
+    esac
+    mkdir -p "$work/new/share/larder"
+    (cd "$work/new" && find . ! -type d -print) | sed 's|^\./||' | sort >"$work/files"
+    (cd "$work/new" && find . -mindepth 1 -type d -print) | sed 's|^\./||; s|$|/|' | sort >"$work/folders"
+    # Folders that are there already belong to others, unless an earlier installation made them.
+    while IFS= read -r name; do [ -d "$folder/$name" ] || printf '%s\n' "$name"; done <"$work/folders" >"$work/made"
+    : >"$work/earlier"
+    if [ -f "$list" ]; then cat "$list" >"$work/earlier"; fi
+    # The list names everything old and new before a file is copied, so that --uninstall works after an interruption.
+    sort -u "$work/files" "$work/made" "$work/earlier" >"$work/all"
+    place mkdir -p "$folder" || fail "cannot write to $folder; name another folder with --prefix" 3
+    write_list "$work/all"
+    # A new file takes the place of the old one, so that a running command keeps its own.
+    place cp -R --remove-destination "$work/new/." "$folder/" || fail "cannot write to $folder; name another folder with --prefix" 3
+    # Files and folders of the earlier version that this one does not have.
+    sort "$work/files" "$work/folders" >"$work/current"
+    grep -vxFf "$work/current" "$work/earlier" >"$work/old" || true
+    remove_listed "$work/old"
+    # An old folder with files of others stays, and stays in the list.
+    {
+        grep -xFf "$work/current" "$work/all"
+        while IFS= read -r name; do [ ! -d "$folder/$name" ] || printf '%s\n' "$name"; done <"$work/old"
+    } | sort >"$work/final"
+    write_list "$work/final"
+    command=$folder/bin/larder
+    case :$PATH: in
+        *:"$folder/bin":*) ;;
+        *) say "$folder/bin is not in PATH: add it, or run $command" ;;
+    esac
+}
+
+install_release() {
+    check_machine
+    kind=tar
+    if [ "$scope" = system ] && [ -z "$prefix" ]; then
+        if has apt-get; then kind=deb; elif has dnf || has zypper; then kind=rpm; fi
+    fi
+    [ -n "$version" ] || fail "this copy is not from a release; take install.sh from a release" 2
+    case $kind in
+        deb) file=larder_${version}_$(dpkg --print-architecture).deb ;;
+        rpm) file=larder-$version-1.$machine.rpm ;;
+        tar) file=larder-$version-linux-$machine.tar.gz ;;
+    esac
+    if [ -z "$base" ]; then
+        case $home in
+            '' | *.example) fail "this copy has no address to download from; name one with --base URL" 2 ;;
         esac
-        ;;
-esac
-say "installed $("$command" --version): $command"
+        base=$home/releases/download/v$version
+    fi
+    # A folder of this machine, such as a USB stick.
+    if [ -d "$base" ]; then base=file://$(cd "$base" && pwd); fi
+    base=${base%/}
+    choose_fetch
+    make_work
+    download
+
+    case $kind in
+        deb)
+            # apt-get reads the file as another user.
+            chmod 755 "$work"
+            # The version was asked for by the choice of install.sh, even if a newer one is installed.
+            as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --allow-downgrades install "$work/$file" ||
+                fail "apt-get could not install $file; run apt-get update first" 3
+            command=/usr/bin/larder
+            ;;
+        rpm)
+            # RPMs have no signature of their own; the checksum was compared above.
+            if has dnf; then
+                as_root dnf -y install "$work/$file"
+            else
+                as_root zypper --non-interactive install --allow-unsigned-rpm --oldpackage "$work/$file"
+            fi || fail "the package could not be installed" 3
+            command=/usr/bin/larder
+            ;;
+        tar) install_archive ;;
+    esac
+    say "installed $("$command" --version): $command"
+}
+
+main() {
+    base=${LARDER_BASE_URL:-}
+    prefix=''
+    scope=''
+    sum=''
+    require=''
+    action=install
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --system) scope=system ;;
+            --user) scope=user ;;
+            --prefix | --base | --sha256 | --public-key)
+                # An empty value is most often a variable that was not set.
+                [ -n "${2:-}" ] || fail "$1 needs a value; see --help" 2
+                case $1 in
+                    --prefix) prefix=$2 ;;
+                    --base) base=$2 ;;
+                    --sha256) sum=$(printf '%s' "$2" | tr 'A-F' 'a-f') ;;
+                    --public-key) public_key=$2 require=yes ;;
+                esac
+                shift
+                ;;
+            --require-signature) require=yes ;;
+            --uninstall) action=uninstall ;;
+            -h | --help) usage; exit 0 ;;
+            *) say "install.sh: there is no option $1"; usage >&2; exit 2 ;;
+        esac
+        shift
+    done
+    case $sum in *[!0-9a-f]*) fail "--sha256 needs 64 hexadecimal digits" 2 ;; esac
+    case ${#sum} in 0 | 64) ;; *) fail "--sha256 needs 64 hexadecimal digits" 2 ;; esac
+    [ -n "$scope" ] || if is_root; then scope=system; else scope=user; fi
+    # Other users run the command, whatever the umask of root is.
+    [ "$scope" = user ] || umask 022
+    case $prefix in
+        '') if [ "$scope" = system ]; then folder=/usr/local; else folder=$HOME/.local; fi ;;
+        /*) folder=$prefix ;;
+        *) folder=$PWD/$prefix ;;
+    esac
+    while [ "$folder" != "${folder%/}" ]; do folder=${folder%/}; done
+    case $folder in
+        '') fail "--prefix needs a folder below /" 2 ;;
+        *[[:cntrl:]]*) fail "--prefix has control characters" 2 ;;
+    esac
+    list=$folder/share/larder/installed-files
+    elevate=''
+    if [ "$scope" = system ] && ! is_root; then
+        if [ -z "$prefix" ] || ! is_writable; then elevate=yes; fi
+    fi
+    if [ "$action" = uninstall ]; then uninstall; else install_release; fi
+}
+
+# The shell runs a group only when it has read its end, so a download of this script that breaks off runs nothing.
+{
+    main "$@"
+    exit 0
+}

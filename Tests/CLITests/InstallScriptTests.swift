@@ -76,14 +76,97 @@ import Testing
         #expect(ending.status == 0, "\(ending)")
         #expect(ending.errors.hasSuffix("installed larder \(Self.version): \(installed)\n"))
         #expect(access(installed, X_OK) == 0)
-        let unit = SourceText.read(home.file("there/lib/systemd/user/larder.service"))
+        let unit = SourceText.read(home.file("there/share/systemd/user/larder.service"))
         #expect(unit == "ExecStart=\(installed) serve\n")
-        #expect(access(home.file("there/lib/systemd/system"), F_OK) != 0)
+        #expect(access(home.file("there/lib/systemd"), F_OK) != 0)
         try home.write("mine", to: "there/bin/other")
         #expect(try install("--uninstall").status == 0)
         #expect(try Self.shell("cd '\(home.path)/there' && find . -type f").output == "./bin/other\n")
         #expect(unlink(home.file("there/bin/other")) == 0)
         #expect(try install("--uninstall").status == 3)
+    }
+
+    @Test func `a removal keeps folders that were there before and folders with other files`() throws {
+        _ = try Self.shell("mkdir -p '\(home.path)/there/bin' '\(home.path)/there/lib'")
+        #expect(try install().status == 0)
+        try home.write("mine", to: "there/lib/larder/mine")
+        #expect(try install().status == 0)
+        #expect(try install("--uninstall").status == 0)
+        let left = try Self.shell("cd '\(home.path)/there' && find . -mindepth 1 | sort").output
+        #expect(left == "./bin\n./lib\n./lib/larder\n./lib/larder/mine\n")
+    }
+
+    @Test(arguments: ["--prefix there --uninstall", "--user --uninstall"])
+    func `a removal without an installation never removes the package of the system`(options: String) throws {
+        let ending = try Self.shell(
+            """
+            cd "$HOME" && mkdir fake
+            for name in dpkg dpkg-query rpm sudo; do
+                printf '#!/bin/sh\\necho "$0 $*" >> "$HOME/run"\\n' > fake/$name && chmod 755 fake/$name
+            done
+            PATH=$HOME/fake:$PATH exec sh install.sh \(options)
+            """, environment: ["HOME": home.path, "TMPDIR": home.path])
+        expectNothing(ending, status: 3, "found no installation")
+        #expect(access(home.file("run"), F_OK) != 0)
+    }
+
+    @Test func `a copy that breaks off can be removed`() throws {
+        let ending = try Self.shell(
+            """
+            cd "$HOME" && mkdir fake && real=$(command -v cp)
+            cat > fake/cp <<TEXT
+            #!/bin/sh
+            case "\\$*" in
+                *--remove-destination*) mkdir -p there/bin && echo half > there/bin/larder && kill -HUP \\$PPID && exit 1 ;;
+            esac
+            exec $real "\\$@"
+            TEXT
+            chmod 755 fake/cp
+            PATH=$HOME/fake:$PATH exec sh install.sh --prefix there --base '\(origin.base)'
+            """, environment: ["HOME": home.path, "TMPDIR": home.path])
+        #expect(ending.status == 129, "\(ending)")
+        #expect(try Self.shell("ls -d '\(home.path)'/larder-install.* 2>/dev/null").output == "")
+        #expect(try install("--uninstall").status == 0)
+        #expect(try Self.shell("cd '\(home.path)/there' && find . -mindepth 1").output == "")
+    }
+
+    @Test func `an installation of root is for all users, whatever the umask is`() throws {
+        let ending = try Self.shell(
+            "cd \"$HOME\" && umask 077 && exec sh install.sh --system --prefix there --base '\(origin.base)'",
+            environment: ["HOME": home.path, "TMPDIR": home.path])
+        #expect(ending.status == 0, "\(ending)")
+        let modes = try Self.shell(
+            "cd '\(home.path)/there' && stat -c %a . bin bin/larder share/larder/installed-files")
+        #expect(modes.output == "755\n755\n755\n644\n")
+    }
+
+    @Test func `the help is printed by a copy from a pipe`() throws {
+        let ending = try Self.shell("sh -s -- --help < '\(SourceText.root)/install.sh'")
+        #expect(ending.status == 0 && ending.output.contains("--require-signature"), "\(ending)")
+    }
+
+    @Test func `a part of the script runs nothing`() throws {
+        let size = Self.read(home.file("install.sh")).count
+        for missing in [2, 3, 8, 10, 15, 20, 25, 40, 200, 1000, size - 200] {
+            let ending = try Self.shell(
+                "cd \"$HOME\" && head -c \(size - missing) install.sh > part.sh && exec sh part.sh --prefix there --base '\(origin.base)'",
+                environment: ["HOME": home.path, "TMPDIR": home.path])
+            #expect(access(home.file("there"), F_OK) != 0, "\(missing): \(ending)")
+        }
+    }
+
+    @Test func `a prefix with spaces and percent signs is quoted in the unit`() throws {
+        let ending = try Self.shell(
+            "cd \"$HOME\" && exec sh install.sh --prefix 'a b&|50%' --base '\(origin.base)'",
+            environment: ["HOME": home.path, "TMPDIR": home.path])
+        #expect(ending.status == 0, "\(ending)")
+        let unit = SourceText.read(home.file("a b&|50%/share/systemd/user/larder.service"))
+        #expect(unit == "ExecStart=\"\(home.path)/a b&|50%%/bin/larder\" serve\n")
+    }
+
+    @Test func `a folder of the machine is a base`() throws {
+        #expect(try install(base: home.path).status == 0)
+        #expect(try install(base: "file://" + home.path).status == 0)
     }
 
     @Test func `an update removes the files that the new version lacks`() throws {
@@ -132,7 +215,32 @@ import Testing
         try expectNothing(
             install("--sha256 " + sum.map { $0 == "0" ? "1" : "0" }), status: 1,
             "is not the file of the release")
+        try expectNothing(install("--sha256 ''"), status: 2, "--sha256 needs a value")
+        try expectNothing(install("--sha256 abc"), status: 2, "--sha256 needs 64 hexadecimal digits")
         #expect(try install("--sha256 \(sum)").status == 0)
+        #expect(try install("--sha256 \(sum.uppercased())").status == 0)
+    }
+
+    @Test(arguments: [
+        "http://192.0.2.1", "http://localhost@192.0.2.1", "http://127.0.0.1.example", "ftp://127.0.0.1",
+        "127.0.0.1",
+    ])
+    func `an address without encryption needs a signature or a checksum`(base: String) throws {
+        // In place of curl: every file is empty.
+        let ending = try Self.shell(
+            """
+            cd "$HOME" && mkdir fake
+            printf '#!/bin/sh\\nwhile [ $# -gt 1 ]; do [ "$1" != -o ] || : > "$2"; shift; done\\n' > fake/curl
+            chmod 755 fake/curl
+            PATH=$HOME/fake:$PATH exec sh install.sh --prefix there --base '\(base)'
+            """, environment: ["HOME": home.path, "TMPDIR": home.path])
+        expectNothing(ending, status: 3, "is not encrypted")
+    }
+
+    @Test func `a signature that cannot be verified is reported, and fails if it is required`() throws {
+        try expectNothing(install("--require-signature"), status: 3, "cannot verify the signature")
+        let ending = try install()
+        #expect(ending.status == 0 && ending.errors.contains("the signature was not verified"), "\(ending)")
     }
 
     private static let hasMinisign = (try? shell("command -v minisign").status) == 0
@@ -155,6 +263,9 @@ import Testing
         origin.on("/SHA256SUMS", .file(sums, type: "text/plain"))
         let ending = try install()
         #expect(ending.status == 0 && ending.errors.contains("the signature is right"), "\(ending)")
+        #expect(try install("--require-signature").status == 0)
+        let key = String(SourceText.read(home.file("own.pub")).split(separator: "\n").last ?? "")
+        #expect(try install("--public-key '\(key)'").status == 0)
     }
 
     @Test func `a copy without a version says where to find one`() throws {
