@@ -196,8 +196,8 @@ adapt_units() {
     path=$folder/bin/
     case $path in
         *[!A-Za-z0-9/._+-]*)
-            # systemd.service(5): a quoted word, in which a percent sign begins a specifier.
-            path=$(printf '%s' "$path" | sed 's/[\\"]/\\&/g; s/%/%%/g')
+            # In a unit, a space needs quotes, and a percent sign begins a specifier.
+            path=$(printf '%s' "$path" | sed 's/%/%%/g')
             quote='"'
             ;;
         *) quote='' ;;
@@ -353,7 +353,8 @@ main() {
     while [ "$folder" != "${folder%/}" ]; do folder=${folder%/}; done
     case $folder in
         '') fail "--prefix needs a folder below /" 2 ;;
-        *[[:cntrl:]]*) fail "--prefix has control characters" 2 ;;
+        # systemd runs no command with these in its path.
+        *[[:cntrl:]\"\'\\]*) fail "--prefix has a quote, a backslash or a control character" 2 ;;
     esac
     list=$folder/share/larder/installed-files
     elevate=''

@@ -162,6 +162,10 @@ import Testing
         #expect(ending.status == 0, "\(ending)")
         let unit = SourceText.read(home.file("a b&|50%/share/systemd/user/larder.service"))
         #expect(unit == "ExecStart=\"\(home.path)/a b&|50%%/bin/larder\" serve\n")
+        let quote = try Self.shell(
+            "cd \"$HOME\" && exec sh install.sh --prefix \"it's\" --base '\(origin.base)'",
+            environment: ["HOME": home.path, "TMPDIR": home.path])
+        #expect(quote.status == 2 && quote.errors.contains("--prefix has a quote"), "\(quote)")
     }
 
     @Test func `a folder of the machine is a base`() throws {
