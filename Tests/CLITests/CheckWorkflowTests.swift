@@ -93,6 +93,15 @@ import Web
             let ending = try action(["DIST": "dist", "LINKS": "true"])
             #expect(ending.status == status, "\(ending)")
         }
+        _ = mkdir(home.file("-dist"), 0o755)
+        try home.write("a", to: "-dist/a.js")
+        let dashed = try action(["DIST": "-dist"])
+        #expect(dashed.status == 0, "\(dashed)")
+        try home.write(
+            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
+            to: "-site.json")
+        let named = try action(["MANIFEST": "-site.json", "DIST": "-dist"])
+        #expect(named.status == 0, "\(named)")
         let ending = try action(["BASE": ""])
         #expect(ending.status == 2 && ending.output.contains("::error title=Larder::set manifest or dist"))
     }
