@@ -52,7 +52,7 @@ is_writable() (
     [ -w "$name" ]
 )
 
-# is_trusted_base: whether nobody on the network can change the files of the base.
+# is_trusted_base: whether the base is encrypted or on this machine, so that the network cannot change its files.
 is_trusted_base() (
     case $base in
         https://* | file:*) return 0 ;;
@@ -161,7 +161,7 @@ verify_list() {
     fi
     if [ -n "$unchecked" ]; then
         [ -z "$require" ] || fail "cannot verify the signature, because $unchecked; nothing is installed" 3
-        # Whoever can change the file on its way can change SHA256SUMS too.
+        # An attacker on the network who changes the file changes SHA256SUMS too.
         [ -n "$sum" ] || is_trusted_base ||
             fail "$base is not encrypted, and the signature cannot be verified, because $unchecked; use an https address, install minisign, or name the checksum with --sha256" 3
         [ -n "$sum" ] ||
