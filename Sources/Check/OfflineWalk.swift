@@ -196,8 +196,8 @@ struct OfflineWalk {
     /// been skipped on purpose.
     private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
     {
-        if let reason = failures.reason(for: node.href) { return .missing(.other(reason)) }
         if node.isOfManifest { return .leftOut("only the manifest of a web app links to it") }
+        if let reason = failures.reason(for: node.href) { return .missing(.other(reason)) }
         if unknownHosts.contains(url.host) { return .broken("its host has no address") }
         if node.isAsset, let reason = leftOut?.reason(forAsset: url) {
             lacksAssets = true

@@ -139,7 +139,7 @@ extension CheckReport {
                 lines += items.flatMap(siteLines)
             } else {
                 lines.append(
-                    "not-fetched \(items.count) URLs, such as \(items[0].url): \(reason) (list: --json)")
+                    "not-fetched \(items.count) URLs, such as \(items[0].url): \(reason)")
             }
         }
         return lines
@@ -168,7 +168,8 @@ extension CheckReport {
             lines.append(row([name] + item.findings.map(\.verdict.rawValue)))
             for (place, finding) in zip(places, item.findings) {
                 guard let detail = finding.explanation(isBrief: isBrief) else { continue }
-                lines.append("  \(place): \(finding.url): \(detail)")
+                let isSharedURL = item.findings.count { $0.url == finding.url } > 1
+                lines.append("  \(isSharedURL ? "\(place): " : "")\(finding.url): \(detail)")
             }
         }
         return lines

@@ -17,6 +17,8 @@ struct CookieTraces {
     private var kinds: [String: Kind] = [:]
     /// The hosts that have set cookies, with the number of second requests to each.
     private var hosts: [String: Int] = [:]
+    /// Hosts on which scripts set cookies, such as the answer to a banner. Requests to them always have cookies.
+    private var scriptHosts: Set<String> = []
     /// The pages that were requested with cookies and have not responded yet.
     private var sentWithCookies: Set<UInt32> = []
 
@@ -33,9 +35,12 @@ struct CookieTraces {
         if hosts[url.host] == nil { hosts[url.host] = 0 }
     }
 
+    /// Notes that scripts of a page have set cookies.
+    mutating func noteScriptCookies(of url: WebURL) { scriptHosts.insert(url.host) }
+
     /// Notes that a page will be requested. Returns whether the request has to go without cookies.
     mutating func sendsWithoutCookies(_ number: UInt32, _ url: WebURL) -> Bool {
-        guard hosts[url.host] != nil else { return false }
+        guard hosts[url.host] != nil, !scriptHosts.contains(url.host) else { return false }
         if case .withoutCookies? = kinds[PagePattern.text(of: url)] { return true }
         sentWithCookies.insert(number)
         return false

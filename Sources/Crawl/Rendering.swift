@@ -538,6 +538,7 @@ extension Crawl {
         var asked = shown.asked
         let isLeft = rendered.ending == .outOfTime || rendered.ending == .complete
         let waitsFor = isLeft ? asked.filter { rendering?.waiting[$0] != nil }.sorted() : []
+        if !rendered.cookies.isEmpty { cookieTraces.noteScriptCookies(of: frontier.url(page)) }
         do throws(FetchFailure) {
             try loop.keep(cookiesOfScripts: rendered.cookies)
         } catch {

@@ -198,7 +198,7 @@ private enum RemovalTarget {
         if case (let name, let snapshot?) = SiteName.parted(text, among: names) {
             let site = try SiteName.site(name, in: sites)
             let id = try site.snapshot(snapshot).id
-            if id == site.published { throw site.cannotDropLive }
+            if id == site.published { throw site.cannotDrop(live: id) }
             try writer.checkIsFree(site)
             self = .snapshot(snapshot, id: id, of: site)
             return

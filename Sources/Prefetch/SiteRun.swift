@@ -108,7 +108,7 @@ package struct SiteRun {
                 options.network.cookies.append(file)
             } else {
                 options.notice?(
-                    "the cookie file \(file) of \(name.href) is gone; name another one with --cookies")
+                    "the cookie file \(file) of \(name.href) is gone; name another one")
             }
         }
     }

@@ -151,11 +151,12 @@ extension StoreWriter {
             }
             let rules = rules(site)
             if rules.isEmpty { return [] }
-            let candidates = site.snapshots.filter { $0.finished != nil && $0.base == nil }.map {
-                KeepRules.Candidate(
-                    id: $0.id, began: $0.started, confirmed: site.confirmed($0),
-                    isLive: $0.id == site.published)
-            }
+            let candidates = site.snapshots.filter { $0.finished != nil && !$0.isRejected && $0.base == nil }
+                .map {
+                    KeepRules.Candidate(
+                        id: $0.id, began: $0.started, confirmed: site.confirmed($0),
+                        isLive: $0.id == site.published)
+                }
             let kept = rules.kept(of: candidates, now: now, utcOffset: utcOffset)
             return others.map(\.id).filter { !kept.contains($0) }
         }

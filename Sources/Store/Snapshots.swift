@@ -485,7 +485,7 @@ extension StoreWriter {
                         "it has no snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "with the id \(snapshot)")",
                     advice: "list its snapshots with: larder snapshots")
             }
-            if snapshots[place].isPublished { throw site.cannotDropLive }
+            if snapshots[place].isPublished { throw site.cannotDrop(live: snapshot) }
             if recordsRemoval {
                 let name = site.name(ofSnapshot: snapshot).map { "\(site.name)@\($0)" } ?? site.name
                 try record(
@@ -739,11 +739,11 @@ extension StoreWriter {
 
 extension Site {
     /// The error of a removal of the live snapshot.
-    package var cannotDropLive: StoreError {
+    package func cannotDrop(live: Int64) -> StoreError {
         StoreError(
             .request, doing: "remove a snapshot of", path: name,
-            detail: "snapshot \(name(ofSnapshot: published)?.description ?? "") is live",
-            advice: snapshots.contains { $0.finished != nil && $0.id != published && $0.base == nil }
+            detail: "snapshot \(name(ofSnapshot: live)?.description ?? "") is live",
+            advice: snapshots.contains { $0.finished != nil && $0.id != live && $0.base == nil }
                 ? "make another snapshot live first with: larder rollback"
                 : "it is the only one; to remove the whole site: larder remove \(name)")
     }

@@ -47,7 +47,7 @@ import Testing
         let later = try larder("update")
         #expect(
             later.errors.contains(
-                "the cookie file \(file) of \(origin.url("/")) is gone; name another one with --cookies"))
+                "the cookie file \(file) of \(origin.url("/")) is gone; name another one"))
     }
 
     @Test("A cookie file that does not exist is named before anything is fetched")

@@ -41,9 +41,9 @@ import Testing
         #expect(kept == [1, 2])
     }
 
-    @Test func `the live snapshot stays, and counts as one of the last`() {
-        #expect(kept(KeepRules(last: 1), live: 2) == [2])
-        #expect(kept(KeepRules(last: 2), live: 2) == [2, 8])
+    @Test func `the live snapshot stays besides the last ones`() {
+        #expect(kept(KeepRules(last: 1), live: 2) == [2, 8])
+        #expect(kept(KeepRules(last: 2), live: 2) == [2, 7, 8])
         #expect(kept(KeepRules(daily: 1), live: 2) == [2, 8])
     }
 

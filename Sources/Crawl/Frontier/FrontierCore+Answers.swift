@@ -55,7 +55,8 @@ extension FrontierCore {
             drop(number, for: .unstored(rule))
             return actions
         }
-        return actions + inTurn(.scanned(result))
+        templates.noteAnswer(number, isPage: result.format == .html)
+        return actions + inTurn(.scanned(result)) + useTemplates()
     }
 
     /// Adds the links of a scanned body. Returns them for the store.

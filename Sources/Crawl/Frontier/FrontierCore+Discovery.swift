@@ -448,27 +448,57 @@ extension FrontierCore {
         let requests = rendered.asked.filter {
             records[Int($0)].state == .done && records[Int($0)].role == .asset
         }
-        let isNews = templates.note(url(number), requests: requests.sorted().map { url($0) })
-        return own + useTemplates(from: isNews ? 0 : nextForTemplates)
+        let noted = templates.note(url(number), requests: requests.sorted().map { url($0) })
+        var trials: [Action] = []
+        for template in noted.new where templates.mayTry() { trials += tryTemplate(template, noted.pattern) }
+        return own + trials + useTemplates()
+    }
+
+    /// Discovers what two other pages request by a template that one page has shown.
+    private mutating func tryTemplate(_ template: PageTemplates.Template, _ pattern: String) -> [Action] {
+        var actions: [Action] = []
+        for number in 0..<UInt32(records.count) where isStoredPage(number) {
+            let page = url(number)
+            guard PagePattern.text(of: page) == pattern, let request = template.url(for: page)?.key,
+                urls.find(request) == nil
+            else { continue }
+            let (guess, links) = guess([request], by: number)
+            templates.noteTrial(guess[0], template, of: page, pattern: pattern)
+            actions.append(.record(links))
+            if actions.count == 2 { break }
+        }
+        return actions
+    }
+
+    private func isStoredPage(_ number: UInt32) -> Bool {
+        records[Int(number)].role == .page && records[Int(number)].state == .done
+    }
+
+    /// Discovers requests of a page as guesses. Returns the entries, and the links for the store.
+    private mutating func guess(_ requests: [WebURL], by number: UInt32) -> (entries: [UInt32], NewLinks) {
+        var links = NewLinks(from: target(number))
+        links.areFurther = true
+        var entries: [UInt32] = []
+        for request in requests {
+            let entry = discover(
+                request, role: .asset, from: number, redirects: 0, flags: .isGuess,
+                nearestZone: zone(of: number))
+            entries.append(entry)
+            links.guesses.append(target(entry))
+        }
+        return (entries, links)
     }
 
     /// Discovers what pages request by the templates of their kind, as guesses. Returns the links for the store.
-    private mutating func useTemplates(from first: UInt32) -> [Action] {
+    mutating func useTemplates() -> [Action] {
+        let first = templates.takeNews() ? 0 : nextForTemplates
         let end = UInt32(records.count)
         guard !templates.isEmpty, first < end else { return [] }
         nextForTemplates = end
         var actions: [Action] = []
-        for number in first..<end
-        where records[Int(number)].role == .page && records[Int(number)].state == .done {
-            var links = NewLinks(from: target(number))
-            links.areFurther = true
-            for request in templates.requests(of: url(number)) where urls.find(request.key) == nil {
-                let guess = discover(
-                    request.key, role: .asset, from: number, redirects: 0, flags: .isGuess,
-                    nearestZone: zone(of: number))
-                links.guesses.append(target(guess))
-            }
-            if !links.guesses.isEmpty { actions.append(.record(links)) }
+        for number in first..<end where isStoredPage(number) {
+            let requests = templates.requests(of: url(number)).map(\.key).filter { urls.find($0) == nil }
+            if !requests.isEmpty { actions.append(.record(guess(requests, by: number).1)) }
         }
         return actions
     }

@@ -31,38 +31,78 @@ struct PageTemplates {
     /// The templates by which two pages have requested something, by pattern.
     private var confirmed: [String: [Template]] = [:]
     private var count = 0
+    /// The templates that are tried on other pages, by the entries of the requests.
+    private var trials: [UInt32: (pattern: String, template: Template, name: String)] = [:]
+    private var trialCount = 0
+    /// Whether templates were confirmed since the last call of `takeNews`.
+    private var hasNews = false
 
     /// Looking for all pages of a template takes time.
     private static let templateLimit = 16
     /// The maximum number of patterns, and of templates of a pattern.
     private static let patternLimit = 1000
 
+    /// The maximum number of templates that are tried on other pages because of a single page.
+    private static let trialLimit = 32
+
     var isEmpty: Bool { count == 0 }
 
-    /// Notes what a rendered page has requested. Returns whether that has confirmed a template.
-    mutating func note(_ page: WebURL, requests: [WebURL]) -> Bool {
-        guard count < Self.templateLimit else { return false }
-        let pageNames = Self.names(of: page)
-        guard !pageNames.isEmpty else { return false }
-        let (pattern, origin) = (PagePattern.text(of: page), page.origin)
-        guard names.count < Self.patternLimit || names[pattern] != nil else { return false }
-        var isNews = false
-        for request in requests where request.origin == origin {
-            for (source, name) in pageNames {
-                guard count < Self.templateLimit,
-                    let template = Self.template(in: request.href, source, name)
-                else { continue }
-                guard names[pattern]?.count ?? 0 < Self.patternLimit else { continue }
-                let before = names[pattern]?[template]?.count ?? 0
-                guard before < 2 else { continue }
-                names[pattern, default: [:]][template, default: []].insert(name)
-                guard before == 1, names[pattern]?[template]?.count == 2 else { continue }
-                confirmed[pattern, default: []].append(template)
-                count += 1
-                isNews = true
+    /// Notes what a rendered page has requested. Returns the templates that only this page follows so far, which may be
+    /// tried on other pages with its pattern.
+    mutating func note(_ page: WebURL, requests: [WebURL]) -> (pattern: String, new: [Template]) {
+        let pattern = PagePattern.text(of: page)
+        var new: [Template] = []
+        guard count < Self.templateLimit, names.count < Self.patternLimit || names[pattern] != nil else {
+            return (pattern, [])
+        }
+        for request in requests where request.origin == page.origin {
+            for (source, name) in Self.names(of: page) {
+                guard let template = Self.template(in: request.href, source, name) else { continue }
+                if support(template, by: name, of: pattern) { new.append(template) }
             }
         }
-        return isNews
+        return (pattern, new)
+    }
+
+    /// Adds a page to those that follow a template. Returns whether it is the first one.
+    private mutating func support(_ template: Template, by name: String, of pattern: String) -> Bool {
+        guard count < Self.templateLimit, names[pattern]?.count ?? 0 < Self.patternLimit else { return false }
+        let before = names[pattern]?[template]?.count ?? 0
+        guard before < 2 else { return false }
+        names[pattern, default: [:]][template, default: []].insert(name)
+        if before == 1, names[pattern]?[template]?.count == 2 {
+            confirmed[pattern, default: []].append(template)
+            count += 1
+            hasNews = true
+        }
+        return before == 0
+    }
+
+    /// Whether one more template may be tried.
+    mutating func mayTry() -> Bool {
+        trialCount += 1
+        return trialCount <= Self.trialLimit
+    }
+
+    /// Notes that the request of another page by a template is being tried.
+    mutating func noteTrial(_ number: UInt32, _ template: Template, of page: WebURL, pattern: String) {
+        guard let name = Self.names(of: page).first(where: { $0.source == template.source })?.name else {
+            return
+        }
+        trials[number] = (pattern, template, name)
+    }
+
+    /// Notes that a request was answered with something other than a page, as it is for a template that is right. A server
+    /// may answer any URL with a page.
+    mutating func noteAnswer(_ number: UInt32, isPage: Bool) {
+        guard let trial = trials.removeValue(forKey: number), !isPage else { return }
+        _ = support(trial.template, by: trial.name, of: trial.pattern)
+    }
+
+    /// Whether templates were confirmed since the last call.
+    mutating func takeNews() -> Bool {
+        defer { hasNews = false }
+        return hasNews
     }
 
     /// The URLs that the page requests by confirmed templates.

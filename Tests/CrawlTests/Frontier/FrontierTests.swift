@@ -82,7 +82,7 @@ import Web
         #expect(
             drain() == [
                 "http://a.test/list", "http://a.test/item?id=1", "http://a.test/about",
-                "http://a.test/list?sort=name", "http://a.test/list?sort=date",
+                "http://a.test/list?sort=date", "http://a.test/list?sort=name",
             ])
     }
 

@@ -6,10 +6,12 @@ import Web
 @Suite struct PageTemplatesTests {
     private var templates = PageTemplates()
 
+    /// Returns whether a template was confirmed.
     private mutating func note(_ page: String, _ requests: String...) -> Bool {
-        templates.note(
+        _ = templates.note(
             WebURL("https://shop.test\(page)")!,
             requests: requests.map { WebURL($0, base: WebURL("https://shop.test/")!)! })
+        return templates.takeNews()
     }
 
     private func requests(of page: String) -> [String] {
@@ -51,5 +53,19 @@ import Web
     mutating func otherOrigin() {
         #expect(!note("/products/3", "https://tracker.test/3"))
         #expect(!note("/products/4", "https://tracker.test/4"))
+    }
+
+    @Test("What one page requests is tried on another, and a page as the answer proves nothing")
+    mutating func trial() throws {
+        for (isPage, expected) in [(true, []), (false, ["https://shop.test/api/9"])] {
+            templates = PageTemplates()
+            let noted = templates.note(
+                WebURL("https://shop.test/products/3")!, requests: [WebURL("https://shop.test/api/3")!])
+            let template = try #require(noted.new.first)
+            templates.noteTrial(
+                7, template, of: WebURL("https://shop.test/products/4")!, pattern: noted.pattern)
+            templates.noteAnswer(7, isPage: isPage)
+            #expect(requests(of: "/products/9") == expected)
+        }
     }
 }
