@@ -49,9 +49,10 @@ struct CookieTraces {
     /// Whether the page that has responded now has to be requested once more, without cookies.
     mutating func needsComparison(_ number: UInt32, _ url: WebURL) -> Bool {
         guard sentWithCookies.remove(number) != nil, let requests = hosts[url.host],
-            requests < Self.requestLimit,
-            case .undecided = kinds[PagePattern.text(of: url), default: .undecided(comparisons: 0)]
+            requests < Self.requestLimit
         else { return false }
+        // A request may have been under way when its kind was decided.
+        if case .withCookies? = kinds[PagePattern.text(of: url)] { return false }
         hosts[url.host] = requests + 1
         return true
     }

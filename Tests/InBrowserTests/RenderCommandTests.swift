@@ -283,7 +283,8 @@ struct RenderCommandTests {
                 .page(
                     """
                     <!DOCTYPE html><p>\(number)<script>
-                    const tell = word => fetch(['', word, \(number)].join('/'));
+                    // Not a template for other pages: `of1` is not the name of a page.
+                    const tell = word => fetch(['', word, 'of\(number)'].join('/'));
                     tell('begin'); setTimeout(() => tell('end'), 300)</script>
                     """))
         }
