@@ -5,10 +5,10 @@ internal import Web
 ///
 /// Until that is known of a kind of pages (`PagePattern`), a page that was requested with cookies is requested once more
 /// without them. If the second response is nearly the same and has fewer words, it is stored, and further pages of the kind
-/// are requested without cookies. If it lacks more, the kind needs its cookies.
+/// are requested without cookies. If more than two fifths are missing, the kind needs its cookies.
 struct CookieTraces {
     private enum Kind {
-        /// Two responses each of so many pages had the same words, or different ones of the same number.
+        /// The number of comparisons that proved nothing.
         case undecided(comparisons: Int)
         case withCookies
         case withoutCookies
@@ -27,7 +27,7 @@ struct CookieTraces {
     /// The maximum number of second requests to a host.
     private static let requestLimit = 32
     /// A response with a smaller share of the words is not the same page.
-    private static let leastShare = 0.8
+    private static let leastShare = 0.6
     private static let differingBits = 16
 
     /// Notes that a host has set a cookie.
@@ -56,6 +56,9 @@ struct CookieTraces {
         hosts[url.host] = requests + 1
         return true
     }
+
+    /// Notes that a page was refused without cookies, so that its kind needs them.
+    mutating func noteRefusal(of url: WebURL) { kinds[PagePattern.text(of: url)] = .withCookies }
 
     /// Compares the two responses for a page. Returns whether the one without cookies has to be stored.
     mutating func compare(_ url: WebURL, with: ContentPrint, without: ContentPrint) -> Bool {

@@ -78,6 +78,7 @@ extension Crawl {
     private func compared(_ result: FetchResult) throws(CrawlError) -> FetchResult {
         guard let before = withCookies.removeValue(forKey: result.number) else { return result }
         guard let with = Self.words(of: before), let without = Self.words(of: result) else {
+            if case .response = result.outcome { cookieTraces.noteRefusal(of: frontier.url(result.number)) }
             Self.discard(result)
             return before
         }

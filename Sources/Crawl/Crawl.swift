@@ -368,20 +368,21 @@ package final class Crawl {
 
     func turn(atMost longest: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
         try storing { () throws(StoreError) in try recall?.rest() }
+        // With too many scans queued nothing may start, whatever is due. Results of scans wake the loop.
+        let due = mayScanMore ? frontier.nextDue : nil
+        let wait = min(longest, due.map { max(.zero, $0 - now) } ?? .seconds(60))
+        let most = plan.progress == nil ? wait : min(wait, Self.progressInterval)
+        defer { lastTurn = now }
+        let results: [FetchResult]
         do throws(FetchFailure) {
-            // With too many scans queued nothing may start, whatever is due. Results of scans wake the loop.
-            let due = mayScanMore ? frontier.nextDue : nil
-            let wait = min(longest, due.map { max(.zero, $0 - now) } ?? .seconds(60))
-            let most = plan.progress == nil ? wait : min(wait, Self.progressInterval)
-            defer { lastTurn = now }
-            let results = try loop.turn(waitingAtMost: most)
-            let away = now - lastTurn - most
-            // A delay of this process does not count as silence of the hosts. The event has no actions.
-            if away > Self.longestAbsence { frontier.apply(.wasAway(away), now: now) }
-            return results
+            results = try loop.turn(waitingAtMost: most)
         } catch {
             throw .fetch(error)
         }
+        let away = now - lastTurn - most
+        // A delay of this process does not count as silence of the hosts.
+        if away > Self.longestAbsence { try apply(.wasAway(away)) }
+        return results
     }
 
     /// A longer delay between two turns means that the store blocked or the machine was busy.

@@ -129,10 +129,11 @@ final class ServerRecord: Sendable {
     /// Stops the server on the port, and waits for its end. Returns false if there is none.
     static func stop(_ port: UInt16) -> Bool {
         for folder in folders() {
-            guard let server = read(port, in: folder), kill(server.processID, SIGTERM) == 0 else { continue }
+            // A server removes its record when it ends, so the record has to be open before.
             let file = open(path(port, in: folder), O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-            guard file >= 0 else { return false }
+            guard file >= 0 else { continue }
             defer { close(file) }
+            guard let server = read(port, in: folder), kill(server.processID, SIGTERM) == 0 else { continue }
             return lock(file, running, waitForLock)
         }
         return false

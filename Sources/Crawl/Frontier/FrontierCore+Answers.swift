@@ -56,7 +56,7 @@ extension FrontierCore {
             return actions
         }
         templates.noteAnswer(number, isPage: result.format == .html)
-        return actions + inTurn(.scanned(result)) + useTemplates()
+        return actions + inTurn(.scanned(result)) + useTemplates(for: number)
     }
 
     /// Adds the links of a scanned body. Returns them for the store.

@@ -450,8 +450,12 @@ extension FrontierCore {
         }
         let noted = templates.note(url(number), requests: requests.sorted().map { url($0) })
         var trials: [Action] = []
-        for template in noted.new where templates.mayTry() { trials += tryTemplate(template, noted.pattern) }
-        return own + trials + useTemplates()
+        for template in noted.new where templates.canTry(noted.pattern) {
+            let actions = tryTemplate(template, noted.pattern)
+            if !actions.isEmpty { templates.noteTried(noted.pattern) }
+            trials += actions
+        }
+        return own + trials + useTemplates(for: number)
     }
 
     /// Discovers what two other pages request by a template that one page has shown.
@@ -489,14 +493,13 @@ extension FrontierCore {
         return (entries, links)
     }
 
-    /// Discovers what pages request by the templates of their kind, as guesses. Returns the links for the store.
-    mutating func useTemplates() -> [Action] {
-        let first = templates.takeNews() ? 0 : nextForTemplates
-        let end = UInt32(records.count)
-        guard !templates.isEmpty, first < end else { return [] }
-        nextForTemplates = end
+    /// Discovers what pages request by the templates of their kind, as guesses: what one page requests, or all pages do after
+    /// a template was confirmed. Returns the links for the store.
+    mutating func useTemplates(for number: UInt32) -> [Action] {
+        guard !templates.isEmpty else { return [] }
+        let numbers = templates.takeNews() ? 0..<UInt32(records.count) : number..<number + 1
         var actions: [Action] = []
-        for number in first..<end where isStoredPage(number) {
+        for number in numbers where isStoredPage(number) {
             let requests = templates.requests(of: url(number)).map(\.key).filter { urls.find($0) == nil }
             if !requests.isEmpty { actions.append(.record(guess(requests, by: number).1)) }
         }

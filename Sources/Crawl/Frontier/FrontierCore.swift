@@ -73,8 +73,6 @@ struct FrontierCore: Sendable {
     var renders: RenderBook
     /// The requests of pages whose URLs contain the name of the page.
     var templates = PageTemplates()
-    /// The first entry for which the templates were not used yet.
-    var nextForTemplates: UInt32 = 0
     private var nextEarlyLook = Duration.zero
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.

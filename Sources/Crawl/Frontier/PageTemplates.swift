@@ -33,17 +33,19 @@ struct PageTemplates {
     private var count = 0
     /// The templates that are tried on other pages, by the entries of the requests.
     private var trials: [UInt32: (pattern: String, template: Template, name: String)] = [:]
-    private var trialCount = 0
+    /// The number of templates that were tried, by pattern.
+    private var trialCounts: [String: Int] = [:]
     /// Whether templates were confirmed since the last call of `takeNews`.
     private var hasNews = false
 
-    /// Looking for all pages of a template takes time.
+    /// The maximum number of confirmed templates. Each confirmation goes through all entries.
     private static let templateLimit = 16
     /// The maximum number of patterns, and of templates of a pattern.
     private static let patternLimit = 1000
 
-    /// The maximum number of templates that are tried on other pages because of a single page.
-    private static let trialLimit = 32
+    /// The maximum numbers of templates that are tried on the evidence of one page: of a pattern, and of the whole crawl.
+    private static let trialLimitOfPattern = 8
+    private static let trialLimit = 64
 
     var isEmpty: Bool { count == 0 }
 
@@ -78,11 +80,14 @@ struct PageTemplates {
         return before == 0
     }
 
-    /// Whether one more template may be tried.
-    mutating func mayTry() -> Bool {
-        trialCount += 1
-        return trialCount <= Self.trialLimit
+    /// Whether one more template of a pattern may be tried.
+    func canTry(_ pattern: String) -> Bool {
+        trialCounts[pattern, default: 0] < Self.trialLimitOfPattern
+            && trialCounts.values.reduce(0, +) < Self.trialLimit
     }
+
+    /// Notes that a template is being tried.
+    mutating func noteTried(_ pattern: String) { trialCounts[pattern, default: 0] += 1 }
 
     /// Notes that the request of another page by a template is being tried.
     mutating func noteTrial(_ number: UInt32, _ template: Template, of page: WebURL, pattern: String) {
@@ -92,8 +97,7 @@ struct PageTemplates {
         trials[number] = (pattern, template, name)
     }
 
-    /// Notes that a request was answered with something other than a page, as it is for a template that is right. A server
-    /// may answer any URL with a page.
+    /// Notes the answer to a request. Anything but a page supports its template: a server may answer any URL with a page.
     mutating func noteAnswer(_ number: UInt32, isPage: Bool) {
         guard let trial = trials.removeValue(forKey: number), !isPage else { return }
         _ = support(trial.template, by: trial.name, of: trial.pattern)
@@ -115,7 +119,9 @@ struct PageTemplates {
     private static func names(of page: WebURL) -> [(source: Template.Source, name: String)] {
         var names: [(source: Template.Source, name: String)] = []
         let last = page.path.split(separator: "/", omittingEmptySubsequences: true).last ?? ""
-        let name = last.prefix { $0 != "." }
+        let dot = last.lastIndex(of: ".")
+        let ending = dot.map { last[last.index(after: $0)...].lowercased() } ?? ""
+        let name = pageEndings.contains(ending) ? last[..<(dot ?? last.endIndex)] : last
         if !name.isEmpty { names.append((.lastComponent, String(name))) }
         for item in (page.query ?? "").split(separator: "&") {
             guard let equals = item.firstIndex(of: "="), item.index(after: equals) < item.endIndex else {
@@ -126,8 +132,13 @@ struct PageTemplates {
         return names
     }
 
+    /// File extensions of pages, which are not part of the name. Other dots are, as in `v1.9.0`.
+    private static let pageEndings: Set<String> = [
+        "html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi",
+    ]
+
     /// The template that a requested URL follows if it contains the name as a whole component of its path, without file
-    /// extension, or as a whole value of its query.
+    /// extension, or as a whole value of its query. A component counts more than a value, which is often the number of a page.
     private static func template(in href: String, _ source: Template.Source, _ name: String) -> Template? {
         let (bytes, wanted) = (Array(href.utf8), Array(name.utf8))
         guard let path = bytes.firstRange(of: Array("://".utf8))?.upperBound, bytes.count >= wanted.count
@@ -135,8 +146,10 @@ struct PageTemplates {
             return nil
         }
         let start = bytes[path...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.endIndex
-        var at = bytes.count - wanted.count
-        while at > start {
+        let query = bytes[path...].firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+        let places =
+            Array((start + 1)..<max(start + 1, query)).reversed() + Array(query..<bytes.endIndex).reversed()
+        for at in places where at + wanted.count <= bytes.count {
             let end = at + wanted.count
             let isStart = [UInt8(ascii: "/"), UInt8(ascii: "=")].contains(bytes[at - 1])
             let isEnd = end == bytes.count || "/.&?".utf8.contains(bytes[end])
@@ -145,7 +158,6 @@ struct PageTemplates {
                     source: source, before: String(decoding: bytes[..<at], as: UTF8.self),
                     after: String(decoding: bytes[end...], as: UTF8.self))
             }
-            at -= 1
         }
         return nil
     }

@@ -68,4 +68,14 @@ import Web
             #expect(requests(of: "/products/9") == expected)
         }
     }
+
+    @Test("A component of the path counts more than a value of the query, and dots in a name belong to it")
+    mutating func places() {
+        #expect(!note("/products/1", "/api/products/1/reviews?page=1"))
+        #expect(note("/products/2", "/api/products/2/reviews?page=1"))
+        #expect(requests(of: "/products/7") == ["https://shop.test/api/products/7/reviews?page=1"])
+        #expect(!note("/releases/v1.9.0", "/files/v1.9.0.json"))
+        #expect(note("/releases/v2.0.0", "/files/v2.0.0.json"))
+        #expect(requests(of: "/releases/v3.1.0") == ["https://shop.test/files/v3.1.0.json"])
+    }
 }
