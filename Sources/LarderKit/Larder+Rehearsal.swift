@@ -78,7 +78,7 @@ private struct RehearsalRun {
             report.rehearsal = found.rehearsal
             // These pages have no copies, because only other pages of their kinds were rendered.
             let withoutCopies = freezing == .auto ? found.differing.filter { !$0.isRendered }.map(\.href) : []
-            let toRender = found.unrendered + withoutCopies
+            let toRender = found.unrendered.filter { mayRender($0, report.rendering) } + withoutCopies
             // The stored responses are used as they are, and only missing ones are fetched.
             var further = options
             further.policy = .preferCache
@@ -101,6 +101,16 @@ private struct RehearsalRun {
         let differing = findings.differing.filter(\.isRendered).map(\.href)
         let opened = Set(findings.opened.map(\.page.url.href))
         freeze(freezing == .always ? findings.rendered : differing, replacing: opened, &report)
+    }
+
+    /// Whether a page without a known text may be rendered for it: not if it was rendered a moment ago, and its text could
+    /// not be read.
+    private func mayRender(_ page: String, _ rendering: RenderReport) -> Bool {
+        guard let url = WebURL(page), !rendering.unfinished.contains(where: { $0.url == page }) else {
+            return false
+        }
+        let pattern = PagePattern.text(of: url)
+        return !rendering.patterns.contains { $0.pattern == pattern && $0.rendered >= $0.pages }
     }
 
     /// Opens the pages. Returns nil if that fails.
