@@ -7,6 +7,7 @@ internal import Web
 /// without them. If the second response is nearly the same and has fewer words, it is stored, and further pages of the kind
 /// are requested without cookies. If more than two fifths are missing, the kind needs its cookies.
 struct CookieTraces {
+    /// The state of a kind of pages. A kind begins as `undecided`; once it is decided, it stays so.
     private enum Kind {
         /// The number of comparisons that proved nothing.
         case undecided(comparisons: Int)
@@ -16,10 +17,10 @@ struct CookieTraces {
 
     private var kinds: [String: Kind] = [:]
     /// The hosts that have set cookies, with the number of second requests to each.
-    private var hosts: [String: Int] = [:]
+    private var secondRequests: [String: Int] = [:]
     /// Hosts on which scripts set cookies, such as the answer to a banner. Requests to them always have cookies.
     private var scriptHosts: Set<String> = []
-    /// The pages that were requested with cookies and have not responded yet.
+    /// The pages that were requested with cookies and not compared yet.
     private var sentWithCookies: Set<UInt32> = []
 
     /// A kind that never differs is decided after this number of comparisons.
@@ -27,33 +28,34 @@ struct CookieTraces {
     /// The maximum number of second requests to a host.
     private static let requestLimit = 32
     /// A response with a smaller share of the words is not the same page.
-    private static let leastShare = 0.6
+    private static let minShare = 0.6
+    /// The maximum distance of the fingerprints of two responses for the same page, of 64 bits.
     private static let differingBits = 16
 
     /// Notes that a host has set a cookie.
     mutating func noteCookie(of url: WebURL) {
-        if hosts[url.host] == nil { hosts[url.host] = 0 }
+        if secondRequests[url.host] == nil { secondRequests[url.host] = 0 }
     }
 
     /// Notes that scripts of a page have set cookies.
     mutating func noteScriptCookies(of url: WebURL) { scriptHosts.insert(url.host) }
 
     /// Notes that a page will be requested. Returns whether the request has to go without cookies.
-    mutating func sendsWithoutCookies(_ number: UInt32, _ url: WebURL) -> Bool {
-        guard hosts[url.host] != nil, !scriptHosts.contains(url.host) else { return false }
+    mutating func noteRequest(_ number: UInt32, _ url: WebURL) -> Bool {
+        guard secondRequests[url.host] != nil, !scriptHosts.contains(url.host) else { return false }
         if case .withoutCookies? = kinds[PagePattern.text(of: url)] { return true }
         sentWithCookies.insert(number)
         return false
     }
 
-    /// Whether the page that has responded now has to be requested once more, without cookies.
-    mutating func needsComparison(_ number: UInt32, _ url: WebURL) -> Bool {
-        guard sentWithCookies.remove(number) != nil, let requests = hosts[url.host],
+    /// Whether the page that has just responded has to be requested once more, without cookies. Counts that request.
+    mutating func takeComparison(_ number: UInt32, _ url: WebURL) -> Bool {
+        guard sentWithCookies.remove(number) != nil, let requests = secondRequests[url.host],
             requests < Self.requestLimit
         else { return false }
         // A request may have been under way when its kind was decided.
         if case .withCookies? = kinds[PagePattern.text(of: url)] { return false }
-        hosts[url.host] = requests + 1
+        secondRequests[url.host] = requests + 1
         return true
     }
 
@@ -71,7 +73,7 @@ struct CookieTraces {
             kinds[pattern] = .withoutCookies
             return true
         }
-        let isPoorer = Double(without.wordCount) < Double(with.wordCount) * Self.leastShare
+        let isPoorer = Double(without.wordCount) < Double(with.wordCount) * Self.minShare
         kinds[pattern] =
             isPoorer || comparisons + 1 >= Self.comparisonLimit
             ? .withCookies : .undecided(comparisons: comparisons + 1)
@@ -83,7 +85,7 @@ struct CookieTraces {
         guard let words = without.words, let others = with.words, without.wordCount < with.wordCount else {
             return false
         }
-        return Double(without.wordCount) >= Double(with.wordCount) * leastShare
+        return Double(without.wordCount) >= Double(with.wordCount) * minShare
             && words.distance(to: others) <= differingBits
     }
 }

@@ -66,7 +66,7 @@ extension Crawl {
         guard plan.hasOnlyOwnCookies else { return false }
         if response.fields.contains("Set-Cookie") { cookieTraces.noteCookie(of: url) }
         guard response.status == 200, response.fields.contentType?.essence == "text/html",
-            frontier.role(of: number) == .page, cookieTraces.needsComparison(number, url)
+            frontier.role(of: number) == .page, cookieTraces.takeComparison(number, url)
         else { return false }
         withCookies[number] = result
         try fetch(

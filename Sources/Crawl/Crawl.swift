@@ -517,7 +517,7 @@ extension Crawl {
 
     /// Requests an entry.
     ///
-    /// - Parameter isAnonymous: whether no cookies are sent; nil to decide by what is known of pages of this kind.
+    /// - Parameter isAnonymous: whether no cookies are sent; nil to let `CookieTraces` decide.
     func fetch(
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
         isAnonymous: Bool? = nil
@@ -539,7 +539,7 @@ extension Crawl {
         }
         request.cookies = rendering?.cookies[number] ?? []
         if plan.hasOnlyOwnCookies, request.cookies.isEmpty, frontier.role(of: number) == .page {
-            request.isAnonymous = isAnonymous ?? cookieTraces.sendsWithoutCookies(number, url)
+            request.isAnonymous = isAnonymous ?? cookieTraces.noteRequest(number, url)
         }
         // The redirect target is requested by CORS, too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }

@@ -121,8 +121,8 @@ public struct PrefetchReport: Sendable, Equatable {
     /// The login page or captive portal that answered in place of the site, so that the snapshot was
     /// rejected.
     public var wall: String? { crawl.wall?.description }
-    /// The URL of a start page that has a field for a password, if the run was not logged in: what is behind the login
-    /// is then not stored. Nil if there is no such page.
+    /// The URL of a start page that has a field for a password, if the run was not logged in. Pages behind the
+    /// login are then not stored. Nil if no start page has such a field.
     public var passwordPage: String? { crawl.passwordPage }
 
     /// The report as JSON.

@@ -3,7 +3,7 @@ package import Web
 /// Which snapshots of a site a collection keeps. A snapshot stays if at least one rule keeps it; the live snapshot always does.
 /// As in restic, days and weeks without a snapshot do not count. Without rules, all snapshots stay.
 public struct KeepRules: Sendable, Equatable {
-    /// Keeps the newest snapshots, so many including the live one.
+    /// The number of the newest snapshots that stay, besides the live one.
     public var last: Int?
     /// Keeps the newest snapshot of each of the last so many days that have one.
     public var daily: Int?

@@ -137,7 +137,7 @@ struct Option: Sendable, Equatable {
         standard: nil, group: .stored)
     static let keepLast = Option(
         name: "--keep-last", value: "N",
-        help: "Keep the last N snapshots of the site, including the live one",
+        help: "Keep the last N snapshots of the site, and the live one",
         brief: "Keep the last N snapshots of the site", standard: "all", place: .commandLine)
     static let keepDaily = Option(
         name: "--keep-daily", value: "N",

@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-/// What a prefetch and later updates of the same site report.
+/// The reports of a prefetch and of later updates of the same site.
 @Suite struct UpdateReportTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin

@@ -497,7 +497,7 @@ extension FrontierCore {
     /// a template was confirmed. Returns the links for the store.
     mutating func useTemplates(for number: UInt32) -> [Action] {
         guard !templates.isEmpty else { return [] }
-        let numbers = templates.takeNews() ? 0..<UInt32(records.count) : number..<number + 1
+        let numbers = templates.takeHasNewTemplates() ? 0..<UInt32(records.count) : number..<number + 1
         var actions: [Action] = []
         for number in numbers where isStoredPage(number) {
             let requests = templates.requests(of: url(number)).map(\.key).filter { urls.find($0) == nil }

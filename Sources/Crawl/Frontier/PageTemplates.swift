@@ -27,16 +27,16 @@ struct PageTemplates {
     }
 
     /// The pages that have requested something by a template, by the pattern of their URLs (`PagePattern`); two are enough.
-    private var names: [String: [Template: Set<String>]] = [:]
+    private var supporters: [String: [Template: Set<String>]] = [:]
     /// The templates by which two pages have requested something, by pattern.
     private var confirmed: [String: [Template]] = [:]
-    private var count = 0
+    private var confirmedCount = 0
     /// The templates that are tried on other pages, by the entries of the requests.
     private var trials: [UInt32: (pattern: String, template: Template, name: String)] = [:]
     /// The number of templates that were tried, by pattern.
     private var trialCounts: [String: Int] = [:]
-    /// Whether templates were confirmed since the last call of `takeNews`.
-    private var hasNews = false
+    /// Whether templates were confirmed since the last call of `takeHasNewTemplates`.
+    private var hasNewTemplates = false
 
     /// The maximum number of confirmed templates. Each confirmation goes through all entries.
     private static let templateLimit = 16
@@ -47,35 +47,41 @@ struct PageTemplates {
     private static let trialLimitOfPattern = 8
     private static let trialLimit = 64
 
-    var isEmpty: Bool { count == 0 }
+    var isEmpty: Bool { confirmedCount == 0 }
 
     /// Notes what a rendered page has requested. Returns the templates that only this page follows so far, which may be
     /// tried on other pages with its pattern.
     mutating func note(_ page: WebURL, requests: [WebURL]) -> (pattern: String, new: [Template]) {
         let pattern = PagePattern.text(of: page)
         var new: [Template] = []
-        guard count < Self.templateLimit, names.count < Self.patternLimit || names[pattern] != nil else {
+        guard confirmedCount < Self.templateLimit,
+            supporters.count < Self.patternLimit || supporters[pattern] != nil
+        else {
             return (pattern, [])
         }
         for request in requests where request.origin == page.origin {
             for (source, name) in Self.names(of: page) {
                 guard let template = Self.template(in: request.href, source, name) else { continue }
-                if support(template, by: name, of: pattern) { new.append(template) }
+                if addSupporter(of: template, named: name, pattern: pattern) { new.append(template) }
             }
         }
         return (pattern, new)
     }
 
     /// Adds a page to those that follow a template. Returns whether it is the first one.
-    private mutating func support(_ template: Template, by name: String, of pattern: String) -> Bool {
-        guard count < Self.templateLimit, names[pattern]?.count ?? 0 < Self.patternLimit else { return false }
-        let before = names[pattern]?[template]?.count ?? 0
+    private mutating func addSupporter(
+        of template: Template, named name: String, pattern: String
+    ) -> Bool {
+        guard confirmedCount < Self.templateLimit, supporters[pattern]?.count ?? 0 < Self.patternLimit else {
+            return false
+        }
+        let before = supporters[pattern]?[template]?.count ?? 0
         guard before < 2 else { return false }
-        names[pattern, default: [:]][template, default: []].insert(name)
-        if before == 1, names[pattern]?[template]?.count == 2 {
+        supporters[pattern, default: [:]][template, default: []].insert(name)
+        if before == 1, supporters[pattern]?[template]?.count == 2 {
             confirmed[pattern, default: []].append(template)
-            count += 1
-            hasNews = true
+            confirmedCount += 1
+            hasNewTemplates = true
         }
         return before == 0
     }
@@ -100,13 +106,13 @@ struct PageTemplates {
     /// Notes the answer to a request. Anything but a page supports its template: a server may answer any URL with a page.
     mutating func noteAnswer(_ number: UInt32, isPage: Bool) {
         guard let trial = trials.removeValue(forKey: number), !isPage else { return }
-        _ = support(trial.template, by: trial.name, of: trial.pattern)
+        _ = addSupporter(of: trial.template, named: trial.name, pattern: trial.pattern)
     }
 
     /// Whether templates were confirmed since the last call.
-    mutating func takeNews() -> Bool {
-        defer { hasNews = false }
-        return hasNews
+    mutating func takeHasNewTemplates() -> Bool {
+        defer { hasNewTemplates = false }
+        return hasNewTemplates
     }
 
     /// The URLs that the page requests by confirmed templates.

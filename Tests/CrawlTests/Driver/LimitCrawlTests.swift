@@ -29,7 +29,7 @@ import Web
         #expect(!report.isInterrupted)
     }
 
-    /// Of the site with two sections, the pages that a crawl with a limit has, if the response of `slow` is late.
+    /// The pages that a crawl with a limit stores of a site with two sections, if the response of `slow` is late.
     private func pages(ofSections slow: String, _ bench: CrawlBench) throws -> CrawlReport {
         let links = (1...5).map { "<a href=SECTION\($0)>\($0)</a>" }.joined()
         origin.on("/", .page("<a href=/a/>a</a><a href=/b/>b</a>"))

@@ -11,7 +11,7 @@ import Web
         _ = templates.note(
             WebURL("https://shop.test\(page)")!,
             requests: requests.map { WebURL($0, base: WebURL("https://shop.test/")!)! })
-        return templates.takeNews()
+        return templates.takeHasNewTemplates()
     }
 
     private func requests(of page: String) -> [String] {
