@@ -414,7 +414,8 @@ struct RenderingTests {
     }
 
     @Test func `a download is told of the page that began it, in whichever frame, and of no other`() throws {
-        let file = OriginAnswer.file("data", type: "application/octet-stream")
+        // The browser hangs up as soon as it has reported and refused a download.
+        let file = OriginAnswer.endless("data", type: "application/octet-stream")
         let other = try site(
             "<iframe src=/inner></iframe>", ["/inner": .page("<iframe src=/file-of-other></iframe>")])
         other.on("/file-of-other", file)
@@ -434,20 +435,18 @@ struct RenderingTests {
             waiting.hold("/waiting")
             var visit = PageVisit(url: url)
             (visit.scroll, visit.patience, visit.limit) = (0, .seconds(120), .seconds(120))
-            // On a busy machine, the answers with the downloads come late.
-            visit.quiet = .seconds(4)
             let outcome = Monitor<PageOutcome?>(nil)
             try SharedBrowser.get().open(visit) { result in outcome.change { $0 = result } }
             #expect(waiting.waitForRequests(1, to: "/waiting"))
             return outcome
         }
         let outcome = try open(bystander.url("/"), on: bystander)
-        // Nothing tells of a download before its answer comes: the page waits for something else until then.
+        // The page waits for `/waiting` until all downloads are refused.
         let ofBeginner = try open("http://a.localhost:\(origin.port)/", on: origin)
-        #expect(origin.waitForRequests(1, to: "/file-of-click"))
-        #expect(origin.waitForRequests(1, to: "/file-of-frame"))
-        #expect(origin.waitForRequests(1, to: "/file-of-script"))
-        #expect(other.waitForRequests(1, to: "/file-of-other"))
+        #expect(origin.waitUntilClosed("/file-of-click"))
+        #expect(origin.waitUntilClosed("/file-of-frame"))
+        #expect(origin.waitUntilClosed("/file-of-script"))
+        #expect(other.waitUntilClosed("/file-of-other"))
         origin.release("/waiting")
         let beginner = ofBeginner.wait { $0 }
         bystander.release("/waiting")

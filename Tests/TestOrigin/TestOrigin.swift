@@ -93,6 +93,14 @@ package final class TestOrigin: Sendable {
         }
     }
 
+    /// Waits until the connection of the first request to `target` is closed. Returns false if that did not happen in time.
+    package func waitUntilClosed(_ target: String, within limit: Duration = .seconds(120)) -> Bool {
+        server.state.wait(limit) { state in
+            guard let request = state.requests.first(where: { $0.target == target }) else { return false }
+            return state.connections[request.connection] == nil
+        }
+    }
+
     /// Waits until no connection is open. Returns false if that did not happen in time.
     package func waitUntilIdle(within limit: Duration = .seconds(120)) -> Bool {
         server.state.wait(limit) { $0.connections.isEmpty }
