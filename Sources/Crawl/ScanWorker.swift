@@ -97,8 +97,15 @@ final class ScanWorker {
                 return
             }
         }
+        let before = result
         guard var body = try body(of: response, job, measured, into: &result) else {
             return response.body.discard()
+        }
+        if let stored = try storedBody(thatShowsTheSameAs: body, response, job, result) {
+            response.body.discard()
+            (response.body, result) = (.bytes(stored), before)
+            guard let again = try self.body(of: response, job, nil, into: &result) else { return }
+            body = again
         }
         if let reason = try rejected(body, response, job, into: &result) {
             response.body.discard()
@@ -137,6 +144,32 @@ final class ScanWorker {
                 decoded: varying, request: job.sentFields,
                 secrets: job.flags.contains(.isPrivate) ? secrets : secrets.open)?.text ?? VaryKey.never
         try writes.add(new)
+    }
+
+    /// The stored body of a page, if the new one differs from it only in values that the server makes anew for every
+    /// request.
+    private func storedBody(
+        thatShowsTheSameAs body: NewBody, _ response: FetchedResponse, _ job: ScanJob, _ result: ScanResult
+    ) throws(StoreError) -> [UInt8]? {
+        guard job.request == .get, job.role != .guide, job.required == nil, willStore == nil,
+            case .entry = Errand(number: job.number), let held = job.held, held.status == response.status,
+            let storedBody = held.body, storedBody.sha256 != body.sha256.bytes,
+            result.format == .html, body.form == storedBody.form,
+            max(body.byteCount, storedBody.byteCount) <= Limits.packedBody
+        else { return nil }
+        let storedFields = HTTPFields(block: held.fields.utf8.span)
+        guard let stored = try openReader().content(of: storedBody)?.load(),
+            PerRequestValues.areOnlyDifference(
+                between: .init(body: stored, time: Self.time(of: storedFields) ?? held.fetched),
+                and: .init(
+                    body: try body.content.load(), time: Self.time(of: response.fields) ?? job.time))
+        else { return nil }
+        return stored
+    }
+
+    /// When the server made a response, in seconds since 1970.
+    private static func time(of fields: HTTPFields) -> Int64? {
+        fields["Date"].flatMap { HTTPDate($0) }?.secondsSinceEpoch
     }
 
     /// The reason why the stored response is kept instead of the new one; nil if it is replaced.

@@ -77,6 +77,33 @@ import Web
         #expect(try text("/two") == "<a href=/three>3</a>")
     }
 
+    @Test("An update keeps pages that differ only in a token and the time of the request")
+    func perRequestValues() throws {
+        func page(_ token: String, _ seconds: Int64, _ text: String) -> OriginAnswer {
+            .page(
+                """
+                <form><input type=hidden name=csrf value=\(token)></form><p>\(text)</p><a href=/four>4</a>
+                <img src="/beacon?id=2&amp;\(seconds)">
+                """
+            ).adding("Date", HTTPDate(secondsSinceEpoch: seconds).description)
+        }
+        origin.on("/beacon", OriginAnswer.file([71, 73, 70], type: "image/gif"))
+        origin.on("/three", page("Ab12Cd34Ef", 1_732_800_000, "three"))
+        let first = try crawl()
+        #expect(!first.isUnchanged)
+
+        origin.on("/three", page("Gh56Ij78Kl", 1_732_886_400, "three"))
+        let second = try crawl()
+        #expect(second.isUnchanged)
+        #expect(try text("/three")?.contains("Ab12Cd34Ef") == true)
+        #expect(!origin.requests.contains { $0.target.hasSuffix("1732886400") })
+
+        origin.on("/three", page("Mn90Op12Qr", 1_732_972_800, "another three"))
+        let third = try crawl()
+        #expect(!third.isUnchanged)
+        #expect(try text("/three")?.contains("Mn90Op12Qr") == true)
+    }
+
     @Test func `what is held no more is asked for whole, though its server would confirm it`() throws {
         let (middle, large) = (
             String(repeating: "middle ", count: 2000), String(repeating: "large ", count: 300_000)
