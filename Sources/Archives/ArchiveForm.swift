@@ -86,7 +86,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
 
     /// Whether the external program that writes it is installed. The browser is only looked for when it is
     /// needed.
-    package var isWritable: Bool { self != .zim || Tool.find("zimwriterfs") != nil }
+    package var isWritable: Bool { self != .zim || ExternalProgram.find("zimwriterfs") != nil }
 
     /// The extension of files of this format.
     package var suffix: String {
@@ -131,11 +131,11 @@ package enum ArchiveFiles {
         base: WebURL? = nil,
         _ interruption: Interruption = Interruption()
     ) throws(ArchiveError) -> any ArchiveReader {
-        if Folder.isThere(path) {
+        if Folder.exists(path) {
             return try FolderReader(DiskFolder(path, limits), base: base, keeping, limits)
         }
         // A pipe cannot be read twice. A missing file is reported when it is opened.
-        guard path != "-", access(path, F_OK) != 0 || WholeFile.isThere(path) else {
+        guard path != "-", access(path, F_OK) != 0 || WholeFile.exists(path) else {
             throw ArchiveError(.input, "\(path) is not a regular file: archives cannot be read from pipes")
         }
         let beginning = try ArchiveError.wrapping { () throws(SystemError) in

@@ -92,7 +92,7 @@ final class ArchiveInput {
         switch form {
         case .plain: nil
         case .gzip: InflateDecoder(isGzip: true)
-        case .deflate: InflateDecoder(isGzip: false, isBare: true)
+        case .deflate: InflateDecoder(isGzip: false, isRaw: true)
         case .zstd: ZstdDecoder()
         case .xz: XZDecoder()
         }
@@ -148,7 +148,9 @@ final class ArchiveInput {
             memberStart = rawOffset
             isBetweenMembers = false
         }
-        guard let (taken, count) = decoder.run(UnsafeRawBufferPointer(rebasing: raw[rawAt..<rawEnd]), made)
+        guard
+            let (taken, count) = decoder.decode(
+                UnsafeRawBufferPointer(rebasing: raw[rawAt..<rawEnd]), into: made)
         else {
             damage =
                 form == .zstd

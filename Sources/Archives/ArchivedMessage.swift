@@ -95,7 +95,7 @@ final class ArchivedMessage {
             try rest.withBytes { (bytes) throws(ArchiveError) in try decode(bytes) }
         }
         if case .untried(let decoder, let bytes) = codings { try begin(decoder, bytes, isAll: true) }
-        if case .decoding(let decoder) = codings, flaw == nil { flaw = decoder.flaw?.description }
+        if case .decoding(let decoder) = codings, flaw == nil { flaw = decoder.truncation?.description }
         guard flaw == nil else { return nil }
         return Whole(start: start, fields: fields, body: try spool.finish(), doubts: doubts)
     }
@@ -152,7 +152,7 @@ final class ArchivedMessage {
             ContentCoding(named: $0) == nil && !["identity", "none"].contains($0)
                 && TextEncoding(label: $0) == nil
         }
-        do throws(CodingFault) {
+        do throws(CodingError) {
             if let decoder = try BodyDecoder(fields) { codings = .untried(decoder, []) }
         } catch {
             flaw = error.description
@@ -194,10 +194,10 @@ final class ArchivedMessage {
         var made: [UInt8] = []
         var isOther = false
         bytes.withUnsafeBytes { bytes in
-            do throws(CodingFault) {
-                try decoder.take(bytes) { (content) throws(CodingFault) in
+            do throws(CodingError) {
+                try decoder.decode(bytes) { (content) throws(CodingError) in
                     made += content
-                } fault: {
+                } wrapping: {
                     $0
                 }
             } catch {
@@ -206,21 +206,21 @@ final class ArchivedMessage {
         }
         // A body without a signature of its coding that does not decode completely is not encoded.
         let isMarked = bytes.starts(with: [0x1F, 0x8B]) || bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
-        if isAll, !isMarked, decoder.flaw != nil { isOther = true }
+        if isAll, !isMarked, decoder.truncation != nil { isOther = true }
         try (isOther ? bytes : made).withBytes { (bytes) throws(ArchiveError) in try keep(bytes) }
         if !isOther { codings = .decoding(decoder) }
     }
 
     private func decode(_ piece: UnsafeRawBufferPointer, by decoder: BodyDecoder) throws(ArchiveError) {
         var failure: ArchiveError?
-        do throws(CodingFault) {
-            try decoder.take(piece) { (content) throws(CodingFault) in
+        do throws(CodingError) {
+            try decoder.decode(piece) { (content) throws(CodingError) in
                 guard failure == nil, flaw == nil else { return }
                 do throws(ArchiveError) { try keep(content) } catch { failure = error }
-                if limits.isExceeded(spool.byteCount, outOf: Int64(decoder.takenByteCount)) {
+                if limits.isExceeded(spool.byteCount, outOf: Int64(decoder.encodedByteCount)) {
                     flaw = "its body: \(limits.excess)"
                 }
-            } fault: {
+            } wrapping: {
                 $0
             }
         } catch {

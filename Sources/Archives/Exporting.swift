@@ -171,7 +171,7 @@ package final class Export {
                 ? "the patterns exclude all of it; name others" : "nothing of it is stored; prefetch it"
         return ArchiveError(
             .input, "cannot export \(plan.site.name): \(reason)",
-            remedy: report.leftOutPrivate > 0 ? .privateToo : nil)
+            remedy: report.leftOutPrivate > 0 ? .includePrivate : nil)
     }
 
     private func writer() throws(ArchiveError) -> any ArchiveWriter {

@@ -100,7 +100,7 @@ final class FolderTree: FileTree {
         while let folder = waiting.popLast() {
             for name in Folder.names(in: "\(path)/\(folder)") ?? [] {
                 let below = folder + (folder.isEmpty ? "" : "/") + String(decoding: name, as: UTF8.self)
-                guard WholeFile.isThere("\(path)/\(below)") else {
+                guard WholeFile.exists("\(path)/\(below)") else {
                     waiting.append(below)
                     continue
                 }
@@ -209,7 +209,7 @@ final class TarTree: FileTree {
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
-        try encoder.take(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
+        try encoder.compress(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
     }
 
     private func write(_ bytes: [UInt8]) throws(ArchiveError) {

@@ -142,7 +142,7 @@ final class PageExport {
             : copies.leftOutByPattern.isEmpty
                 ? "it is not stored; prefetch it" : "the patterns exclude it; name others"
         throw ArchiveError(
-            .input, "cannot export \(url.href): \(reason)", remedy: isPrivate ? .privateToo : nil)
+            .input, "cannot export \(url.href): \(reason)", remedy: isPrivate ? .includePrivate : nil)
     }
 
     private func tell(_ needs: PageNeeds, _ page: ShownCopies.Copy) {

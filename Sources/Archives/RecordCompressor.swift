@@ -17,7 +17,7 @@ final class RecordCompressor {
     /// The streaming compressors; nil for plain records.
     private let deflaters: (text: Deflater, packed: Deflater)?
     /// Compressors for records in memory, if libdeflate is installed.
-    private let whole: (text: WholeDeflater, packed: WholeDeflater)?
+    private let whole: (text: OneShotDeflater, packed: OneShotDeflater)?
     private var record: [UInt8] = []
     /// The bytes that were made since the last `take`.
     private(set) var made: [UInt8] = []
@@ -38,8 +38,8 @@ final class RecordCompressor {
             let packed = Deflater(.gzip, level: Self.levelOfPacked)
         else { return nil }
         deflaters = (text, packed)
-        whole = WholeDeflater(level: Self.level).flatMap { text in
-            WholeDeflater(level: Self.levelOfPacked).map { (text, $0) }
+        whole = OneShotDeflater(level: Self.level).flatMap { text in
+            OneShotDeflater(level: Self.levelOfPacked).map { (text, $0) }
         }
     }
 
@@ -62,7 +62,7 @@ final class RecordCompressor {
         let deflater = isPacked ? deflaters.packed : deflaters.text
         for part in parts {
             part.withUnsafeBytes { bytes in
-                deflater.take(bytes) { (piece) throws(Never) in made.append(contentsOf: piece) }
+                deflater.compress(bytes) { (piece) throws(Never) in made.append(contentsOf: piece) }
             }
         }
         deflater.finish { (piece) throws(Never) in made.append(contentsOf: piece) }
@@ -79,9 +79,9 @@ final class RecordCompressor {
             return try end.withBytes { (bytes) throws(ArchiveError) in try give(bytes) }
         }
         let deflater = isPacked ? deflaters.packed : deflaters.text
-        try head.withBytes { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
-        try body.eachArchived { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
-        try end.withBytes { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
+        try head.withBytes { (bytes) throws(ArchiveError) in try deflater.compress(bytes, give) }
+        try body.eachArchived { (bytes) throws(ArchiveError) in try deflater.compress(bytes, give) }
+        try end.withBytes { (bytes) throws(ArchiveError) in try deflater.compress(bytes, give) }
         try deflater.finish(give)
     }
 

@@ -342,7 +342,7 @@ package enum ArchiveKey {
                 throw ArchiveError(.machine, "cannot create a signing key: OpenSSL has no curve P-384")
             }
             try ArchiveError.wrapping { () throws(SystemError) in
-                let draft = try WholeFile.temporary(in: folder.path, named: "signing", made.stored)
+                let draft = try WholeFile.makeTemporary(in: folder.path, named: "signing", made.der)
                 defer { unlink(draft) }
                 // If two processes create a key at the same time, the second one uses the key of the first.
                 guard link(draft, path) == 0 || errno == EEXIST else {
@@ -353,7 +353,7 @@ package enum ArchiveKey {
         let bytes = try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.read(path, atMost: 64 << 10)
         }
-        guard let key = SigningKey(stored: bytes) else {
+        guard let key = SigningKey(der: bytes) else {
             throw ArchiveError(.input, "\(path) is not a signing key; remove it to have a new one created")
         }
         return key

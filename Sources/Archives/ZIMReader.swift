@@ -47,7 +47,7 @@ final class ZIMReader: ArchiveReader {
         do throws(ArchiveError) {
             let list = try Self.run(program, ["list", "--details", "--", path], in: folder, interruption)
             guard list.status == 0, let listed = ZIMListing(list.output) else {
-                let why = list.status == 0 ? "it has names that point outside a folder" : list.lastWords
+                let why = list.status == 0 ? "it has names that point outside a folder" : list.errorSummary
                 throw ArchiveError(.input, "\(path) is not a readable ZIM: \(why); name another one")
             }
             guard !limits.isExceeded(listed.byteCount, outOf: Int64(status.st_size)),
@@ -60,7 +60,7 @@ final class ZIMReader: ArchiveReader {
             }
             let dump = try Self.run(
                 program, ["dump", "--dir=\(folder)/site", "--", path], in: folder, interruption)
-            if dump.status != 0 { complaint = dump.lastWords }
+            if dump.status != 0 { complaint = dump.errorSummary }
             entries = listed.entries[...]
             let info = try Self.run(program, ["info", "--", path], in: folder, interruption)
             start = Self.mainPage(info.output).flatMap { address($0)?.href }
@@ -88,9 +88,11 @@ final class ZIMReader: ArchiveReader {
 
     private static func run(
         _ program: String, _ words: [String], in folder: String, _ interruption: Interruption
-    ) throws(ArchiveError) -> Tool.Ending {
+    ) throws(ArchiveError) -> ExternalProgram.Outcome {
         let ending = try ArchiveError.wrapping { () throws(SystemError) in
-            try Tool.run(program, words, in: folder, outputLimit: listLimit) { interruption.isRequested }
+            try ExternalProgram.run(program, words, in: folder, outputLimit: listLimit) {
+                interruption.isRequested
+            }
         }
         guard let ending else {
             throw ArchiveError(.interrupted, "interrupted; run the same command again")
@@ -142,7 +144,7 @@ final class ZIMReader: ArchiveReader {
             return .fault(ArchiveFault("it is over \(limits.body) bytes", url: url.href, at: place))
         }
         let file = "\(folder)/site/\(entry.path)"
-        guard WholeFile.isThere(file) else {
+        guard WholeFile.exists(file) else {
             if entry.type.isEmpty { return .other }
             return .fault(ArchiveFault("zimdump did not extract it", url: url.href, at: place))
         }

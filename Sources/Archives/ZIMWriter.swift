@@ -43,7 +43,7 @@ final class ZIMWriter: ArchiveWriter {
     private static let anyLanguage = "mul"
 
     static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
-        guard let program = Tool.find(name) else {
+        guard let program = ExternalProgram.find(name) else {
             throw ArchiveError(
                 .input,
                 "\(name) is not installed, which is needed to \(verb == "read" ? "read" : "write") ZIM files; "
@@ -75,10 +75,10 @@ final class ZIMWriter: ArchiveWriter {
             "--scraper=\(Product.userAgent)", "\(stage)/site", made,
         ]
         let ending = try run(program, words)
-        guard ending.status == 0, WholeFile.isThere(made) else {
+        guard ending.status == 0, WholeFile.exists(made) else {
             throw ArchiveError(
                 .machine,
-                "zimwriterfs cannot create a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/"
+                "zimwriterfs cannot create a ZIM of \(about.source): \(ending.errorSummary); export it as a folder: DIR/"
             )
         }
         try ArchiveError.wrapping { () throws(SystemError) in
@@ -100,14 +100,14 @@ final class ZIMWriter: ArchiveWriter {
 
     /// Whether openZIM's `zimcheck` finds no errors in the file. Returns nil if `zimcheck` is not installed.
     func verify() throws(ArchiveError) -> Bool? {
-        guard let check = Tool.find("zimcheck") else { return nil }
+        guard let check = ExternalProgram.find("zimcheck") else { return nil }
         return try run(check, [path]).status == 0
     }
 
-    private func run(_ program: String, _ words: [String]) throws(ArchiveError) -> Tool.Ending {
+    private func run(_ program: String, _ words: [String]) throws(ArchiveError) -> ExternalProgram.Outcome {
         let (stage, interruption) = (stage, interruption)
         let ending = try ArchiveError.wrapping { () throws(SystemError) in
-            try Tool.run(program, words, in: stage) { interruption.isRequested }
+            try ExternalProgram.run(program, words, in: stage) { interruption.isRequested }
         }
         guard let ending else {
             throw ArchiveError(.interrupted, "interrupted; run the same command again")

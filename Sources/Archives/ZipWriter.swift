@@ -32,7 +32,7 @@ final class ZipWriter {
     private var digest: DigestStream?
     private var deflater: Deflater?
     /// Compresses whole entries in memory, if libdeflate is installed.
-    private let whole = WholeDeflater(.bare, level: level)
+    private let whole = OneShotDeflater(.raw, level: level)
     /// The buffered bytes of the open entry. Nil if they are written immediately.
     private var held: [UInt8]?
     /// The time of all entries in MS-DOS format. It is the same for all, so that the same content gives the
@@ -50,7 +50,7 @@ final class ZipWriter {
     func begin(_ name: String, isDeflated: Bool) throws(ArchiveError) {
         precondition(open == nil, "an entry of a zip file is open")
         if isDeflated, deflater == nil {
-            guard let made = Deflater(.bare, level: Self.level) else {
+            guard let made = Deflater(.raw, level: Self.level) else {
                 throw ArchiveError(.machine, "libz.so.1 (zlib) is not installed; install it")
             }
             deflater = made
@@ -81,7 +81,7 @@ final class ZipWriter {
 
     private func put(_ bytes: UnsafeRawBufferPointer, of record: Record) throws(ArchiveError) {
         guard record.isDeflated, let deflater else { return try output.write(bytes) }
-        try deflater.take(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
+        try deflater.compress(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
     }
 
     func write(_ bytes: [UInt8]) throws(ArchiveError) {

@@ -45,7 +45,7 @@ package final class BrowserProcess {
                 ("Default/Preferences", preferences),
                 ("Local State", BrowserOptions.localState),
             ]
-            for (name, text) in files where !WholeFile.isThere("\(profile)/\(name)") {
+            for (name, text) in files where !WholeFile.exists("\(profile)/\(name)") {
                 try WholeFile.replace("\(profile)/\(name)", with: text)
             }
             (descriptor, identifier) = try Self.spawn(

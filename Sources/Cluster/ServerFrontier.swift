@@ -24,7 +24,7 @@ package final class ServerFrontier {
             throw StoreError(
                 .request, doing: "share work on", path: folder.name, detail: "it is a folder",
                 advice: "name a store in PostgreSQL, postgres://USER@HOST/DATABASE,",
-                remedy: .larder)
+                remedy: .store)
         }
         self.folder = folder
         connection = try folder.connect(.readWrite)

@@ -1,40 +1,43 @@
 package import Web
 
-/// Decodes a body that has one or more content codings, the last applied first.
+/// Decodes a body with one or more content codings, piece by piece. It belongs to one thread.
 ///
-/// If there are several, the output of each decoder is the input of the next.
+/// `Content-Encoding` lists the codings in the order in which the server applied them, so they are removed from
+/// last to first: for "gzip, br", the output of the brotli decoder is the input of the gzip decoder.
 package final class BodyDecoder {
+    /// The decoders in the order in which they are applied.
     private var layers: [(coding: ContentCoding, decoder: any CodingDecoder)] = []
+    /// An output buffer for each layer.
     private var output: [UnsafeMutableRawBufferPointer] = []
-    /// The number of encoded bytes that were passed to `take`.
-    package private(set) var takenByteCount = 0
+    /// The number of encoded bytes that were passed to `decode`.
+    package private(set) var encodedByteCount = 0
 
-    /// The maximum number of codings of a body, each of which needs memory for a decoder.
-    private static let mostCodings = 4
-    private static let pieceSize = 32 * 1024
+    /// Rejects a body with more codings, since each needs memory for a decoder.
+    private static let maxCodings = 4
+    private static let pieceBytes = 32 * 1024
 
-    /// The names of codings that exist but that Larder cannot decode.
-    private static let foreign: Set<String> = ["compress", "x-compress", "dcb", "dcz"]
+    /// Registered codings that Larder cannot decode: those of `compress` and those with a shared dictionary.
+    private static let unsupported: Set<String> = ["compress", "x-compress", "dcb", "dcz"]
 
     /// Returns nil for a body without a known coding. Unknown names, usually those of character sets, are
     /// ignored as in browsers.
     ///
-    /// - Throws: `CodingFault` if the body has a coding that cannot be decoded, or too many codings.
-    package init?(_ fields: HTTPFields) throws(CodingFault) {
+    /// - Throws: `CodingError` if the body has a coding that cannot be decoded, or too many codings.
+    package init?(_ fields: HTTPFields) throws(CodingError) {
         guard fields.isCoded else { return nil }
         let names = fields.elements("Content-Encoding").map { $0.lowercased() }
-        if let name = names.first(where: Self.foreign.contains) {
-            throw .unknown(name)
+        if let name = names.first(where: Self.unsupported.contains) {
+            throw .unsupported(name)
         }
         let codings = names.compactMap(ContentCoding.init(named:))
         guard !codings.isEmpty else { return nil }
-        guard codings.count <= Self.mostCodings else {
-            throw .nested(codings.count)
+        guard codings.count <= Self.maxCodings else {
+            throw .tooManyCodings(codings.count)
         }
         for coding in codings.reversed() {
-            guard let decoder = coding.decoder() else { throw .unknown(coding.rawValue) }
+            guard let decoder = coding.decoder() else { throw .unsupported(coding.rawValue) }
             layers.append((coding, decoder))
-            output.append(.allocate(byteCount: Self.pieceSize, alignment: 1))
+            output.append(.allocate(byteCount: Self.pieceBytes, alignment: 1))
         }
     }
 
@@ -43,67 +46,71 @@ package final class BodyDecoder {
     /// Decodes a piece of the body and passes the output to `give` in pieces. Their bytes are valid only
     /// during the call.
     ///
-    /// - Parameter fault: converts the error for invalid input to the caller's error type.
-    package func take<Failure: Error>(
+    /// - Parameter wrapping: converts the error for invalid input to the caller's error type.
+    package func decode<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void,
-        fault: (CodingFault) -> Failure
+        wrapping: (CodingError) -> Failure
     ) throws(Failure) {
-        takenByteCount += bytes.count
-        try take(bytes, in: 0, give, fault)
+        encodedByteCount += bytes.count
+        try decode(bytes, in: 0, give, wrapping)
     }
 
-    private func take<Failure: Error>(
+    /// Decodes bytes with this layer and those after it.
+    private func decode<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, in layer: Int,
-        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void, _ fault: (CodingFault) -> Failure
+        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void, _ wrapping: (CodingError) -> Failure
     ) throws(Failure) {
         guard layer < layers.count else { return try give(bytes) }
         var rest = bytes
         while true {
-            guard let (taken, made) = layers[layer].decoder.run(rest, output[layer]) else {
-                throw fault(.damaged(layers[layer].coding.rawValue))
+            guard let (consumed, produced) = layers[layer].decoder.decode(rest, into: output[layer]) else {
+                throw wrapping(.invalidData(layers[layer].coding.rawValue))
             }
-            if made > 0 {
-                try take(UnsafeRawBufferPointer(rebasing: output[layer][..<made]), in: layer + 1, give, fault)
+            if produced > 0 {
+                let decoded = UnsafeRawBufferPointer(rebasing: output[layer][..<produced])
+                try decode(decoded, in: layer + 1, give, wrapping)
             }
-            rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+            rest = UnsafeRawBufferPointer(rebasing: rest[consumed...])
             // If the output buffer is full, the decoder may have more output.
-            if rest.isEmpty, made < output[layer].count { return }
-            guard taken > 0 || made > 0 else { return }
+            if rest.isEmpty, produced < output[layer].count { return }
+            guard consumed > 0 || produced > 0 else { return }
         }
     }
 
-    /// An error if the body so far ends before one of its codings does; nil if it is complete or empty.
-    package var flaw: CodingFault? {
-        guard takenByteCount > 0, let cut = layers.first(where: { !$0.decoder.isComplete }) else {
+    /// The error `truncated` if the body so far ends before one of its codings does; nil if it is complete or empty.
+    package var truncation: CodingError? {
+        guard encodedByteCount > 0, let incomplete = layers.first(where: { !$0.decoder.isComplete }) else {
             return nil
         }
-        return .cut(cut.coding.rawValue)
+        return .truncated(incomplete.coding.rawValue)
     }
 }
 
 /// The reason why a body cannot be decoded.
-package enum CodingFault: Error, Sendable, Equatable, CustomStringConvertible {
+package enum CodingError: Error, Sendable, Equatable, CustomStringConvertible {
     /// A coding that Larder cannot decode.
-    case unknown(String)
-    /// The number of codings exceeds the maximum.
-    case nested(Int)
+    case unsupported(String)
+    /// The body has this number of codings, more than the maximum.
+    case tooManyCodings(Int)
     /// The bytes are not valid in this coding.
-    case damaged(String)
+    case invalidData(String)
     /// The bytes end before the coding does.
-    case cut(String)
+    case truncated(String)
 
     package var description: String {
         switch self {
-        case .unknown(let name): "the body is in the coding \(name), which nobody asked for"
-        case .nested(let count): "the body is in \(count) codings, one around the other"
-        case .damaged(let name): "the body is not in the coding \(name)"
-        case .cut(let name): "the body ends before its coding does, \(name)"
+        case .unsupported(let name): "the body is in the coding \(name), which nobody asked for"
+        case .tooManyCodings(let count): "the body is in \(count) codings, one around the other"
+        case .invalidData(let name): "the body is not in the coding \(name)"
+        case .truncated(let name): "the body ends before its coding does, \(name)"
         }
     }
 }
 
-/// A limit on the growth of a body when its content coding is removed. Text typically grows tenfold and a
-/// table of zeros a thousandfold; unlimited growth is an attack that fills the disk (a decompression bomb).
+/// A limit on the growth of a body when its content coding is removed, against decompression bombs.
+///
+/// Text typically grows tenfold and a table of zeros a thousandfold. Without a limit, a response of some megabytes
+/// could fill the disk.
 package struct ExpansionLimit: Sendable {
     /// The maximum ratio of decoded to encoded bytes.
     package var factor = 200
@@ -112,7 +119,7 @@ package struct ExpansionLimit: Sendable {
 
     package init() {}
 
-    package func isExceeded(byteCount: Int, codedByteCount: Int) -> Bool {
-        byteCount > floor && byteCount / max(1, factor) > codedByteCount
+    package func isExceeded(byteCount: Int, encodedByteCount: Int) -> Bool {
+        byteCount > floor && byteCount / max(1, factor) > encodedByteCount
     }
 }

@@ -15,34 +15,34 @@ package enum ContentCoding: String, CaseIterable, Sendable {
     /// Whether Larder may decode a response: the client accepts its codings, Larder can decode them, and the
     /// response does not forbid transformations.
     ///
-    /// - Parameter codings: the client's `Accept-Encoding`; nil if the request is Larder's own. Then the
+    /// - Parameter acceptEncoding: the client's `Accept-Encoding`; nil if the request is Larder's own. Then the
     ///   result is true.
-    package static func accepts(_ codings: String?, _ fields: HTTPFields) -> Bool {
-        guard let codings, fields.isCoded else { return true }
-        let taken = Set(names(codings))
+    package static func canDecode(_ fields: HTTPFields, forClientAccepting acceptEncoding: String?) -> Bool {
+        guard let acceptEncoding, fields.isCoded else { return true }
+        let accepted = Set(acceptedNames(in: acceptEncoding))
         // RFC 9111, section 5.2.2.6, and RFC 9110, section 7.7: removing a coding is a transformation.
         if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "no-transform") }) {
             return false
         }
         return fields.elements("Content-Encoding").allSatisfy { name in
             let coding = ContentCoding(named: name.lowercased())
-            return coding.map { $0.isKnown && taken.contains($0.rawValue) } ?? false
+            return coding.map { $0.isAvailable && accepted.contains($0.rawValue) } ?? false
         }
     }
 
     /// Returns the `Accept-Encoding` for a request to the origin on behalf of a client: the client's codings
     /// that Larder can decode, or "identity".
-    package static func shared(with codings: String) -> String {
-        if codings.isEmpty { return "identity" }
-        let taken = names(codings)
-        let shared = allCases.filter { $0.isKnown && taken.contains($0.rawValue) }.map(\.rawValue)
+    package static func acceptEncoding(forClient clientValue: String) -> String {
+        if clientValue.isEmpty { return "identity" }
+        let accepted = acceptedNames(in: clientValue)
+        let shared = allCases.filter { $0.isAvailable && accepted.contains($0.rawValue) }.map(\.rawValue)
         return shared.isEmpty ? "identity" : shared.joined(separator: ", ")
     }
 
     /// Returns the codings in an `Accept-Encoding` in lower case, without those that a weight of 0 excludes.
-    private static func names(_ codings: String) -> [String] {
+    private static func acceptedNames(in acceptEncoding: String) -> [String] {
         var fields = HTTPFields()
-        fields.append("Accept-Encoding", codings)
+        fields.append("Accept-Encoding", acceptEncoding)
         return fields.elements("Accept-Encoding").compactMap { element in
             let words = String(element).lowercased().split(separator: ";").map { word in
                 String(word.filter { $0 != " " && $0 != "\t" })
@@ -55,10 +55,10 @@ package enum ContentCoding: String, CaseIterable, Sendable {
     }
 
     /// The `Accept-Encoding` of Larder's own requests: all codings that it can decode.
-    package static let accepted = allCases.filter(\.isKnown).map(\.rawValue).joined(separator: ", ")
+    package static let acceptEncoding = allCases.filter(\.isAvailable).map(\.rawValue).joined(separator: ", ")
 
     /// Whether the library for the coding is available.
-    private var isKnown: Bool {
+    private var isAvailable: Bool {
         switch self {
         case .deflate, .gzip: CodingLibrary.zlib != nil
         case .br: CodingLibrary.brotli != nil
@@ -76,108 +76,115 @@ package enum ContentCoding: String, CaseIterable, Sendable {
     }
 }
 
-/// A streaming decoder of one coding.
+/// A streaming decoder of one coding. It belongs to one thread.
 package protocol CodingDecoder: AnyObject {
-    /// Whether the input so far ends where the coding ends. If not, the body was cut short, even if its
-    /// length is as promised.
+    /// Whether the input so far ends where the coding ends. If it is false at the end of a body, the body was
+    /// truncated, even if its size matches `Content-Length`.
     var isComplete: Bool { get }
-    /// Decodes some of the input into the output and returns how many bytes were read and written; nil if the
+    /// Decodes some of the input into the output and returns the number of bytes read and written; nil if the
     /// input is not valid in this coding. The caller passes the rest of the input in the next call.
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
-        taken: Int, made: Int
+    func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> (
+        consumed: Int, produced: Int
     )?
 }
 
 // MARK: - InflateDecoder
 
-/// Decodes gzip and deflate. For the coding deflate, servers should send the zlib format, but some send the
-/// raw stream; both are accepted.
+/// Decodes gzip and deflate.
+///
+/// For the coding deflate, RFC 9110 (section 8.4.1.2) requires the zlib format, but some servers send a raw deflate
+/// stream. The decoder accepts both and distinguishes them by the first two bytes.
 package final class InflateDecoder: CodingDecoder {
     private let zlib: CodingLibrary.Zlib
     /// Allocated, since zlib requires that the stream keeps its address.
     private let stream: UnsafeMutablePointer<larder_zlib_stream>
     private let isGzip: Bool
-    private let isBare: Bool
+    private let isRaw: Bool
     private var isStarted = false
-    /// The first byte, if it came alone. It is not enough to distinguish the two formats of deflate.
-    private var first: UInt8?
+    /// The first byte, if the first call passed only one byte. It is not enough to distinguish the two formats of
+    /// deflate, so it waits for the second one.
+    private var firstByte: UInt8?
     package private(set) var isComplete = false
 
-    /// - Parameter isBare: whether the input is a raw deflate stream, as in zip files.
-    package init?(isGzip: Bool, isBare: Bool = false) {
+    /// - Parameter isRaw: whether the input is a raw deflate stream, as in zip files.
+    package init?(isGzip: Bool, isRaw: Bool = false) {
         guard let zlib = CodingLibrary.zlib else { return nil }
         self.zlib = zlib
         self.isGzip = isGzip
-        self.isBare = isBare
+        self.isRaw = isRaw
         stream = .allocate(capacity: 1)
         stream.initialize(to: larder_zlib_stream())
     }
 
     deinit {
-        if isStarted { _ = zlib.end(stream) }
+        if isStarted { _ = zlib.inflateEnd(stream) }
         stream.deallocate()
     }
 
-    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
-        taken: Int, made: Int
+    package func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> (
+        consumed: Int, produced: Int
     )? {
         if !isStarted {
-            guard isGzip || isBare || first != nil || input.count > 1 else {
-                first = input.first
+            guard isGzip || isRaw || firstByte != nil || input.count > 1 else {
+                firstByte = input.first
                 return (input.count, 0)
             }
             guard start(input) else { return nil }
         }
         if isComplete {
             // RFC 1952, section 2.2: another member may follow. Other bytes after the end are ignored.
-            guard isGzip, input.first == 0x1F, zlib.reset(stream) == 0 else { return (input.count, 0) }
+            guard isGzip, input.first == 0x1F, zlib.inflateReset(stream) == 0 else { return (input.count, 0) }
             isComplete = false
         }
-        if var first {
+        if var firstByte {
             // One byte does not produce output.
-            self.first = nil
-            guard withUnsafeBytes(of: &first, { step($0, output) }) != nil else { return nil }
+            self.firstByte = nil
+            guard withUnsafeBytes(of: &firstByte, { inflate($0, into: output) }) != nil else { return nil }
         }
-        return step(input, output)
+        return inflate(input, into: output)
     }
 
+    /// Detects the format and initializes zlib for it. Returns false if that fails.
     private func start(_ input: UnsafeRawBufferPointer) -> Bool {
+        // zlib.h: 15 is the maximum window for the zlib format, plus 16 selects gzip, and negated a raw stream.
         var windowBits: Int32 = 15
         if isGzip {
             windowBits += 16
-        } else if isBare {
+        } else if isRaw {
             windowBits = -windowBits
         } else {
-            let head = [first].compactMap { $0 } + input.prefix(2)
+            let head = [firstByte].compactMap { $0 } + input.prefix(2)
             // RFC 1950, section 2.2: the compression method, and the check bits of the two bytes.
             let isZlib = head[0] & 0x0F == 8 && (Int(head[0]) << 8 + Int(head[1])) % 31 == 0
             if !isZlib { windowBits = -windowBits }
         }
         let size = Int32(MemoryLayout<larder_zlib_stream>.size)
-        isStarted = zlib.start(stream, windowBits, "1", size) == 0
+        isStarted = zlib.inflateInit(stream, windowBits, "1", size) == 0
         return isStarted
     }
 
-    private func step(
-        _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
-    ) -> (taken: Int, made: Int)? {
+    private func inflate(
+        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+    ) -> (consumed: Int, produced: Int)? {
         let (inCount, outCount) = (min(input.count, 1 << 30), min(output.count, 1 << 30))
         stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
         stream.pointee.avail_in = UInt32(inCount)
         stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
         stream.pointee.avail_out = UInt32(outCount)
-        switch zlib.run(stream, Self.noFlush) {
-        case Self.ok, Self.needsMore: break
+        switch zlib.inflate(stream, Self.noFlush) {
+        case Self.ok, Self.bufferError: break
         case Self.end: isComplete = true
         default: return nil
         }
         return (inCount - Int(stream.pointee.avail_in), outCount - Int(stream.pointee.avail_out))
     }
 
+    // Constants of zlib.h: Z_NO_FLUSH, Z_OK, Z_STREAM_END and Z_BUF_ERROR, which only means that zlib needs more
+    // input or room for output.
     private static let noFlush: Int32 = 0
     private static let ok: Int32 = 0
     private static let end: Int32 = 1
-    private static let needsMore: Int32 = -5
+    private static let bufferError: Int32 = -5
 }
 
 // MARK: - BrotliDecoder
@@ -189,21 +196,23 @@ package final class BrotliDecoder: CodingDecoder {
     package private(set) var isComplete = false
 
     package init?() {
-        guard let brotli = CodingLibrary.brotli, let state = brotli.create(nil, nil, nil) else { return nil }
+        guard let brotli = CodingLibrary.brotli, let state = brotli.createInstance(nil, nil, nil) else {
+            return nil
+        }
         self.brotli = brotli
         self.state = state
     }
 
-    deinit { brotli.destroy(state) }
+    deinit { brotli.destroyInstance(state) }
 
-    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
-        taken: Int, made: Int
+    package func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> (
+        consumed: Int, produced: Int
     )? {
         guard !isComplete else { return (input.count, 0) }
         var (inCount, outCount) = (input.count, output.count)
-        var next = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        var place = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        switch brotli.run(state, &inCount, &next, &outCount, &place, nil) {
+        var nextIn = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        var nextOut = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        switch brotli.decompressStream(state, &inCount, &nextIn, &outCount, &nextOut, nil) {
         case Self.failure: return nil
         case Self.success: isComplete = true
         default: break
@@ -211,6 +220,7 @@ package final class BrotliDecoder: CodingDecoder {
         return (input.count - inCount, output.count - outCount)
     }
 
+    // BROTLI_DECODER_RESULT_ERROR and BROTLI_DECODER_RESULT_SUCCESS. The other results ask for input or room.
     private static let failure: Int32 = 0
     private static let success: Int32 = 1
 }
@@ -224,31 +234,34 @@ package final class ZstdDecoder: CodingDecoder {
     package private(set) var isComplete = false
 
     package init?() {
-        guard let zstd = CodingLibrary.zstd, let context = zstd.create() else { return nil }
+        guard let zstd = CodingLibrary.zstd, let context = zstd.createDStream() else { return nil }
         self.zstd = zstd
         self.context = context
-        _ = zstd.set(context, Self.windowLogMax, Self.largestWindow)
+        _ = zstd.setDParameter(context, Self.windowLogMax, Self.maxWindowLog)
     }
 
-    deinit { _ = zstd.free(context) }
+    deinit { _ = zstd.freeDStream(context) }
 
-    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
-        taken: Int, made: Int
+    package func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> (
+        consumed: Int, produced: Int
     )? {
-        guard !isComplete || input.first == Self.frame else { return (input.count, 0) }
+        guard !isComplete || input.first == Self.frameStart else { return (input.count, 0) }
         var from = larder_zstd_input(bytes: input.baseAddress, size: input.count, place: 0)
         var to = larder_zstd_output(bytes: output.baseAddress, size: output.count, place: 0)
-        let left = zstd.run(context, &to, &from)
-        guard zstd.isError(left) == 0 else { return nil }
-        isComplete = left == 0
+        // Returns 0 at the end of a frame, otherwise a hint of how many more bytes to pass.
+        let hint = zstd.decompressStream(context, &to, &from)
+        guard zstd.isError(hint) == 0 else { return nil }
+        isComplete = hint == 0
         return (from.place, to.place)
     }
 
+    /// The parameter ZSTD_d_windowLogMax.
     private static let windowLogMax: Int32 = 100
-    /// The binary logarithm of the maximum window size: 8 MB, as RFC 9659 requires for the coding `zstd`.
-    private static let largestWindow: Int32 = 23
-    /// The first byte of each frame.
-    private static let frame: UInt8 = 0x28
+    /// The binary logarithm of the maximum window size: 8 MB, as RFC 9659 requires for the coding `zstd`. Frames
+    /// with a larger window are rejected, since they would need more memory.
+    private static let maxWindowLog: Int32 = 23
+    /// The first byte of each frame's magic number.
+    private static let frameStart: UInt8 = 0x28
 }
 
 // MARK: - XZDecoder
@@ -274,39 +287,42 @@ package final class XZDecoder: CodingDecoder {
         stream.deallocate()
     }
 
-    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
-        taken: Int, made: Int
+    package func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> (
+        consumed: Int, produced: Int
     )? {
-        guard !isComplete || input.first == Self.mark else { return (input.count, 0) }
+        guard !isComplete || input.first == Self.streamStart else { return (input.count, 0) }
         if !isStarted || isComplete {
-            guard xz.start(stream, Self.mostMemory, 0) == Self.good else { return nil }
+            guard xz.streamDecoder(stream, Self.maxMemoryBytes, 0) == Self.ok else { return nil }
             (isStarted, isComplete) = (true, false)
         }
         stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
         stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
         (stream.pointee.avail_in, stream.pointee.avail_out) = (input.count, output.count)
-        let told = xz.run(stream, Self.goOn)
-        guard told == Self.good || told == Self.end || told == Self.noProgress else { return nil }
-        isComplete = told == Self.end
+        let result = xz.code(stream, Self.run)
+        guard result == Self.ok || result == Self.streamEnd || result == Self.bufferError else { return nil }
+        isComplete = result == Self.streamEnd
         return (input.count - stream.pointee.avail_in, output.count - stream.pointee.avail_out)
     }
 
-    /// The memory limit of the decoder in bytes. Files made by `xz -9` need 65 MB.
-    private static let mostMemory: UInt64 = 128 << 20
-    /// The first byte of each stream.
-    private static let mark: UInt8 = 0xFD
-    private static let goOn: Int32 = 0
-    private static let good: Int32 = 0
-    private static let end: Int32 = 1
-    private static let noProgress: Int32 = 10
+    /// The memory limit of the decoder. It rejects streams that need more. Files made by `xz -9` need 65 MB.
+    private static let maxMemoryBytes: UInt64 = 128 << 20
+    /// The first byte of each stream's magic number.
+    private static let streamStart: UInt8 = 0xFD
+    // LZMA_RUN, LZMA_OK, LZMA_STREAM_END and LZMA_BUF_ERROR, which only means that the call made no progress.
+    private static let run: Int32 = 0
+    private static let ok: Int32 = 0
+    private static let streamEnd: Int32 = 1
+    private static let bufferError: Int32 = 10
 }
 
 // MARK: - Gzip
 
-/// Decompresses files that are gzip files themselves (RFC 1952), such as `sitemap.xml.gz`.
+/// Decompresses gzip files (RFC 1952) such as `sitemap.xml.gz`. Such a body is a gzip file itself, independently of
+/// the content coding of its response.
 package enum Gzip {
-    private static let pieceByteCount = 64 * 1024
+    private static let pieceBytes = 64 * 1024
 
+    /// Whether the bytes start with gzip's magic number.
     package static func isGzip(_ bytes: Span<UInt8>) -> Bool {
         bytes.count >= 2 && bytes[0] == 0x1F && bytes[1] == 0x8B
     }
@@ -317,21 +333,23 @@ package enum Gzip {
     package static func inflate(_ bytes: Span<UInt8>, limit: Int) -> [UInt8]? {
         guard let decoder = InflateDecoder(isGzip: true) else { return nil }
         var output: [UInt8] = []
-        let isRead = bytes.withUnsafeBytes { input in
-            withUnsafeTemporaryAllocation(byteCount: pieceByteCount, alignment: 1) { piece in
+        let isComplete = bytes.withUnsafeBytes { input in
+            withUnsafeTemporaryAllocation(byteCount: pieceBytes, alignment: 1) { piece in
                 var rest = input
                 while true {
-                    guard let (taken, made) = decoder.run(rest, piece), output.count + made <= limit else {
+                    guard let (consumed, produced) = decoder.decode(rest, into: piece),
+                        output.count + produced <= limit
+                    else {
                         return false
                     }
-                    output.append(contentsOf: piece[..<made])
-                    rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
-                    if rest.isEmpty && made < piece.count || taken == 0 && made == 0 {
+                    output.append(contentsOf: piece[..<produced])
+                    rest = UnsafeRawBufferPointer(rebasing: rest[consumed...])
+                    if rest.isEmpty && produced < piece.count || consumed == 0 && produced == 0 {
                         return decoder.isComplete
                     }
                 }
             }
         }
-        return isRead ? output : nil
+        return isComplete ? output : nil
     }
 }

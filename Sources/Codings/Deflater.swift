@@ -3,52 +3,53 @@ internal import CCodings
 /// Compresses bytes into deflate streams, one after the other. Reuses its memory. It belongs to one thread.
 package final class Deflater {
     /// The format of the output.
-    package enum Form: Sendable {
+    package enum Format: Sendable {
         /// A gzip member (RFC 1952) without name and time, so that the same input gives the same output.
         case gzip
         /// A raw deflate stream (RFC 1951), as in zip files.
-        case bare
+        case raw
     }
 
     private let zlib: CodingLibrary.Zlib
     /// Allocated, since zlib requires that the stream keeps its address.
     private let stream: UnsafeMutablePointer<larder_zlib_stream>
     private let piece: UnsafeMutableRawBufferPointer
-    private var hasBegun = false
 
-    private static let pieceSize = 64 * 1024
+    private static let pieceBytes = 64 * 1024
+    // Constants of zlib.h: Z_DEFLATED, Z_NO_FLUSH, Z_FINISH, Z_OK, Z_STREAM_END and Z_BUF_ERROR.
     private static let deflated: Int32 = 8
     private static let noFlush: Int32 = 0
     private static let finish: Int32 = 4
     private static let ok: Int32 = 0
     private static let end: Int32 = 1
+    private static let bufferError: Int32 = -5
 
     /// Returns nil if zlib is not available or there is not enough memory.
     ///
     /// - Parameter level: from 0 (no compression) to 9 (the slowest).
-    package init?(_ form: Form, level: Int32) {
+    package init?(_ format: Format, level: Int32) {
         guard let zlib = CodingLibrary.zlib else { return nil }
         self.zlib = zlib
         stream = .allocate(capacity: 1)
         stream.initialize(to: larder_zlib_stream())
         let size = Int32(MemoryLayout<larder_zlib_stream>.size)
-        let windowBits: Int32 = form == .gzip ? 15 + 16 : -15
-        guard zlib.startDeflating(stream, level, Self.deflated, windowBits, 8, 0, "1", size) == Self.ok else {
+        let windowBits: Int32 = format == .gzip ? 15 + 16 : -15
+        guard zlib.deflateInit(stream, level, Self.deflated, windowBits, 8, 0, "1", size) == Self.ok else {
             stream.deallocate()
             return nil
         }
-        piece = .allocate(byteCount: Self.pieceSize, alignment: 16)
+        piece = .allocate(byteCount: Self.pieceBytes, alignment: 16)
     }
 
     deinit {
-        _ = zlib.endDeflating(stream)
+        _ = zlib.deflateEnd(stream)
         stream.deallocate()
         piece.deallocate()
     }
 
     /// Compresses bytes into the current stream, or begins one. Calls `give` with the output, whose bytes are
     /// valid only during the call.
-    package func take<Failure: Error>(
+    package func compress<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         var rest = bytes
@@ -64,7 +65,7 @@ package final class Deflater {
         _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         try run(UnsafeRawBufferPointer(start: nil, count: 0), Self.finish, give)
-        _ = zlib.resetDeflating(stream)
+        _ = zlib.deflateReset(stream)
     }
 
     private func run<Failure: Error>(
@@ -77,12 +78,13 @@ package final class Deflater {
             stream.pointee.next_out = piece.baseAddress?.assumingMemoryBound(to: UInt8.self)
             stream.pointee.avail_out = UInt32(piece.count)
             let code = zlib.deflate(stream, flush)
-            // The stream is initialized and has its memory, so zlib has no reason to fail; -5 means that
-            // there is nothing to do.
-            precondition(code == Self.ok || code == Self.end || code == -5, "zlib stopped deflating")
-            let made = piece.count - Int(stream.pointee.avail_out)
-            if made > 0 { try give(UnsafeRawBufferPointer(rebasing: piece[..<made])) }
-            if code == Self.end || made < piece.count { return }
+            // The stream is initialized and has its memory, so zlib has no reason to fail. Z_BUF_ERROR only means
+            // that there was nothing to do.
+            precondition(
+                code == Self.ok || code == Self.end || code == Self.bufferError, "zlib stopped deflating")
+            let produced = piece.count - Int(stream.pointee.avail_out)
+            if produced > 0 { try give(UnsafeRawBufferPointer(rebasing: piece[..<produced])) }
+            if code == Self.end || produced < piece.count { return }
         }
     }
 }
@@ -99,40 +101,41 @@ package struct Checksum: Sendable {
         var rest = bytes
         while let start = rest.baseAddress, !rest.isEmpty {
             let count = min(rest.count, 1 << 30)
-            sum = zlib.checksum(sum, start.assumingMemoryBound(to: UInt8.self), UInt32(count))
+            sum = zlib.crc32(sum, start.assumingMemoryBound(to: UInt8.self), UInt32(count))
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
         value = UInt32(truncatingIfNeeded: sum)
     }
 }
 
-/// Compresses complete inputs with libdeflate, which is twice as fast as zlib and compresses better. The same
-/// input gives the same output. It belongs to one thread.
-package final class WholeDeflater {
+/// Compresses inputs that are completely in memory with libdeflate, which is twice as fast as zlib and compresses
+/// better. The same input gives the same output. It belongs to one thread.
+package final class OneShotDeflater {
     private let library: CodingLibrary.LibDeflate
     private let compressor: UnsafeMutableRawPointer
-    private let form: Deflater.Form
+    private let format: Deflater.Format
 
     /// Returns nil if libdeflate is not available or there is not enough memory.
     ///
     /// - Parameter level: from 0 (no compression) to 12 (the slowest).
-    package init?(_ form: Deflater.Form = .gzip, level: Int32) {
-        guard let library = CodingLibrary.libdeflate, let compressor = library.create(level) else {
+    package init?(_ format: Deflater.Format = .gzip, level: Int32) {
+        guard let library = CodingLibrary.libdeflate, let compressor = library.allocCompressor(level) else {
             return nil
         }
-        (self.library, self.compressor, self.form) = (library, compressor, form)
+        (self.library, self.compressor, self.format) = (library, compressor, format)
     }
 
-    deinit { library.free(compressor) }
+    deinit { library.freeCompressor(compressor) }
 
-    /// Compresses the bytes and appends the result, a gzip member or a raw stream, to `made`.
-    package func add(_ bytes: [UInt8], to made: inout [UInt8]) {
-        let isBare = form == .bare
-        let room = (isBare ? library.boundOfBare : library.bound)(compressor, bytes.count)
-        let pack = isBare ? library.packBare : library.pack
-        made += [UInt8](unsafeUninitializedCapacity: room) { to, count in
+    /// Compresses the bytes and appends the result, a gzip member or a raw stream, to `output`.
+    package func add(_ bytes: [UInt8], to output: inout [UInt8]) {
+        let isRaw = format == .raw
+        let bound = (isRaw ? library.deflateCompressBound : library.gzipCompressBound)(
+            compressor, bytes.count)
+        let compress = isRaw ? library.deflateCompress : library.gzipCompress
+        output += [UInt8](unsafeUninitializedCapacity: bound) { to, count in
             bytes.withUnsafeBytes { from in
-                count = pack(compressor, from.baseAddress, from.count, to.baseAddress, room)
+                count = compress(compressor, from.baseAddress, from.count, to.baseAddress, bound)
             }
             // The buffer has the size that libdeflate requires, so it cannot fail.
             precondition(count > 0, "libdeflate stopped")

@@ -3,23 +3,26 @@ internal import Synchronization
 
 /// Compresses and decompresses a body as a single zstd frame (RFC 8878). Any thread may use it.
 package enum ZstdFrame {
-    /// Whether libzstd is available. If not, `packed` and `unpacked` always return nil.
-    package static var isPossible: Bool { CodingLibrary.zstd != nil }
+    /// Whether libzstd is available. If not, `compress` and `decompress` always return nil.
+    package static var isAvailable: Bool { CodingLibrary.zstd != nil }
 
     private static let level: Int32 = 1
-    private static let packers = Contexts { CodingLibrary.zstd?.createPacker() }
-    private static let unpackers = Contexts { CodingLibrary.zstd?.create() }
+    private static let compressors = ZstdContextPool { CodingLibrary.zstd?.createCCtx() }
+    private static let decompressors = ZstdContextPool { CodingLibrary.zstd?.createDStream() }
 
-    /// Returns the compressed bytes; nil if they would not be at least an eighth smaller.
-    package static func packed(_ bytes: [UInt8]) -> [UInt8]? {
+    /// Returns the compressed bytes; nil if they would not be more than an eighth smaller. Then decompressing on
+    /// each use would cost more than the saved space is worth.
+    package static func compress(_ bytes: [UInt8]) -> [UInt8]? {
         guard let zstd = CodingLibrary.zstd else { return nil }
-        let most = bytes.count - bytes.count / 8
-        return packers.lend { context in
-            let frame = [UInt8](unsafeUninitializedCapacity: zstd.bound(bytes.count)) { room, count in
-                let made = bytes.withUnsafeBytes {
-                    zstd.packWhole(context, room.baseAddress, room.count, $0.baseAddress, $0.count, level)
+        let maxBytes = bytes.count - bytes.count / 8
+        return compressors.withContext { context in
+            let frame = [UInt8](unsafeUninitializedCapacity: zstd.compressBound(bytes.count)) {
+                buffer, count in
+                let written = bytes.withUnsafeBytes {
+                    zstd.compressCCtx(
+                        context, buffer.baseAddress, buffer.count, $0.baseAddress, $0.count, level)
                 }
-                count = zstd.isError(made) == 0 && made < most ? made : 0
+                count = zstd.isError(written) == 0 && written < maxBytes ? written : 0
             }
             // A copy, since the array would otherwise keep its large capacity.
             return frame.isEmpty ? nil : Array(frame[...])
@@ -27,23 +30,23 @@ package enum ZstdFrame {
     }
 
     /// Returns the decompressed bytes; nil unless `frame` is a valid frame of exactly `byteCount` bytes.
-    package static func unpacked(_ frame: [UInt8], byteCount: Int) -> [UInt8]? {
+    package static func decompress(_ frame: [UInt8], byteCount: Int) -> [UInt8]? {
         guard let zstd = CodingLibrary.zstd else { return nil }
-        let bytes = unpackers.lend { context in
-            [UInt8](unsafeUninitializedCapacity: byteCount) { room, count in
-                let made = frame.withUnsafeBytes {
-                    zstd.unpackWhole(context, room.baseAddress, byteCount, $0.baseAddress, $0.count)
+        let bytes = decompressors.withContext { context in
+            [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+                let written = frame.withUnsafeBytes {
+                    zstd.decompressDCtx(context, buffer.baseAddress, byteCount, $0.baseAddress, $0.count)
                 }
-                count = zstd.isError(made) == 0 ? made : 0
+                count = zstd.isError(written) == 0 ? written : 0
             }
         }
         return bytes?.count == byteCount ? bytes : nil
     }
 }
 
-/// A pool of zstd contexts, which are expensive to create. Each is used by one thread at a time, and `free`
-/// has those that are not in use.
-private final class Contexts: Sendable {
+/// A pool of zstd contexts, which are expensive to create. Each context is used by one thread at a time; `free`
+/// contains those that no thread uses.
+private final class ZstdContextPool: Sendable {
     private let make: @Sendable () -> UnsafeMutableRawPointer?
     private let free = Mutex<[Context]>([])
 
@@ -55,7 +58,7 @@ private final class Contexts: Sendable {
     init(_ make: @escaping @Sendable () -> UnsafeMutableRawPointer?) { self.make = make }
 
     /// Calls `body` with a context from the pool or a new one. Returns nil if there is not enough memory.
-    func lend<Result>(_ body: (UnsafeMutableRawPointer) -> Result) -> Result? {
+    func withContext<Result>(_ body: (UnsafeMutableRawPointer) -> Result) -> Result? {
         guard let context = free.withLock({ $0.popLast() }) ?? make().map(Context.init) else { return nil }
         defer { free.withLock { $0.append(context) } }
         return body(context.pointer)

@@ -119,11 +119,11 @@ extension Crawl {
     /// Works until the snapshot is over, this worker is the one to finish it, or the run is interrupted.
     /// Blocks.
     consuming func work(_ courier: WorkCourier) -> Work {
-        interruption.wakes(loop.waker)
+        interruption.addWaker(loop.waker)
         let waker = loop.waker
         courier.wakes { waker.wake() }
         defer {
-            interruption.forgets(loop.waker)
+            interruption.removeWaker(loop.waker)
             courier.wakes(nil)
         }
         var failure: CrawlError?

@@ -182,8 +182,8 @@ package final class Crawl {
 
     /// Runs the crawl to its end and returns its report. Blocks.
     package consuming func run() throws(CrawlError) -> CrawlReport {
-        interruption.wakes(loop.waker)
-        defer { interruption.forgets(loop.waker) }
+        interruption.addWaker(loop.waker)
+        defer { interruption.removeWaker(loop.waker) }
         var failure: CrawlError?
         do throws(CrawlError) {
             if case .rest(_, _, _, let starts) = part {

@@ -88,7 +88,7 @@ package enum DigestAlgorithm: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The usual name for people, such as "MD5" or "SHA-256".
+    /// The usual name for display, such as "MD5" or "SHA-256".
     package var label: String {
         switch self {
         case .md5: "MD5"
@@ -100,7 +100,10 @@ package enum DigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Computes a digest piece by piece in constant memory.
+/// Computes a digest piece by piece in constant memory. It belongs to one thread.
+///
+/// Failures of libcrypto are preconditions: they are possible only for lack of memory or with a broken
+/// installation, and a wrong digest must never be returned.
 package struct DigestStream: ~Copyable {
     package let algorithm: DigestAlgorithm
     private let context: OpaquePointer
@@ -146,17 +149,18 @@ package struct DigestStream: ~Copyable {
 
     /// Returns the HMAC-SHA256 of a message (RFC 2104), which can be computed only with the key.
     package static func hmac(_ key: [UInt8], _ message: Span<UInt8>) -> Digest {
+        // RFC 2104: H((K ^ opad) + H((K ^ ipad) + message)), where K is padded to the 64 bytes of a SHA-256 block.
         // The arrays below need names: the compiler rejects the span of a temporary value.
         let short = key.count > 64 ? digest(.sha256, of: key.span).bytes : key
         let padded = short + Array(repeating: 0, count: 64 - short.count)
-        let (inside, outside) = (padded.map { $0 ^ 0x36 }, padded.map { $0 ^ 0x5C })
+        let (innerKey, outerKey) = (padded.map { $0 ^ 0x36 }, padded.map { $0 ^ 0x5C })
         var inner = DigestStream(.sha256)
-        inner.update(inside.span)
+        inner.update(innerKey.span)
         inner.update(message)
-        let digest = inner.finish()
+        let innerDigest = inner.finish()
         var outer = DigestStream(.sha256)
-        outer.update(outside.span)
-        outer.update(digest.bytes.span)
+        outer.update(outerKey.span)
+        outer.update(innerDigest.bytes.span)
         return outer.finish()
     }
 
@@ -170,8 +174,8 @@ package struct DigestStream: ~Copyable {
         }
     }
 
-    /// Fetched once, since libcrypto 3 would otherwise look a method up at each use. They are immutable and
-    /// never freed.
+    /// The methods, fetched once, since libcrypto 3 would otherwise look them up at each use. They are immutable
+    /// and never freed.
     private enum Methods {
         nonisolated(unsafe) static let md5 = EVP_MD_fetch(nil, "MD5", nil)
         nonisolated(unsafe) static let sha1 = EVP_MD_fetch(nil, "SHA1", nil)

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// A private key for ECDSA signatures with SHA-256 on the curve P-384, which readers of signed web archives
-/// support. It is immutable, so any thread may use it.
+/// support. It is immutable, and OpenSSL allows concurrent use of a key, so any thread may use it.
 ///
 ///     let key = SigningKey()
 ///     let signature = key?.sign(bytes)
@@ -16,14 +16,14 @@ package final class SigningKey: @unchecked Sendable {
         self.pointer = pointer
     }
 
-    /// Restores a key from the bytes of `stored`; nil if they are not a P-384 key.
-    package init?(stored bytes: [UInt8]) {
-        let found = bytes.withUnsafeBufferPointer { bytes in
-            var place = bytes.baseAddress
-            return d2i_AutoPrivateKey(nil, &place, bytes.count)
+    /// Restores a key from the bytes of `der`; nil if they are not a P-384 key.
+    package init?(der bytes: [UInt8]) {
+        let key = bytes.withUnsafeBufferPointer { bytes in
+            var next = bytes.baseAddress
+            return d2i_AutoPrivateKey(nil, &next, bytes.count)
         }
-        guard let found else { return nil }
-        pointer = found
+        guard let key else { return nil }
+        pointer = key
         guard EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC, EVP_PKEY_get_bits(pointer) == 384 else {
             return nil
         }
@@ -32,17 +32,18 @@ package final class SigningKey: @unchecked Sendable {
     deinit { EVP_PKEY_free(pointer) }
 
     /// The private key in DER. Must be kept secret.
-    package var stored: [UInt8] { Self.encoded { i2d_PrivateKey(pointer, &$0) } }
+    package var der: [UInt8] { Self.der { i2d_PrivateKey(pointer, &$0) } }
 
     /// The public key, with which others verify signatures: a SubjectPublicKeyInfo in DER.
-    package var publicKey: [UInt8] { Self.encoded { i2d_PUBKEY(pointer, &$0) } }
+    package var publicKey: [UInt8] { Self.der { i2d_PUBKEY(pointer, &$0) } }
 
-    private static func encoded(_ encode: (inout UnsafeMutablePointer<UInt8>?) -> Int32) -> [UInt8] {
-        var place: UnsafeMutablePointer<UInt8>?
-        let count = encode(&place)
-        guard count > 0, let place else { return [] }
-        defer { CRYPTO_free(place, #file, #line) }
-        return Array(UnsafeBufferPointer(start: place, count: Int(count)))
+    /// Calls one of OpenSSL's encoding functions, which allocate their output, and returns a copy of it.
+    private static func der(_ encode: (inout UnsafeMutablePointer<UInt8>?) -> Int32) -> [UInt8] {
+        var bytes: UnsafeMutablePointer<UInt8>?
+        let count = encode(&bytes)
+        guard count > 0, let bytes else { return [] }
+        defer { CRYPTO_free(bytes, #file, #line) }
+        return Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
     }
 
     /// Returns the signature of the bytes as two concatenated 48-byte numbers, the format of the Web
@@ -63,8 +64,8 @@ package final class SigningKey: @unchecked Sendable {
     package static func verify(_ signature: [UInt8], of bytes: [UInt8], by publicKey: [UInt8]) -> Bool {
         guard (2...256).contains(signature.count), publicKey.count <= 4096 else { return false }
         let key = publicKey.withUnsafeBufferPointer { bytes in
-            var place = bytes.baseAddress
-            return d2i_PUBKEY(nil, &place, bytes.count)
+            var next = bytes.baseAddress
+            return d2i_PUBKEY(nil, &next, bytes.count)
         }
         guard let key else { return false }
         defer { EVP_PKEY_free(key) }
@@ -89,17 +90,20 @@ enum DERSignature {
     /// - Parameter size: the size of each number in bytes.
     static func numbers(_ bytes: [UInt8], size: Int) -> [UInt8]? {
         guard bytes.count >= 2, bytes[0] == 0x30, Int(bytes[1]) == bytes.count - 2 else { return nil }
-        var (at, numbers) = (2, [UInt8]())
+        // A sequence (tag 0x30) of two integers (tag 0x02), each tag followed by a length of one byte.
+        var (offset, numbers) = (2, [UInt8]())
         for _ in 0..<2 {
-            guard at + 2 <= bytes.count, bytes[at] == 0x02, at + 2 + Int(bytes[at + 1]) <= bytes.count else {
+            guard offset + 2 <= bytes.count, bytes[offset] == 0x02,
+                offset + 2 + Int(bytes[offset + 1]) <= bytes.count
+            else {
                 return nil
             }
-            let number = bytes[(at + 2)..<(at + 2 + Int(bytes[at + 1]))].drop { $0 == 0 }
+            let number = bytes[(offset + 2)..<(offset + 2 + Int(bytes[offset + 1]))].drop { $0 == 0 }
             guard number.count <= size else { return nil }
             numbers += [UInt8](repeating: 0, count: size - number.count) + number
-            at += 2 + Int(bytes[at + 1])
+            offset += 2 + Int(bytes[offset + 1])
         }
-        return at == bytes.count ? numbers : nil
+        return offset == bytes.count ? numbers : nil
     }
 
     /// Returns the DER encoding of two concatenated numbers of the same size.

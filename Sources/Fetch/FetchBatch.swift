@@ -40,8 +40,8 @@ package struct FetchBatch {
         each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
     ) throws(FetchFailure) {
         var batch = FetchBatch(loop: try FetchLoop(options, receiver: receiver))
-        interruption.wakes(batch.loop.waker)
-        defer { interruption.forgets(batch.loop.waker) }
+        interruption.addWaker(batch.loop.waker)
+        defer { interruption.removeWaker(batch.loop.waker) }
         var hasMore = true
         while !interruption.isRequested {
             while hasMore, batch.courses.count < running {

@@ -64,19 +64,19 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
 }
 
 extension FetchFailure {
-    init(_ fault: CodingFault) {
+    init(_ fault: CodingError) {
         let kind: Kind =
             switch fault {
-            case .unknown, .damaged: .nonsense
-            case .nested: .tooLarge
-            case .cut: .broken
+            case .unsupported, .invalidData: .nonsense
+            case .tooManyCodings: .tooLarge
+            case .truncated: .broken
             }
         self.init(kind, fault.description)
     }
 
     /// The decoder of a body with content codings; nil if there are none.
     static func decoder(of fields: HTTPFields) throws(FetchFailure) -> BodyDecoder? {
-        do throws(CodingFault) { return try BodyDecoder(fields) } catch { throw FetchFailure(error) }
+        do throws(CodingError) { return try BodyDecoder(fields) } catch { throw FetchFailure(error) }
     }
 }
 

@@ -98,8 +98,8 @@ package final class FetchLoop {
     package func result(
         of request: FetchRequest, _ interruption: Interruption
     ) throws(FetchFailure) -> FetchResult? {
-        interruption.wakes(waker)
-        defer { interruption.forgets(waker) }
+        interruption.addWaker(waker)
+        defer { interruption.removeWaker(waker) }
         start(request)
         while !interruption.isRequested {
             guard let result = try turn(waitingAtMost: .seconds(60)).first else { continue }

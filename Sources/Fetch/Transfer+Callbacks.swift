@@ -206,7 +206,9 @@ extension Transfer {
             throw FetchFailure(
                 .nonsense, "the response has two lengths: \(fields.combined("Content-Length") ?? "")")
         }
-        let keepsCoding = request?.keepsCoding ?? false || !ContentCoding.accepts(request?.codings, fields)
+        let keepsCoding =
+            request?.keepsCoding ?? false
+            || !ContentCoding.canDecode(fields, forClientAccepting: request?.codings)
         decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields)
         self.fields = fields
         watchLength()
@@ -242,14 +244,14 @@ extension Transfer {
                 try take(content: bytes)
                 return true
             }
-            try decoder.take(bytes) { content throws(FetchFailure) in
+            try decoder.decode(bytes) { content throws(FetchFailure) in
                 try take(content: content)
-                let (made, coded) = (sink.byteCount, decoder.takenByteCount)
-                guard options.expansion.isExceeded(byteCount: made, codedByteCount: coded) else { return }
+                let (made, coded) = (sink.byteCount, decoder.encodedByteCount)
+                guard options.expansion.isExceeded(byteCount: made, encodedByteCount: coded) else { return }
                 throw FetchFailure(
                     .tooLarge,
                     "the decoded body is over \(options.expansion.factor) times the size of what was sent")
-            } fault: {
+            } wrapping: {
                 FetchFailure($0)
             }
             return true

@@ -177,7 +177,8 @@ extension Transfer {
         // `CURLOPT_ACCEPT_ENCODING` is not used: libcurl would decode the body and not report where it breaks
         // off.
         if !fields.contains("Accept-Encoding") {
-            let codings = request.codings.map(ContentCoding.shared) ?? ContentCoding.accepted
+            let codings =
+                request.codings.map(ContentCoding.acceptEncoding(forClient:)) ?? ContentCoding.acceptEncoding
             try sentFields.append("Accept-Encoding: \(codings)")
         }
         if request.codings != nil {

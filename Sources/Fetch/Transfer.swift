@@ -112,9 +112,9 @@ final class Transfer {
         guard let request else { return nil }
         let code = isCut ? CURLE_OK : code
         if isStreamed {
-            request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.flaw == nil)
+            request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.truncation == nil)
         }
-        let isPassedOn = unkept != nil && stop == nil && code == CURLE_OK && decoder?.flaw == nil
+        let isPassedOn = unkept != nil && stop == nil && code == CURLE_OK && decoder?.truncation == nil
         if let unkept { stop = stop ?? unkept }
         let isShortPart = code == CURLE_OK && stop == nil && expected.map { sink.byteCount < $0 } ?? false
         var outcome = outcome(code)
@@ -254,7 +254,7 @@ extension Transfer {
         if let stop { return .failure(stop) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         guard let fields else { return .failure(FetchFailure(.nonsense, "the response has no status")) }
-        if let flaw = decoder?.flaw, !isCut { return .failure(FetchFailure(flaw)) }
+        if let flaw = decoder?.truncation, !isCut { return .failure(FetchFailure(flaw)) }
         if let expected, sink.byteCount < expected {
             return .failure(
                 FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest are missing"))

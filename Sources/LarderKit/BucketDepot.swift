@@ -183,7 +183,7 @@ final class BucketDepot: BodyDepot {
         guard let answer = try found(call("GET", name)) else { return nil }
         if let path = answer.path { return .copy(path: path) }
         do throws(SystemError) {
-            return .copy(path: try WholeFile.temporary(in: folder, named: "body", answer.body))
+            return .copy(path: try WholeFile.makeTemporary(in: folder, named: "body", answer.body))
         } catch {
             throw StoreError(error)
         }

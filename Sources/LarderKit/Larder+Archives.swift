@@ -283,7 +283,7 @@ extension Larder {
     ) throws(LarderError) {
         // The writer of each format reports other obstacles, such as a folder with this name.
         let place = options.split == nil ? path : WARCWriter.numbered(path, 0)
-        guard form != .folder, !options.replacesFile, WholeFile.isThere(place) else { return }
+        guard form != .folder, !options.replacesFile, WholeFile.exists(place) else { return }
         throw LarderError(
             .input, "\(place) already exists; name another file, or replace this one",
             remedy: .replaceFile)

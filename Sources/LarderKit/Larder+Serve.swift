@@ -89,7 +89,7 @@ extension Larder {
             throw LarderError(
                 .machine,
                 "there is no store at \(folder.name); prefetch a site into it first, or name another",
-                remedy: port == nil ? .larder : .newLarder)
+                remedy: port == nil ? .store : .newStore)
         }
         let server: MirrorServer
         do throws(ServerError) {

@@ -33,7 +33,7 @@ extension Larder {
         guard folder.server != nil else {
             let error = StoreError(
                 .request, doing: "share work on", path: folder.name, detail: "it is a folder",
-                advice: "name a store in PostgreSQL, such as postgres://USER@HOST/DATABASE", remedy: .larder)
+                advice: "name a store in PostgreSQL, such as postgres://USER@HOST/DATABASE", remedy: .store)
             throw LarderError(error)
         }
         let browser = SharedBrowser(program: options.browser, authorityFolder: folder.path)

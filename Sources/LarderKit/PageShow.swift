@@ -110,7 +110,7 @@ struct PageShow {
             let advice = plan.hasPrivate ? "prefetch it" : "prefetch it, or include private responses"
             throw LarderError(
                 .input, "cannot export \(page): it is not stored, or private; \(advice)",
-                remedy: plan.hasPrivate ? nil : .privateToo)
+                remedy: plan.hasPrivate ? nil : .includePrivate)
         }
         if let elsewhere = ledTo(outcome) {
             throw LarderError(

@@ -131,7 +131,7 @@ public struct UpdateTimer: Sendable, Equatable {
     ///
     /// - Throws: `LarderError` of kind `.machine` if the units cannot be written.
     public func install() throws(LarderError) -> Installation {
-        guard let systemctl = Tool.find("systemctl") else { return .noSystemd }
+        guard let systemctl = ExternalProgram.find("systemctl") else { return .noSystemd }
         do throws(SystemError) {
             try Folder.make(Self.folder)
             for (name, text) in zip(units, [service, timer]) {
@@ -139,12 +139,12 @@ public struct UpdateTimer: Sendable, Equatable {
             }
             let scratch = try ScratchFolder(named: "larder-timer")
             for words in [["daemon-reload"], ["enable", "--now", name + ".timer"]] {
-                let ending = try Tool.run(
+                let ending = try ExternalProgram.run(
                     systemctl, ["--user"] + words, in: scratch.path,
                     keeping: ["HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "DBUS_SESSION_BUS_ADDRESS"]
                 ) { false }
                 guard let ending, ending.status == 0 else {
-                    return .notStarted(ending?.lastWords ?? "systemctl did not end")
+                    return .notStarted(ending?.errorSummary ?? "systemctl did not end")
                 }
             }
             return .started

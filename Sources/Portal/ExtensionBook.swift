@@ -69,7 +69,9 @@ package final class ExtensionBook: Sendable {
     /// Whether the token belongs to the extension with this origin.
     func isPaired(_ token: String, origin: String) -> Bool {
         let digest = Self.digest(of: token)
-        return paired.contains { $0.origin == origin && PasswordHash.isSame($0.digest, digest) }
+        return paired.contains {
+            $0.origin == origin && PasswordHash.isEqualInConstantTime($0.digest, digest)
+        }
     }
 
     private static func digest(of token: String) -> [UInt8] {
@@ -146,7 +148,7 @@ struct PairingCode {
     mutating func redeem(_ given: String, now: Int64) -> Bool {
         guard let code = current(now: now) else { return false }
         offered?.triesLeft -= 1
-        guard PasswordHash.isSame(Self.plain(given), Self.plain(code)) else { return false }
+        guard PasswordHash.isEqualInConstantTime(Self.plain(given), Self.plain(code)) else { return false }
         offered = nil
         return true
     }

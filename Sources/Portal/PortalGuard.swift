@@ -65,7 +65,7 @@ package final class PortalGuard: Sendable {
         if let refusal = visitor.foreignness { return refusal }
         switch standing(of: visitor, now: now) {
         case .owner(let token):
-            guard let given, PasswordHash.isSame(Array(given.utf8), Array(token.utf8)) else {
+            guard let given, PasswordHash.isEqualInConstantTime(Array(given.utf8), Array(token.utf8)) else {
                 return .refusedToken
             }
             return nil

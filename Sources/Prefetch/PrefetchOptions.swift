@@ -91,7 +91,7 @@ extension CrawlPlan {
         sitePlan = options.plan
         sitePlan.zone = startZone
         // A pipe could not be read again.
-        sitePlan.cookieFiles = cookieFiles.filter(WholeFile.isThere).map(ManifestPlan.fullPlace)
+        sitePlan.cookieFiles = cookieFiles.filter(WholeFile.exists).map(ManifestPlan.fullPlace)
         patience = options.patience
         for sitemap in options.plan.sitemaps { sitemaps.append(try WebURL.start(sitemap)) }
         limits = options.limits

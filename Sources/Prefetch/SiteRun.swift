@@ -104,7 +104,7 @@ package struct SiteRun {
             folder.login(of: StoreFolder.loginName(of: name)) == nil
         else { return }
         for file in held.cookieFiles {
-            if WholeFile.isThere(file) {
+            if WholeFile.exists(file) {
                 options.network.cookies.append(file)
             } else {
                 options.notice?(
@@ -357,11 +357,11 @@ package struct SiteRun {
     /// Nil if there are no files.
     private func cookieCensus(_ plan: CrawlPlan) throws(LarderError) -> CookieCensus? {
         for file in plan.cookieFiles {
-            guard let reason = WholeFile.reasonForNoAccess(file) else { continue }
+            guard let reason = WholeFile.unreadableReason(file) else { continue }
             throw LarderError(.input, "cannot read the cookie file \(file): \(reason); name an existing file")
         }
         // A pipe can be read only once, by the crawl.
-        let files = plan.cookieFiles.filter { WholeFile.isThere($0) }
+        let files = plan.cookieFiles.filter { WholeFile.exists($0) }
         guard !files.isEmpty else { return nil }
         let census: CookieCensus
         do throws(FetchFailure) {

@@ -35,7 +35,7 @@ enum OtherTexts {
     private static func output(of command: String, over bytes: [UInt8]) -> [UInt8]? {
         guard let folder = try? Folder.makeTemporary(named: "larder-text") else { return nil }
         defer { Folder.remove(folder) }
-        guard let path = try? WholeFile.temporary(in: folder, named: "document", bytes),
+        guard let path = try? WholeFile.makeTemporary(in: folder, named: "document", bytes),
             let pipe = try? Pipe()
         else {
             return nil

@@ -288,7 +288,7 @@ final class CopyTarget {
     /// Returns the compressed bytes of a large body, or nil if it is stored as a file.
     private func frame(of file: BodyContent, _ row: StoredBody) throws(StoreError) -> [UInt8]? {
         guard folder.compresses, StoredBody.mayBeFrame(form: row.form, byteCount: row.byteCount),
-            let frame = ZstdFrame.packed(try file.load()), frame.count <= Limits.packedBody
+            let frame = ZstdFrame.compress(try file.load()), frame.count <= Limits.packedBody
         else { return nil }
         return frame
     }
@@ -302,7 +302,7 @@ final class CopyTarget {
         // A body that is larger than this was compressed in the source.
         let isLarge = bytes.count > Limits.packedBody
         let mayBeFrame = folder.compresses && StoredBody.mayBeFrame(form: row.form, byteCount: bytes.count)
-        let frame = known ?? (mayBeFrame || isLarge ? ZstdFrame.packed(bytes) : nil)
+        let frame = known ?? (mayBeFrame || isLarge ? ZstdFrame.compress(bytes) : nil)
         if isLarge, frame?.count ?? .max > Limits.packedBody {
             try files.add(try BodyFiles.write(bytes, in: folder), sha256: Hex.encode(row.sha256))
             return nil
@@ -417,7 +417,7 @@ struct CopyMark: Equatable {
         throw StoreError(
             .busy, doing: "open", path: folder.name, detail: "it is an unfinished copy of another store",
             advice: "finish it by running the same larder store copy again, or name another store",
-            remedy: .larder)
+            remedy: .store)
     }
 }
 

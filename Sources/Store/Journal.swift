@@ -196,7 +196,7 @@ final class Journal {
             do throws(StoreError) {
                 guard let packed = JournalLine.Packed(value) else { return try take(value) }
                 let lines = packed.lines
-                if lines == nil, !ZstdFrame.isPossible { throw .needsZstd(path) }
+                if lines == nil, !ZstdFrame.isAvailable { throw .needsZstd(path) }
                 if lines == nil { damagedLines += 1 }
                 for line in (lines ?? []).split(separator: 0x0A) {
                     if let value = Self.value(of: line) { try take(value) }

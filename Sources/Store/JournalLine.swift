@@ -228,7 +228,7 @@ extension JournalLine.BodyLine: LineWritable {
 extension JournalLine.Packed {
     /// Returns nil if there is too little to compress or zstd does not make it smaller.
     init?(_ lines: [UInt8]) {
-        guard lines.count >= Limits.leastFramed, let frame = ZstdFrame.packed(lines) else { return nil }
+        guard lines.count >= Limits.leastFramed, let frame = ZstdFrame.compress(lines) else { return nil }
         self.init(byteCount: lines.count, frame: Base64.encode(frame))
     }
 
@@ -240,7 +240,7 @@ extension JournalLine.Packed {
     /// The lines, or nil if the frame is damaged or zstd is not available.
     var lines: [UInt8]? {
         guard (0...Journal.longestLine).contains(byteCount) else { return nil }
-        return Base64.decode(frame).flatMap { ZstdFrame.unpacked($0, byteCount: byteCount) }
+        return Base64.decode(frame).flatMap { ZstdFrame.decompress($0, byteCount: byteCount) }
     }
 
     func write(to line: inout LineWriter) {

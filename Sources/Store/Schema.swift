@@ -54,7 +54,7 @@ enum Schema {
             throw StoreError(
                 .unusable, doing: "open", path: connection.path,
                 detail: "it has version \(found), and this version of Larder reads versions 1 to \(version)",
-                advice: "use the version of Larder that wrote it, or name another store", remedy: .larder)
+                advice: "use the version of Larder that wrote it, or name another store", remedy: .store)
         }
         return found
     }

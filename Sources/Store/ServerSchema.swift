@@ -52,7 +52,7 @@ enum ServerSchema {
                 .unusable, doing: "open", path: connection.path,
                 detail:
                     "its tables have version \(found), and this version of Larder knows versions 1 to \(version)",
-                advice: "use the version of Larder that migrated it, or name another schema", remedy: .larder)
+                advice: "use the version of Larder that migrated it, or name another schema", remedy: .store)
         }
         return found
     }

@@ -231,7 +231,7 @@ package final class StoreReader {
                 .denied, doing: "migrate", path: folder.path,
                 detail: "an earlier version of Larder created it, and this user cannot write to it",
                 advice: "run larder status on it once as a user who can write to it, or name a copy of it",
-                remedy: .larder)
+                remedy: .store)
         }
         _ = try StoreWriter(folder)
         return try Connection(folder.database, access: .readOnly)

@@ -56,7 +56,7 @@ package struct StoreRebuild: Sendable, Equatable {
         throw StoreError(
             .unusable, doing: "rebuild", path: folder.database,
             detail: "a newer version of Larder wrote it",
-            advice: "repair it with that version, or name another store", remedy: .larder)
+            advice: "repair it with that version, or name another store", remedy: .store)
     }
 
     /// The highest version of the tables in the lines of the journal, or nil if no line has one.
@@ -120,7 +120,7 @@ package struct StoreRebuild: Sendable, Equatable {
             throw StoreError(
                 .unusable, doing: "rebuild", path: folder.database,
                 detail: "it lists no stored response that can be recovered",
-                advice: "restore the file from a backup, or start over in another store", remedy: .larder)
+                advice: "restore the file from a backup, or start over in another store", remedy: .store)
         }
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "rebuild")
         return result

@@ -90,7 +90,7 @@ extension StoreWriter {
             for body in bodies {
                 guard let digest = Digest(.sha256, bytes: body.sha256) else { continue }
                 let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
-                guard file.byteCount == body.byteCount, let frame = ZstdFrame.packed(try file.load()),
+                guard file.byteCount == body.byteCount, let frame = ZstdFrame.compress(try file.load()),
                     frame.count <= Limits.packedBody
                 else { continue }
                 places.append((body.id, try writer.append(frame, isFrame: true)))
@@ -174,7 +174,7 @@ extension StoreWriter {
                     bytes.count == byteCount
                 else { return [] }
                 let isLeft = piece.isFrame || !folder.compresses || byteCount < Limits.leastFramed
-                let frame = isLeft ? nil : ZstdFrame.packed(bytes)
+                let frame = isLeft ? nil : ZstdFrame.compress(bytes)
                 let place = try writer.append(frame ?? bytes, isFrame: piece.isFrame || frame != nil)
                 places.append((piece.body, place))
             }

@@ -21,10 +21,10 @@ package struct File: ~Copyable {
         }
     }
 
-    /// Creates a file with a unique name: `beginning`, a hyphen and six random characters. Only this user can
+    /// Creates a file with a unique name: `prefix`, a hyphen and six random characters. Only this user can
     /// access it.
-    package init(temporaryIn folder: String, named beginning: String) throws(SystemError) {
-        var template = Array("\(folder)/\(beginning)-XXXXXX".utf8CString)
+    package init(temporaryIn folder: String, named prefix: String) throws(SystemError) {
+        var template = Array("\(folder)/\(prefix)-XXXXXX".utf8CString)
         descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw SystemError(errno, doing: "create a file in", folder) }
         path = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
@@ -59,8 +59,8 @@ package struct File: ~Copyable {
         var code: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
             while count < byteCount, code == 0 {
-                let place = bytes.baseAddress?.advanced(by: count)
-                let read = pread(descriptor, place, byteCount - count, off_t(start) + count)
+                let destination = bytes.baseAddress?.advanced(by: count)
+                let read = pread(descriptor, destination, byteCount - count, off_t(start) + count)
                 if read == 0 { break }
                 if read > 0 { count += read } else if errno != EINTR { code = errno }
             }
@@ -92,10 +92,12 @@ package struct File: ~Copyable {
 
     // MARK: - Writing
 
+    /// Writes the bytes at the current position.
     package func write(_ bytes: [UInt8]) throws(SystemError) {
         try check(bytes.withUnsafeBytes { Self.write($0, to: descriptor) })
     }
 
+    /// Writes the bytes at the current position.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         try check(Self.write(bytes, to: descriptor))
     }
@@ -106,14 +108,15 @@ package struct File: ~Copyable {
         bytes.withUnsafeBytes { bytes in
             var written = 0
             while written < bytes.count, code == 0 {
-                let place = bytes.baseAddress?.advanced(by: written)
-                let count = pwrite(descriptor, place, bytes.count - written, off_t(start) + written)
+                let source = bytes.baseAddress?.advanced(by: written)
+                let count = pwrite(descriptor, source, bytes.count - written, off_t(start) + written)
                 if count >= 0 { written += count } else if errno != EINTR { code = errno }
             }
         }
         try check(code)
     }
 
+    /// Throws for the error number of a write; 0 means success.
     private func check(_ code: Int32) throws(SystemError) {
         guard code == 0 else { throw SystemError(code, doing: "write to", path) }
     }
@@ -149,7 +152,8 @@ package struct File: ~Copyable {
         guard fsync(descriptor) == 0 else { throw SystemError(errno, doing: "sync", path) }
     }
 
-    /// Closes the file. Throws if the file system reports only now that bytes were not written.
+    /// Closes the file. Throws if the file system reports only now that earlier writes failed, as NFS can.
+    /// `deinit` also closes the file, but cannot report this error.
     package consuming func close() throws(SystemError) {
         let (path, code) = (path, Glibc.close(descriptor) == 0 ? 0 : errno)
         descriptor = -1
@@ -157,7 +161,7 @@ package struct File: ~Copyable {
     }
 }
 
-/// The two ends of a pipe. Child processes do not inherit them.
+/// The descriptors of the two ends of a pipe. Child processes do not inherit them.
 package struct Pipe: Sendable {
     package let reading: Int32
     package let writing: Int32

@@ -3,7 +3,7 @@ internal import Glibc
 /// Operations on folders of the file system.
 package enum Folder {
     /// Whether there is a folder at the path, or a symbolic link to one.
-    package static func isThere(_ path: String) -> Bool {
+    package static func exists(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
@@ -38,7 +38,7 @@ package enum Folder {
             let part = String(path[..<end])
             guard mkdir(part, 0o700) != 0, errno != EEXIST, errno != EISDIR else { continue }
             let code = errno
-            // A parent that we may not write to may still have the folder we need.
+            // `mkdir` can fail with EACCES or EROFS for a parent that exists already.
             if end != path.endIndex, access(part, F_OK) == 0 { continue }
             throw SystemError(code, doing: "create the folder", part)
         } while end != path.endIndex
@@ -53,10 +53,10 @@ package enum Folder {
     }
 
     /// Creates a temporary folder in TMPDIR, or in /tmp if TMPDIR is not set, with access for this user only.
-    /// Its name is `beginning`, a hyphen and six random characters.
-    package static func makeTemporary(named beginning: String) throws(SystemError) -> String {
+    /// Its name is `prefix`, a hyphen and six random characters.
+    package static func makeTemporary(named prefix: String) throws(SystemError) -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/\(beginning)-XXXXXX".utf8CString)
+        var template = Array("\(parent)/\(prefix)-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw SystemError(
                 errno, doing: "create a folder in", parent,

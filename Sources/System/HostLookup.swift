@@ -1,8 +1,9 @@
 internal import Glibc
 
-/// Finds out whether host names exist, with the resolver of the system.
+/// Asks the resolver of the system whether host names exist.
 package enum HostLookup {
     package enum Answer: Sendable, Equatable {
+        /// The name has an IPv4 or IPv6 address.
         case hasAddress
         /// No name server knows an address.
         case isUnknown
@@ -16,9 +17,11 @@ package enum HostLookup {
         defer { if let list { freeaddrinfo(list) } }
         switch getaddrinfo(name, nil, nil, &list) {
         case 0: return .hasAddress
-        // The second value means that the name exists without an address (`EAI_NODATA`).
-        case EAI_NONAME, -5: return .isUnknown
+        case EAI_NONAME, nameWithoutAddress: return .isUnknown
         default: return .noAnswer
         }
     }
+
+    /// `EAI_NODATA`: the name exists but has no address. Glibc declares it only with `_GNU_SOURCE`.
+    private static let nameWithoutAddress: Int32 = -5
 }

@@ -1,4 +1,7 @@
 /// A queue of messages to a thread. Any thread may put and take messages.
+///
+/// A thread that only reads messages waits in `next()`. A thread that also waits for descriptors passes a `wake`
+/// closure, which for example writes to an `eventfd`, and then calls `takeAll()`.
 package final class Inbox<Message: Sendable>: Sendable {
     /// The state under the lock.
     private struct State {
@@ -12,7 +15,7 @@ package final class Inbox<Message: Sendable>: Sendable {
     private let state = Monitor(State())
     private let wake: @Sendable () -> Void
 
-    /// - Parameter wake: called by the thread that puts a message into the empty queue.
+    /// - Parameter wake: called by the thread that puts a message into the empty queue, outside the lock.
     package init(wake: @escaping @Sendable () -> Void = {}) {
         self.wake = wake
     }
@@ -45,12 +48,13 @@ package final class Inbox<Message: Sendable>: Sendable {
     /// Waits at most `time` for a message and returns it; nil if there is none, or if the inbox is closed and
     /// empty.
     package func next(atMost time: Duration) -> Message? {
-        let found: Message?? = state.wait(atMost: time) { state -> Message?? in
+        // The outer optional is nil after a timeout; the inner one is nil if the inbox is closed and empty.
+        let message: Message?? = state.wait(atMost: time) { state -> Message?? in
             guard state.head < state.messages.count else { return state.isClosed ? .some(nil) : nil }
             defer { state.head += 1 }
             return .some(state.messages[state.head].take())
         }
-        return found ?? nil
+        return message ?? nil
     }
 
     /// Returns all messages in the queue, without waiting.
@@ -61,7 +65,6 @@ package final class Inbox<Message: Sendable>: Sendable {
                 state.messages = []
                 state.head = 0
             }
-            // A closure, because a key path would be created anew on each call.
             return state.messages[state.head...].compactMap { $0 }
         }
     }

@@ -1,9 +1,13 @@
 internal import Glibc
 
-/// A value that threads change under a lock, and whose changes they can wait for.
+/// A value behind a lock, with the ability to wait until the value satisfies a condition.
 ///
-/// Unlike `Mutex`, it has a condition variable. The closures run under the lock, so they must not use the
-/// same monitor.
+/// `Mutex` of the standard library has no condition variable, so threads cannot wait for a change with it. All
+/// closures run under the lock: they must be short and must not use the same monitor.
+///
+///     let queue = Monitor<[Job]>([])
+///     queue.change { $0.append(job) }               // on one thread
+///     let job = queue.wait { $0.popLast() }         // on another thread: blocks until there is a job
 package final class Monitor<State>: @unchecked Sendable {
     // Every access to `state` holds `mutex`, which makes the class Sendable. Both C objects keep their
     // addresses for the lifetime of the class, as pthreads requires.
@@ -42,7 +46,7 @@ package final class Monitor<State>: @unchecked Sendable {
     }
 
     /// Calls `body` now and after each change, until it returns a value. Returns nil if it returns none
-    /// within `time`.
+    /// within `time`. Since `body` may change the state too, other waiting threads are woken afterwards.
     package func wait<Result>(atMost time: Duration, _ body: (inout State) -> Result?) -> Result? {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -64,7 +68,8 @@ package final class Monitor<State>: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` now and after each change, until it returns a value.
+    /// Calls `body` now and after each change, until it returns a value. Since `body` may change the state too,
+    /// other waiting threads are woken afterwards.
     package func wait<Result>(_ body: (inout State) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer {

@@ -53,7 +53,8 @@ package final class NamedThread: Sendable {
         }
     }
 
-    /// Gives the calling thread a lower priority. Linux counts threads as processes here, so that the other threads keep theirs.
+    /// Gives the calling thread a lower priority. On Linux, `setpriority` for "this process" affects only the
+    /// calling thread, contrary to POSIX, so the other threads keep their priority.
     package static func lowerPriority() { setpriority(Int32(PRIO_PROCESS.rawValue), 0, 5) }
 
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {

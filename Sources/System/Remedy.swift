@@ -1,19 +1,21 @@
-/// The option of a call that resolves an error. The command appends the name of its own option to the
-/// message.
+/// The option that a caller can change to resolve an error.
+///
+/// Library errors name no command-line options. The command converts the remedy to the name of its own option
+/// and appends that to the message.
 ///
 /// ```swift
-/// do { try await larder.status() } catch where error.remedy == .larder { print("name another store") }
+/// do { try await larder.status() } catch where error.remedy == .store { print("name another store") }
 /// ```
 public enum Remedy: Sendable, Equatable {
     /// Another store.
-    case larder
+    case store
     /// Another store, or `ServeOptions.mayBeEmpty`.
-    case newLarder
+    case newStore
     /// `Larder.inspect`, to repair the store.
     case repair
     /// `CheckOptions.bases`, or the base of the manifest to prefetch.
     case base
-    /// `CheckOptions.format`, with the most likely format.
+    /// `CheckOptions.format`. The associated value is the most likely format.
     case format(String)
     /// `ServeOptions.root`.
     case root
@@ -23,7 +25,7 @@ public enum Remedy: Sendable, Equatable {
     case address
     /// `ProxyOptions.login`.
     case proxyLogin
-    /// The kind of pin, if a name fits several.
+    /// The kind of pin. The associated value lists the kinds that the given name could mean.
     case pinKind([PinKind])
     /// `SitePlan.maxPages`.
     case maxPages
@@ -48,7 +50,7 @@ public enum Remedy: Sendable, Equatable {
     /// `PrefetchOptions.browser`.
     case browser
     /// `ExportOptions.hasPrivate`.
-    case privateToo
+    case includePrivate
     /// `ExportOptions.replacesFile`.
     case replaceFile
     /// `Larder.takeIn(_:into:at:)`.

@@ -1,10 +1,14 @@
 internal import Synchronization
 
-/// Combines simultaneous loads of the same key into one, whose outcome all callers receive, be it a success
-/// or a failure. Any thread may use it; no call blocks.
+/// Combines simultaneous loads of the same key into one. All callers receive its outcome, be it a success or a
+/// failure. Any thread may use it; no call blocks.
+///
+/// For example, three clients request an image that the store does not have: the first call starts a load from the
+/// origin, the others wait for its outcome. Once a load is complete, the next call starts another one.
 package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     package typealias Completion = @Sendable (Outcome) -> Void
 
+    /// The callers of each load in progress. A key is present exactly while its load is in progress.
     private let waiting = Mutex<[Key: [Completion]]>([:])
 
     package init() {}
@@ -32,15 +36,16 @@ package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: S
         let once = Once()
         load { outcome in
             guard once.isFirst() else { return }
-            let sharers = self.waiting.withLock { $0.removeValue(forKey: key) ?? [] }
-            for done in sharers { done(outcome) }
+            let completions = self.waiting.withLock { $0.removeValue(forKey: key) ?? [] }
+            for done in completions { done(outcome) }
         }
     }
 
-    /// Ignores a second completion of a load, which could otherwise complete the next load of the same key.
+    /// Detects a second completion of a load, which would otherwise complete the next load of the same key.
     private final class Once: Sendable {
-        private let isSpent = Atomic(false)
+        private let isDone = Atomic(false)
 
-        func isFirst() -> Bool { !isSpent.exchange(true, ordering: .acquiringAndReleasing) }
+        /// Returns true on the first call only.
+        func isFirst() -> Bool { !isDone.exchange(true, ordering: .acquiringAndReleasing) }
     }
 }

@@ -1,11 +1,12 @@
 internal import Glibc
 
-/// The file with the certificates of the authorities that the system trusts.
+/// The path of the file with the certificate authorities that the system trusts.
 ///
-/// A libcurl that was built on another distribution, as in the self-contained archive, looks for it in the wrong place.
+/// The path differs between distributions, and libcurl has that of the distribution on which it was built. The
+/// self-contained archive runs on others, so Larder finds the file itself.
 package enum SystemCertificates {
-    /// The places of the file on common distributions.
-    package static let places = [
+    /// The paths of the file on common distributions.
+    package static let knownPaths = [
         "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Gentoo
         "/etc/pki/tls/certs/ca-bundle.crt",  // Fedora up to 42, Red Hat
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora
@@ -13,7 +14,7 @@ package enum SystemCertificates {
         "/etc/ssl/cert.pem",  // Alpine
     ]
 
-    /// The path in `SSL_CERT_FILE`, else the first of the places that is readable; nil if there is none.
+    /// The path in `SSL_CERT_FILE`, else the first of `knownPaths` that is readable; nil if none is.
     package static func path() -> String? {
         path(named: getenv("SSL_CERT_FILE").map { String(cString: $0) }) { access($0, R_OK) == 0 }
     }
@@ -21,6 +22,6 @@ package enum SystemCertificates {
     /// - Parameter named: The value of `SSL_CERT_FILE`. An empty one counts as not set, as in OpenSSL's programs.
     static func path(named: String?, isReadable: (String) -> Bool) -> String? {
         if let named, !named.isEmpty { return named }
-        return places.first(where: isReadable)
+        return knownPaths.first(where: isReadable)
     }
 }

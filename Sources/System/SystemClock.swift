@@ -21,8 +21,9 @@ package enum SystemClock {
     /// The time since the machine started, in seconds.
     package static func seconds() -> Int64 { milliseconds() / 1000 }
 
-    /// A random ID that changes each time the machine starts; empty if the kernel does not provide it.
-    package static let boot: String = {
+    /// A random ID that changes each time the machine starts; empty if the kernel does not provide it. Times of
+    /// the monotonic clock are comparable only within one boot.
+    package static let bootID: String = {
         let file = try? File("/proc/sys/kernel/random/boot_id", O_RDONLY)
         let bytes = (try? file?.read(atMost: 64)) ?? []
         return String(decoding: bytes.prefix { $0 > UInt8(ascii: " ") }, as: UTF8.self)

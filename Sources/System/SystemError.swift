@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// An error of a system call. Its message says what failed, why, and what to do.
+/// An error of a system call. Its message says which operation failed, why, and how to resolve it.
 package struct SystemError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The verb of the failed operation, such as "open".
     package let doing: String

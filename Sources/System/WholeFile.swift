@@ -17,17 +17,18 @@ package enum WholeFile {
     }
 
     /// Whether there is a regular file at the path, or a symbolic link to one.
-    package static func isThere(_ path: String) -> Bool {
+    package static func exists(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Why the file at the path cannot be read; nil if it can.
-    package static func reasonForNoAccess(_ path: String) -> String? {
+    /// The reason why the file at the path cannot be read; nil if it can.
+    package static func unreadableReason(_ path: String) -> String? {
         access(path, R_OK) == 0 ? nil : String(cString: strerror(errno))
     }
 
-    /// Replaces a file atomically, or creates it. By default only this user can access the new file.
+    /// Replaces a file atomically, or creates it: writes a draft beside it and renames the draft. By default only
+    /// this user can access the new file.
     package static func replace(_ path: String, with text: String, mode: UInt32 = 0o600) throws(SystemError) {
         let draft = "\(path).\(getpid()).part"
         unlink(draft)
@@ -61,10 +62,10 @@ package enum WholeFile {
 
     /// Creates a file with a unique name in a folder, writes the bytes, and returns its path. Removes it if
     /// writing fails.
-    package static func temporary(
-        in folder: String, named beginning: String, _ bytes: [UInt8]
+    package static func makeTemporary(
+        in folder: String, named prefix: String, _ bytes: [UInt8]
     ) throws(SystemError) -> String {
-        let file = try File(temporaryIn: folder, named: beginning)
+        let file = try File(temporaryIn: folder, named: prefix)
         let path = file.path
         do throws(SystemError) {
             try file.write(bytes)
@@ -76,7 +77,8 @@ package enum WholeFile {
         return path
     }
 
-    /// Makes a file, or the entries of a folder, survive a power cut.
+    /// Makes a file, or the list of names in a folder, survive a power cut. A renamed file survives only if its
+    /// folder is synced too.
     package static func sync(_ path: String) throws(SystemError) {
         try File(path, O_RDONLY).sync()
     }

@@ -52,7 +52,7 @@ package final class Authority: Sendable {
         if let held = try held(in: folder) { return held }
         let made = try Credential.newAuthority().pem()
         do throws(SystemError) {
-            let draft = try WholeFile.temporary(in: folder, named: "authority", Array(made.utf8))
+            let draft = try WholeFile.makeTemporary(in: folder, named: "authority", Array(made.utf8))
             defer { unlink(draft) }
             chmod(draft, 0o600)
             // If two processes create one at the same time, both use the one that was linked first.

@@ -258,7 +258,7 @@ extension Arguments {
     /// A script from `FILE` or `PATTERN=FILE`. A value that is the path of an existing file has no pattern.
     private func renderScript(_ value: String) throws(UsageError) -> RenderSettings.Script {
         let parts = value.split(separator: "=", maxSplits: 1)
-        let isWhole = parts.count < 2 || WholeFile.isThere(value)
+        let isWhole = parts.count < 2 || WholeFile.exists(value)
         let path = isWhole ? value : String(parts[1])
         do throws(SystemError) {
             let text = String(decoding: try WholeFile.read(path, atMost: 1 << 20), as: UTF8.self)

@@ -176,7 +176,7 @@ import Web
         ])
         let wanting = ["https://example.com/", "https://example.com/a.js", "https://example.com/m.js"]
         #expect(try site.export("out/", .folder).wantServer == (isAlone ? [] : wanting))
-        #expect(WholeFile.isThere(site.home.file("out/~modules/w.js.js")) == isAlone)
+        #expect(WholeFile.exists(site.home.file("out/~modules/w.js.js")) == isAlone)
         guard isAlone else { return }
         #expect(try Self.text(site, "out/index.html").contains("data-modules=\"w.js\""))
         #expect(try Self.text(site, "out/~modules/m.js.js").contains("[],[\"w.js\"]"))
@@ -476,7 +476,7 @@ import Web
                 "~missing.txt",
             ])
         )
-        guard WholeFile.isThere("/usr/bin/unzip") else { return }
+        guard WholeFile.exists("/usr/bin/unzip") else { return }
         let ending = try ChildProcess("/usr/bin/unzip", ["-t", site.home.file("out.zip")], environment: [:])
             .wait()
         #expect(ending.status == 0, "\(ending)")

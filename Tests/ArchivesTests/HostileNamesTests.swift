@@ -70,7 +70,7 @@ import Web
         while let below = waiting.popLast() {
             for name in site.home.names(in: "\(folder)/\(below)") {
                 let path = below.isEmpty ? name : "\(below)/\(name)"
-                if WholeFile.isThere(site.home.file("\(folder)/\(path)")) {
+                if WholeFile.exists(site.home.file("\(folder)/\(path)")) {
                     files[path] = try WholeFile.read(site.home.file("\(folder)/\(path)"), atMost: 1 << 20)
                 } else {
                     waiting.append(path)
@@ -124,7 +124,7 @@ import Web
 
     @Test(
         .enabled(
-            if: ["unzip", "python3", "tar", "zstd"].allSatisfy { Tool.find($0) != nil },
+            if: ["unzip", "python3", "tar", "zstd"].allSatisfy { ExternalProgram.find($0) != nil },
             "a tool is not installed"),
         arguments: ["unzip", "python3", "tar"])
     func `other programs extract what the folder has, and nothing else`(tool: String) throws {
@@ -142,7 +142,7 @@ import Web
             default: ["-m", "zipfile", "-e", path, place]
             }
         let ending = try ChildProcess(
-            try #require(Tool.find(tool)), words,
+            try #require(ExternalProgram.find(tool)), words,
             environment: ["PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": "/root"]
         ).wait()
         #expect(

@@ -26,12 +26,15 @@ import Web
     }
 
     private func ask(_ tool: String, _ words: [String]) throws -> ChildProcess.Ending {
-        try ChildProcess(try #require(Tool.find(tool)), words, environment: ["PYTHONWARNINGS": "ignore"])
-            .wait()
+        try ChildProcess(
+            try #require(ExternalProgram.find(tool)), words, environment: ["PYTHONWARNINGS": "ignore"]
+        )
+        .wait()
     }
 
     @Test(
-        .enabled(if: Tool.find("warcio") != nil, "warcio is not installed"), arguments: [nil, 1000],
+        .enabled(if: ExternalProgram.find("warcio") != nil, "warcio is not installed"),
+        arguments: [nil, 1000],
         ["out.warc.gz", "out.warc"])
     func `warcio finds every digest as it says`(split: Int64?, name: String) throws {
         let site = try Self.site()
@@ -46,7 +49,8 @@ import Web
         }
     }
 
-    @Test(.enabled(if: Tool.find("wacz") != nil, "wacz is not installed"), arguments: [false, true])
+    @Test(
+        .enabled(if: ExternalProgram.find("wacz") != nil, "wacz is not installed"), arguments: [false, true])
     func `wacz finds what the specification asks for`(isSigned: Bool) throws {
         let site = try Self.site()
         let key = isSigned ? try ArchiveKey.open(in: site.folder) : nil

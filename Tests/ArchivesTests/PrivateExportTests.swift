@@ -49,7 +49,7 @@ import Web
     private func unpacked(_ site: HeldSite, _ name: String) throws -> String {
         var texts = ""
         func add(_ place: String) throws {
-            if WholeFile.isThere(site.home.file(place)) {
+            if WholeFile.exists(site.home.file(place)) {
                 let bytes = try WholeFile.read(site.home.file(place), atMost: 8 << 20)
                 if place.hasSuffix(".gz") {
                     texts += try ChildProcess("/bin/gzip", ["-dc", site.home.file(place)]).wait().output
@@ -73,7 +73,7 @@ import Web
     }
 
     @Test(
-        .enabled(if: WholeFile.isThere("/usr/bin/unzip"), "unzip is not installed"),
+        .enabled(if: WholeFile.exists("/usr/bin/unzip"), "unzip is not installed"),
         arguments: [
             ("out.warc", ArchiveForm.warc), ("out.warc.gz", .warc), ("out.wacz", .wacz), ("out.har", .har),
             ("out", .folder), ("out.zip", .zip),

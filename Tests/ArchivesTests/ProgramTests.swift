@@ -74,7 +74,7 @@ import Testing
                 try error(bytes) == "it is damaged: its site does not match its digest; copy the file again",
                 "\(place)")
         }
-        #expect(!Folder.isThere(site.home.file("out")) && !WholeFile.isThere(site.home.file("out")))
+        #expect(!Folder.exists(site.home.file("out")) && !WholeFile.exists(site.home.file("out")))
     }
 
     @Test(arguments: [

@@ -225,7 +225,7 @@ import Web
         #expect(throws: ArchiveError.self) {
             try site.export("none.warc.gz", .warc) { $0.isWanted = { _ in false } }
         }
-        #expect(!WholeFile.isThere(site.home.file("none.warc.gz")))
+        #expect(!WholeFile.exists(site.home.file("none.warc.gz")))
     }
 
     /// A page of two, with what it needs: a style sheet, what that needs, and what stands behind a redirect.

@@ -37,8 +37,8 @@ import Web
         ("f.tar.zst", ["--zstd"]), ("f.tar.xz", ["-J"]),
     ])
     func `what tar has packed is taken in as its folder`(name: String, arguments: [String]) throws {
-        guard name != "f.tar.zst" || WholeFile.isThere("/usr/bin/zstd") else { return }
-        guard name != "f.tar.xz" || WholeFile.isThere("/usr/bin/xz") else { return }
+        guard name != "f.tar.zst" || WholeFile.exists("/usr/bin/zstd") else { return }
+        guard name != "f.tar.xz" || WholeFile.exists("/usr/bin/xz") else { return }
         let long = String(repeating: "n", count: 180)
         if name != "f.v7" { try home.write("1", to: "f/example.com/\(long).js") }
         let report = try take(tar(name, arguments))
@@ -47,7 +47,7 @@ import Web
     }
 
     @Test func `what larder packs is read by tar`() throws {
-        guard WholeFile.isThere("/usr/bin/zstd") else { return }
+        guard WholeFile.exists("/usr/bin/zstd") else { return }
         let long = "/" + (0..<12).map { "folder-of-\($0)/" }.joined() + "page"
         let origin = try HeldSite([.page("/", "<a href=\"\(long)\">l</a>"), .page(long, "<title>l</title>")])
         #expect(try origin.export("o.tar.zst", .tar).isVerified == true)
@@ -89,7 +89,7 @@ import Web
         ]
         for (target, link) in links { #expect(symlink(target, "\(below)/\(link)") == 0) }
         if name == "f.zip" {
-            guard WholeFile.isThere("/usr/bin/zip") else { return }
+            guard WholeFile.exists("/usr/bin/zip") else { return }
             let ending = try ChildProcess(
                 "/bin/sh", ["-c", "cd \(home.file("f")) && zip -qry \(home.file(name)) ."],
                 environment: ["PATH": "/usr/bin:/bin"]

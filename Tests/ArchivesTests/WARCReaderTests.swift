@@ -33,7 +33,7 @@ import Web
     private static func gzip(_ bytes: [UInt8]) -> [UInt8] {
         var made: [UInt8] = []
         guard let deflater = Deflater(.gzip, level: 6) else { return [] }
-        bytes.withUnsafeBytes { deflater.take($0) { (piece) throws(Never) in made += piece } }
+        bytes.withUnsafeBytes { deflater.compress($0) { (piece) throws(Never) in made += piece } }
         deflater.finish { (piece) throws(Never) in made += piece }
         return made
     }

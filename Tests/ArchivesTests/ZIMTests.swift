@@ -9,7 +9,8 @@ import Web
 
 @Suite struct ZIMTests {
     static let isInstalled =
-        Tool.find("zimwriterfs") != nil && Tool.find("zimcheck") != nil && Tool.find("zimdump") != nil
+        ExternalProgram.find("zimwriterfs") != nil && ExternalProgram.find("zimcheck") != nil
+        && ExternalProgram.find("zimdump") != nil
 
     @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
     func `a site goes out as openZIM's check wants it, and comes in`() throws {
@@ -63,7 +64,8 @@ import Web
 
     /// Where Kiwix takes a language for none it finds no word.
     @Test(
-        .enabled(if: isInstalled && Tool.find("kiwix-search") != nil, "kiwix-tools are not installed"),
+        .enabled(
+            if: isInstalled && ExternalProgram.find("kiwix-search") != nil, "kiwix-tools are not installed"),
         arguments: [
             ("<title>Start</title>", ["de", "de", "en"], nil, "deu"),
             ("<html lang=en>", ["de", "de"], nil, "eng"),
@@ -80,18 +82,20 @@ import Web
         _ = try site.export("site.zim", .zim) { $0.language = said }
         // Its library says of a ZIM what that says of itself.
         let library = site.home.file("library.xml")
-        let manage = try #require(Tool.find("kiwix-manage"))
+        let manage = try #require(ExternalProgram.find("kiwix-manage"))
         _ = try ChildProcess(manage, [library, "add", site.home.file("site.zim")], environment: [:]).wait()
         let text = String(decoding: try WholeFile.read(library, atMost: 99_999), as: UTF8.self)
         #expect(text.contains("language=\"\(language)\""), "\(text)")
-        let search = try #require(Tool.find("kiwix-search"))
+        let search = try #require(ExternalProgram.find("kiwix-search"))
         let found = try ChildProcess(search, [site.home.file("site.zim"), "Kaninchen"], environment: [:])
             .wait()
         #expect(found.output.contains("Seite"), "\(found)")
     }
 
     /// The indexer of openZIM takes what stands in front of a page's first tag for the page.
-    @Test(.enabled(if: isInstalled && Tool.find("kiwix-search") != nil, "kiwix-tools are not installed"))
+    @Test(
+        .enabled(
+            if: isInstalled && ExternalProgram.find("kiwix-search") != nil, "kiwix-tools are not installed"))
     func `pages are found by their titles, in whatever encoding they came`() throws {
         var (latin, mark) = (HeldSite.Answer.page("/l/", ""), HeldSite.Answer.page("/m/", ""))
         latin.type = "text/html; charset=iso-8859-1"
@@ -112,13 +116,14 @@ import Web
                 .page("/u/", "<!doctype html><title data-rh=true>Plain</title><p>Kaninchen müde"),
             ] + others)
         #expect(try site.export("site.zim", .zim).isVerified == true)
-        let search = try #require(Tool.find("kiwix-search"))
+        let search = try #require(ExternalProgram.find("kiwix-search"))
         let found = try ChildProcess(search, [site.home.file("site.zim"), "Kaninchen"], environment: [:])
             .wait()
         for title in ["Latin", "Mark", "Plain"] { #expect(found.output.contains(title), "\(found)") }
         #expect(!found.output.contains("index"), "\(found)")
         let shown = try ChildProcess(
-            try #require(Tool.find("zimdump")), ["show", "--url=u/index.html", site.home.file("site.zim")],
+            try #require(ExternalProgram.find("zimdump")),
+            ["show", "--url=u/index.html", site.home.file("site.zim")],
             environment: [:]
         ).wait()
         #expect(
@@ -132,7 +137,8 @@ import Web
         ]
         for (file, text) in files {
             let old = try ChildProcess(
-                try #require(Tool.find("zimdump")), ["show", "--url=\(file)", site.home.file("site.zim")],
+                try #require(ExternalProgram.find("zimdump")),
+                ["show", "--url=\(file)", site.home.file("site.zim")],
                 environment: [:]
             ).wait()
             #expect(old.output == text, "\(old)")
@@ -165,9 +171,9 @@ import Web
             "--welcome=index.html", "--illustration=i.png", "--language=eng", "--title=t", "--description=d",
             "--creator=c", "--publisher=p", "--name=n", home.file("site"), home.file("odd.zim"),
         ]
-        let program = try #require(Tool.find("zimwriterfs"))
-        let ending = try Tool.run(program, words, in: home.path) { false }
-        #expect(ending?.status == 0, "\(String(describing: ending?.lastWords))")
+        let program = try #require(ExternalProgram.find("zimwriterfs"))
+        let ending = try ExternalProgram.run(program, words, in: home.path) { false }
+        #expect(ending?.status == 0, "\(String(describing: ending?.errorSummary))")
         let site = try HeldSite()
         let report = try site.take([home.file("odd.zim")])
         #expect(report.isComplete, "\(report)")
@@ -210,15 +216,19 @@ import Web
 
     @Test func `an interrupted one leaves nothing`() throws {
         let folder = try TemporaryFolder()
-        let ending = try Tool.run("/bin/sleep", ["60"], in: folder.path) { true }
+        let ending = try ExternalProgram.run("/bin/sleep", ["60"], in: folder.path) { true }
         #expect(ending == nil)
-        let said = try Tool.run("/bin/sh", ["-c", "echo out; echo err >&2; exit 3"], in: folder.path) {
+        let said = try ExternalProgram.run(
+            "/bin/sh", ["-c", "echo out; echo err >&2; exit 3"], in: folder.path
+        ) {
             false
         }
-        #expect(said?.status == 3 && said?.output == Array("out\n".utf8) && said?.lastWords == "err")
-        let killed = try Tool.run("/bin/sh", ["-c", "kill -9 $$"], in: folder.path) { false }
+        #expect(said?.status == 3 && said?.output == Array("out\n".utf8) && said?.errorSummary == "err")
+        let killed = try ExternalProgram.run("/bin/sh", ["-c", "kill -9 $$"], in: folder.path) { false }
         #expect(killed?.status == -9)
-        #expect(throws: SystemError.self) { try Tool.run("/no/such", [], in: folder.path) { false } }
+        #expect(throws: SystemError.self) {
+            try ExternalProgram.run("/no/such", [], in: folder.path) { false }
+        }
     }
 
     @Test(arguments: [

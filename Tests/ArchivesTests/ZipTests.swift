@@ -39,7 +39,7 @@ import Testing
 
     @Test func `another program finds it whole`() throws {
         _ = try zip()
-        guard WholeFile.isThere("/usr/bin/unzip") else { return }
+        guard WholeFile.exists("/usr/bin/unzip") else { return }
         let ending = try ChildProcess("/usr/bin/unzip", ["-t", home.file("a.zip")], environment: [:]).wait()
         #expect(ending.status == 0, "\(ending)")
     }

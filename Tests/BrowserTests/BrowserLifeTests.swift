@@ -99,6 +99,6 @@ struct BrowserLifeTests {
         let folder = try TemporaryFolder("lb")
         let profile = folder.file("profile")
         try SharedBrowser.start { $0.profile = profile }.close()
-        #expect(WholeFile.isThere(profile + "/Local State"))
+        #expect(WholeFile.exists(profile + "/Local State"))
     }
 }

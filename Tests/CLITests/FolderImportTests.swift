@@ -40,7 +40,7 @@ import Web
     /// Nil where the tool is not there.
     private func mirror(_ tool: String, _ arguments: [String]) throws -> String? {
         let path = "/usr/bin/\(tool)"
-        guard WholeFile.isThere(path) else { return nil }
+        guard WholeFile.exists(path) else { return nil }
         let folder = home.file("mirror")
         let place = tool == "httrack" ? ["-O", folder] : ["-P", folder]
         // Their own endings tell of what is missing, which is robots.txt here.

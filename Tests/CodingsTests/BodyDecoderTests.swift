@@ -4,7 +4,7 @@ import Testing
 import Web
 
 @Suite struct BodyDecoderTests {
-    /// Decodes bytes that come in pieces of this size.
+    /// Decodes bytes in pieces of this size.
     private static func decode(
         _ bytes: [UInt8], _ coding: String, pieces: Int
     ) throws -> (text: [UInt8], isWhole: Bool) {
@@ -12,18 +12,18 @@ import Web
         var text: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: pieces) {
             try bytes[start..<min(bytes.count, start + pieces)].withUnsafeBytes { piece in
-                try decoder.take(piece) { (content) throws(CodingFault) in
+                try decoder.decode(piece) { (content) throws(CodingError) in
                     text += content
-                } fault: {
+                } wrapping: {
                     $0
                 }
             }
         }
-        return (text, decoder.flaw == nil)
+        return (text, decoder.truncation == nil)
     }
 
     @Test(arguments: CodedText.allCases, [1, 2, 3, 7, 100, 1000])
-    func `a body is decoded, whatever the size of the pieces it comes in`(sample: CodedText, pieces: Int)
+    func `a body is decoded correctly from pieces of any size`(sample: CodedText, pieces: Int)
         throws
     {
         let (text, isWhole) = try Self.decode(sample.bytes, sample.coding, pieces: pieces)
@@ -33,7 +33,7 @@ import Web
     }
 
     @Test(arguments: CodedText.allCases)
-    func `a body that ends too early is not whole, wherever it ends`(sample: CodedText) throws {
+    func `a body truncated anywhere is incomplete`(sample: CodedText) throws {
         for count in 1..<sample.bytes.count {
             #expect(
                 !(try Self.decode(Array(sample.bytes[..<count]), sample.coding, pieces: 50).isWhole),
@@ -41,7 +41,7 @@ import Web
         }
     }
 
-    @Test func `an empty body is whole`() throws {
+    @Test func `an empty body is complete`() throws {
         #expect(try Self.decode([], "gzip", pieces: 1).isWhole)
     }
 
@@ -54,7 +54,9 @@ import Web
     }
 
     @Test(arguments: [CodedText.gzip, .zstd], [1, 33, 4096])
-    func `a second member is decoded too, and has to be whole`(sample: CodedText, pieces: Int) throws {
+    func `a second member is decoded too, and makes the body incomplete if it is truncated`(
+        sample: CodedText, pieces: Int
+    ) throws {
         let (text, isWhole) = try Self.decode(sample.bytes + sample.bytes, sample.coding, pieces: pieces)
         #expect(text.count == 2 * CodedText.byteCount)
         #expect(isWhole)
@@ -63,12 +65,12 @@ import Web
     }
 
     @Test(arguments: ["identity, x-gzip", "GZIP", "utf-8, gzip"])
-    func `a coding is recognised by each of its names`(coding: String) throws {
+    func `a coding is recognized by each of its names`(coding: String) throws {
         #expect(try Self.decode(CodedText.gzip.bytes, coding, pieces: 100).text.count == CodedText.byteCount)
     }
 
-    @Test func `nested codings are decoded, the last one first`() throws {
-        // A text of gzip's members in stored blocks of zstd: one raw block.
+    @Test func `several codings are removed from last to first`() throws {
+        // A gzip file in one raw (uncompressed) block of a zstd frame.
         let inner = CodedText.gzip.bytes
         let header = 1 | inner.count << 3
         let outer: [UInt8] =
@@ -79,8 +81,8 @@ import Web
     }
 
     @Test(arguments: ["compress", "gzip, dcb", "gzip, gzip, gzip, gzip, gzip"])
-    func `a coding that cannot be decoded here is an error`(coding: String) throws {
-        #expect(throws: CodingFault.self) { try BodyDecoder(["Content-Encoding": coding]) }
+    func `an unsupported coding, or too many of them, is an error`(coding: String) throws {
+        #expect(throws: CodingError.self) { try BodyDecoder(["Content-Encoding": coding]) }
     }
 
     @Test func `a body without a coding needs no decoder`() throws {
@@ -89,8 +91,7 @@ import Web
     }
 
     @Test(arguments: CodedText.allCases)
-    func `damaged bytes are an error or give other bytes, and never end the program`(sample: CodedText) throws
-    {
+    func `damaged bytes are an error or decode to other bytes, but never crash`(sample: CodedText) throws {
         for place in sample.bytes.indices {
             var damaged = sample.bytes
             damaged[place] ^= 0xFF
@@ -100,9 +101,9 @@ import Web
     }
 
     @Test(arguments: [(1 << 20, 1, false), (200 << 20, 1 << 20, false), (201 << 20, 1 << 20, true)])
-    func `a body of over a mebibyte may be 200 times as long as what was received`(
+    func `a decoded body of over a mebibyte may be 200 times as large as the encoded one`(
         byteCount: Int, received: Int, isExceeded: Bool
     ) {
-        #expect(ExpansionLimit().isExceeded(byteCount: byteCount, codedByteCount: received) == isExceeded)
+        #expect(ExpansionLimit().isExceeded(byteCount: byteCount, encodedByteCount: received) == isExceeded)
     }
 }

@@ -10,14 +10,14 @@ import Web
         ("gzip;q=0.001", "gzip"),
         ("compress", "identity"),
     ])
-    func `a server is asked for the codings that the client accepts and that can be decoded`(
+    func `Accept-Encoding lists the codings that the client accepts and Larder can decode`(
         client: String, server: String
     ) {
-        #expect(ContentCoding.shared(with: client) == server)
+        #expect(ContentCoding.acceptEncoding(forClient: client) == server)
     }
 
-    @Test func `without a client, a server is asked for all codings`() {
-        #expect(ContentCoding.accepted == "deflate, gzip, br, zstd")
+    @Test func `without a client, Accept-Encoding lists all codings that Larder can decode`() {
+        #expect(ContentCoding.acceptEncoding == "deflate, gzip, br, zstd")
     }
 
     @Test(
@@ -28,14 +28,14 @@ import Web
             ("gzip, br", ["Content-Encoding": "gzip, br"], true),
             ("gzip, br", ["Content-Encoding": "gzip, dcb"], false),
             ("gzip", ["Content-Encoding": "x-gzip"], true), ("gzip;q=0", ["Content-Encoding": "gzip"], false),
-            // A body that may not be transformed is passed on as it is, or not at all.
+            // no-transform forbids Larder to remove the coding.
             ("gzip", ["Content-Encoding": "gzip", "Cache-Control": "no-transform"], false),
         ] as [(String?, [String: String], Bool)])
-    func `a client gets a coded body if it accepts the coding and the body may be decoded`(
+    func `a body may be decoded if the client accepts its codings and transformation is allowed`(
         client: String?, fields: [String: String], accepts: Bool
     ) {
         var list = HTTPFields()
         for (name, value) in fields { list.append(name, value) }
-        #expect(ContentCoding.accepts(client, list) == accepts)
+        #expect(ContentCoding.canDecode(list, forClientAccepting: client) == accepts)
     }
 }

@@ -4,7 +4,7 @@ import System
 import TestOrigin
 import Testing
 
-/// Python decodes the output of our encoders, and our decoders read the output of Python.
+/// Encoders, tested with Python's decoders, and decoders, tested with Python's encoders.
 @Suite(.enabled(if: Python.isInstalled, "python3 is not installed")) struct EncoderTests {
     enum Sample: CaseIterable {
         case empty, oneByte, text, noise
@@ -19,18 +19,20 @@ import Testing
         }
     }
 
-    @Test(arguments: Sample.allCases, [Deflater.Form.gzip, .bare])
-    func `deflated bytes come back, whatever the size of the pieces`(sample: Sample, form: Deflater.Form)
+    @Test(arguments: Sample.allCases, [Deflater.Format.gzip, .raw])
+    func `Python inflates the output of Deflater for pieces of any size`(
+        sample: Sample, format: Deflater.Format
+    )
         throws
     {
         let bytes = sample.bytes
-        let deflater = try #require(Deflater(form, level: 6))
+        let deflater = try #require(Deflater(format, level: 6))
         var deflated: [[UInt8]] = []
         for pieceSize in [1000, 1 << 20] {
             var made: [UInt8] = []
             for start in stride(from: 0, to: bytes.count, by: pieceSize) {
                 bytes[start..<min(bytes.count, start + pieceSize)].withUnsafeBytes { piece in
-                    deflater.take(piece) { made += $0 }
+                    deflater.compress(piece) { made += $0 }
                 }
             }
             deflater.finish { made += $0 }
@@ -39,22 +41,23 @@ import Testing
         #expect(deflated[0] == deflated[1], "the second stream is the same, with the memory of the first")
         #expect(
             try Python.decode(
-                deflated[0], form == .gzip ? "gzip.decompress(data)" : "zlib.decompress(data, -15)") == bytes)
+                deflated[0], format == .gzip ? "gzip.decompress(data)" : "zlib.decompress(data, -15)")
+                == bytes)
     }
 
-    @Test(arguments: Sample.allCases, [Deflater.Form.gzip, .bare])
-    func `bytes that were deflated at once come back`(sample: Sample, form: Deflater.Form) throws {
-        // It is an optional library.
-        guard let deflater = WholeDeflater(form, level: 6) else { return }
+    @Test(arguments: Sample.allCases, [Deflater.Format.gzip, .raw])
+    func `Python inflates the output of OneShotDeflater`(sample: Sample, format: Deflater.Format) throws {
+        // libdeflate is optional.
+        guard let deflater = OneShotDeflater(format, level: 6) else { return }
         var made: [UInt8] = Array("before".utf8)
         deflater.add(sample.bytes, to: &made)
         #expect(made.starts(with: Array("before".utf8)))
-        let program = form == .gzip ? "gzip.decompress(data)" : "zlib.decompress(data, -15)"
+        let program = format == .gzip ? "gzip.decompress(data)" : "zlib.decompress(data, -15)"
         #expect(try Python.decode(Array(made.dropFirst(6)), program) == sample.bytes)
     }
 
     @Test(arguments: Sample.allCases)
-    func `a checksum is that of zlib, whatever the size of the pieces`(sample: Sample) throws {
+    func `a checksum equals that of Python for pieces of any size`(sample: Sample) throws {
         var (whole, inPieces) = (Checksum(), Checksum())
         sample.bytes.withUnsafeBytes { whole.update($0) }
         for byte in sample.bytes { withUnsafeBytes(of: byte) { inPieces.update($0) } }
@@ -64,12 +67,12 @@ import Testing
     }
 
     @Test(arguments: Sample.allCases)
-    func `frames of zstd come back`(sample: Sample) throws {
+    func `zstd frames decode to their input, and damage to the checksum is an error`(sample: Sample) throws {
         let bytes = sample.bytes
         let encoder = try #require(ZstdEncoder(level: 3))
         for _ in 0..<2 {
             var frame: [UInt8] = []
-            bytes.withUnsafeBytes { bytes in encoder.take(bytes) { frame += $0 } }
+            bytes.withUnsafeBytes { bytes in encoder.compress(bytes) { frame += $0 } }
             encoder.finish { frame += $0 }
             let decoder = try #require(ContentCoding.zstd.decoder())
             #expect(try decoded(frame, by: decoder) == bytes)
@@ -80,22 +83,23 @@ import Testing
         }
     }
 
-    @Test func `a body is packed where that makes it smaller by an eighth`() throws {
-        try #require(ZstdFrame.isPossible)
+    @Test func `a body is compressed only if that makes it an eighth smaller`() throws {
+        try #require(ZstdFrame.isAvailable)
         let text = Sample.text.bytes
-        let frame = try #require(ZstdFrame.packed(text))
+        let frame = try #require(ZstdFrame.compress(text))
         #expect(frame.count < text.count / 8)
-        #expect(ZstdFrame.unpacked(frame, byteCount: text.count) == text)
-        #expect(ZstdFrame.unpacked(frame, byteCount: text.count - 1) == nil)
-        #expect(ZstdFrame.unpacked(frame, byteCount: text.count + 1) == nil)
-        #expect(ZstdFrame.unpacked(Array(frame.dropLast()), byteCount: text.count) == nil)
-        #expect(ZstdFrame.unpacked(text, byteCount: text.count) == nil)
-        #expect(ZstdFrame.packed(Sample.noise.bytes) == nil)
-        #expect(ZstdFrame.packed([]) == nil)
+        #expect(ZstdFrame.decompress(frame, byteCount: text.count) == text)
+        #expect(ZstdFrame.decompress(frame, byteCount: text.count - 1) == nil)
+        #expect(ZstdFrame.decompress(frame, byteCount: text.count + 1) == nil)
+        #expect(ZstdFrame.decompress(Array(frame.dropLast()), byteCount: text.count) == nil)
+        #expect(ZstdFrame.decompress(text, byteCount: text.count) == nil)
+        #expect(ZstdFrame.compress(Sample.noise.bytes) == nil)
+        #expect(ZstdFrame.compress([]) == nil)
     }
 
     @Test(arguments: Sample.allCases)
-    func `xz files are decoded, one stream after the other, and only whole`(sample: Sample) throws {
+    func `xz files with several streams are decoded, and truncated ones are incomplete`(sample: Sample) throws
+    {
         let file = try Python.decode(sample.bytes, "lzma.compress(data) + lzma.compress(data)")
         let decoder = try #require(XZDecoder())
         #expect(try decoded(file, by: decoder) == sample.bytes + sample.bytes)
@@ -105,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: Sample.allCases)
-    func `gzip files of Python are decoded up to the limit`(sample: Sample) throws {
+    func `gzip files are decompressed up to the limit`(sample: Sample) throws {
         let file = try Python.decode(sample.bytes, "gzip.compress(data)")
         let (isGzip, decoded) = (Gzip.isGzip(file.span), Gzip.inflate(file.span, limit: sample.bytes.count))
         #expect(isGzip)
@@ -115,7 +119,7 @@ import Testing
         #expect(tooLong == nil)
     }
 
-    /// Bytes without any pattern, the same each time.
+    /// Incompressible bytes, the same on each call.
     fileprivate static func noise(_ count: Int) -> [UInt8] {
         var state: UInt64 = 1
         return (0..<count).map { _ in
@@ -124,7 +128,7 @@ import Testing
         }
     }
 
-    /// Decodes bytes that come in pieces.
+    /// Decodes bytes in pieces of 999 bytes. Throws if they are invalid or truncated.
     private func decoded(_ bytes: [UInt8], by decoder: any CodingDecoder) throws -> [UInt8] {
         var output: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 10_000)
@@ -132,7 +136,7 @@ import Testing
             var rest = bytes[start..<min(bytes.count, start + 999)]
             while true {
                 let step = rest.withUnsafeBytes { from in
-                    room.withUnsafeMutableBytes { decoder.run(from, $0) }
+                    room.withUnsafeMutableBytes { decoder.decode(from, into: $0) }
                 }
                 guard let (taken, made) = step else { throw TestError("the bytes are not in the coding") }
                 output += room[..<made]
@@ -145,14 +149,14 @@ import Testing
     }
 }
 
-/// Runs an expression of Python on some bytes.
+/// Evaluates Python expressions.
 private enum Python {
     static let path: String? = ["/usr/bin/python3", "/usr/local/bin/python3"].first { (path: String) in
         access(path, X_OK) == 0
     }
     static var isInstalled: Bool { path != nil }
 
-    /// - Parameter expression: It makes bytes of `data`.
+    /// - Parameter expression: converts the bytes object `data` to another one.
     static func decode(_ data: [UInt8], _ expression: String) throws -> [UInt8] {
         let folder = try TemporaryFolder()
         try folder.write(data, to: "input")

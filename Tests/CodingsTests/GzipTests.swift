@@ -2,7 +2,7 @@ import Codings
 import Testing
 
 @Suite struct GzipTests {
-    /// Text that repeats itself, and noise; each in a stored, a fixed and a dynamic block, by Python's zlib.
+    /// Gzip files by Python's zlib, with repetitive text and noise in stored, fixed and dynamic blocks.
     private static let cases: [(name: String, hex: String, text: String)] = [
         (
             "nothing",
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: cases.indices)
-    func `what was compressed comes back`(index: Int) throws {
+    func `gzip files decompress to their text, and truncated ones to nil`(index: Int) throws {
         let (name, hex, text) = Self.cases[index]
         let bytes = Self.bytes(hex)
         let inflated = try #require(Self.inflate(bytes), "\(name)")
@@ -105,9 +105,9 @@ import Testing
         for count in 0..<bytes.count { #expect(Self.inflate(Array(bytes[..<count])) == nil) }
     }
 
-    /// Only the header has bits that make no difference.
+    /// The first ten bytes are the header, some of whose bits have no effect.
     @Test(arguments: cases.indices)
-    func `damage is noticed and never fatal`(index: Int) {
+    func `a file with one flipped bit is rejected or decompresses to the same text`(index: Int) {
         let bytes = Self.bytes(Self.cases[index].hex)
         let whole = Self.inflate(bytes)
         for place in bytes.indices {

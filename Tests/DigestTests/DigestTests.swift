@@ -2,7 +2,7 @@ import Digest
 import Testing
 
 @Suite struct DigestTests {
-    /// RFC 1321 and FIPS 180's own examples, and the empty input.
+    /// The examples of RFC 1321 and FIPS 180, and an empty input.
     @Test(arguments: [
         (DigestAlgorithm.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),
         (.md5, "message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
@@ -18,12 +18,14 @@ import Testing
                 + "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"
         ),
     ])
-    func `known inputs have their known digests`(algorithm: DigestAlgorithm, text: String, hex: String) {
+    func `the digests of the standards' examples are correct`(
+        algorithm: DigestAlgorithm, text: String, hex: String
+    ) {
         #expect(DigestStream.digest(algorithm, of: text.utf8.span).hex == hex)
     }
 
     @Test(arguments: DigestAlgorithm.allCases)
-    func `pieces hash as the whole does`(algorithm: DigestAlgorithm) {
+    func `a digest computed in pieces equals that of the whole input`(algorithm: DigestAlgorithm) {
         let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         var stream = DigestStream(algorithm)
         for start in stride(from: 0, to: bytes.count, by: 777) {
@@ -39,11 +41,11 @@ import Testing
         "g41d8cd98f00b204e9800998ecf8427e",
         "d41d8cd98f00b204 9800998ecf8427e", "ｄ41d8cd98f00b204e9800998ecf8427e",
     ])
-    func `a digest that is short, long or no hexadecimal is refused`(hex: String) {
+    func `a text of the wrong length or with a character that is not hexadecimal is no digest`(hex: String) {
         #expect(Digest(.md5, hex: hex) == nil)
     }
 
-    /// RFC 4231's test cases 1, 2 and 6.
+    /// The test cases 1, 2 and 6 of RFC 4231.
     @Test(
         arguments: [
             (
@@ -59,11 +61,11 @@ import Testing
                 "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
             ),
         ] as [([UInt8], String, String)])
-    func `a message is told by a key as RFC 4231 has it`(key: [UInt8], message: String, hex: String) {
+    func `HMACs equal those in RFC 4231`(key: [UInt8], message: String, hex: String) {
         #expect(DigestStream.hmac(key, message.utf8.span).hex == hex)
     }
 
-    @Test func `hexadecimal is read in either case and written in lower case`() throws {
+    @Test func `hexadecimal digits are parsed in either case and printed in lower case`() throws {
         let digest = try #require(Digest(.md5, hex: "D41D8CD98F00B204E9800998ECF8427E"))
         #expect(digest.hex == "d41d8cd98f00b204e9800998ecf8427e")
         #expect(digest.description == "MD5 d41d8cd98f00b204e9800998ecf8427e")

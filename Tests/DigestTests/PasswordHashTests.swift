@@ -3,25 +3,26 @@ import Testing
 @testable import Digest
 
 @Suite struct PasswordHashTests {
-    @Test func `a password matches what is kept of it, and no other does`() throws {
-        let kept = try #require(PasswordHash("correct horse")).text
-        let hash = try #require(PasswordHash(text: kept))
+    @Test func `a stored hash matches its password and no other`() throws {
+        let line = try #require(PasswordHash("correct horse")).text
+        let hash = try #require(PasswordHash(text: line))
         #expect(hash.matches("correct horse"))
         #expect(!hash.matches("correct horsf"))
         #expect(!hash.matches(""))
-        #expect(kept.hasPrefix("scrypt 32768 8 1 "))
-        #expect(!kept.contains("horse"))
+        #expect(line.hasPrefix("scrypt 32768 8 1 "))
+        #expect(!line.contains("horse"))
     }
 
-    @Test func `the same password is kept differently each time`() {
+    @Test func `two hashes of the same password have different salts`() {
         #expect(PasswordHash("one")?.text != PasswordHash("one")?.text)
     }
 
-    /// RFC 7914, section 12, by its first 32 bytes.
-    @Test func `the key is the one of the standard`() throws {
+    /// RFC 7914, section 12: the first 32 bytes of the example's 64.
+    @Test func `the key equals that in the RFC`() throws {
         let hash = try #require(
             PasswordHash(
-                "pleaseletmein", salt: Array("SodiumChloride".utf8), cost: 16384, blockSize: 8, lanes: 1))
+                "pleaseletmein", salt: Array("SodiumChloride".utf8), cost: 16384, blockSize: 8,
+                parallelization: 1))
         let key = "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2"
         #expect(hash.text.hasSuffix(key))
     }
@@ -33,5 +34,5 @@ import Testing
         "scrypt 32768 8 1 0011223344556677 " + String(repeating: "0g", count: 32),
         "scrypt -2 8 1 0011223344556677 " + String(repeating: "00", count: 32),
     ])
-    func `what is no such line is none`(text: String) { #expect(PasswordHash(text: text) == nil) }
+    func `a malformed line is rejected`(text: String) { #expect(PasswordHash(text: text) == nil) }
 }

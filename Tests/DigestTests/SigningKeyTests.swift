@@ -3,7 +3,8 @@ import Testing
 @testable import Digest
 
 @Suite struct SigningKeyTests {
-    @Test func `what a key has signed is verified by its public one, and nothing else is`() throws {
+    @Test func `only the public key of the signer verifies a signature, and only of the signed bytes`() throws
+    {
         let key = try #require(SigningKey())
         let bytes = Array("sha256:00".utf8)
         for _ in 0..<50 {
@@ -18,15 +19,15 @@ import Testing
         #expect(
             !SigningKey.verify(
                 try #require(key.sign(bytes)), of: bytes, by: try #require(SigningKey()).publicKey))
-        let kept = try #require(SigningKey(stored: key.stored))
-        #expect(kept.publicKey == key.publicKey && SigningKey(stored: [1, 2, 3]) == nil)
+        let restored = try #require(SigningKey(der: key.der))
+        #expect(restored.publicKey == key.publicKey && SigningKey(der: [1, 2, 3]) == nil)
     }
 
     @Test(arguments: [
         [], [0], [UInt8](repeating: 0, count: 96), [UInt8](repeating: 255, count: 96),
         [UInt8](repeating: 1, count: 300),
     ])
-    func `nonsense verifies nothing`(signature: [UInt8]) throws {
+    func `malformed signatures and public keys are rejected`(signature: [UInt8]) throws {
         let key = try #require(SigningKey())
         #expect(!SigningKey.verify(signature, of: [1], by: key.publicKey))
         #expect(!SigningKey.verify(signature, of: [1], by: signature))
@@ -37,7 +38,7 @@ import Testing
             [0x30, 0x06, 0x02, 0x01, 0x01, 0x02, 0x01], [0x30, 0x02, 0x02, 0x05], [0x31, 0x00],
             [0x30, 0x07, 0x02, 0x01, 0x01, 0x02, 0x01, 0x02, 0x00], [],
         ] as [[UInt8]])
-    func `a broken sequence has no numbers`(bytes: [UInt8]) {
+    func `malformed DER has no numbers`(bytes: [UInt8]) {
         #expect(DERSignature.numbers(bytes, size: 48) == nil)
     }
 }

@@ -229,7 +229,8 @@ struct FolderScriptTests {
         expect(try Chromium().open("file://" + folder.file("out/index.html")), to: "late", say: "plum")
     }
 
-    private static let hasKiwix = Tool.find("zimwriterfs") != nil && Tool.find("kiwix-serve") != nil
+    private static let hasKiwix =
+        ExternalProgram.find("zimwriterfs") != nil && ExternalProgram.find("kiwix-serve") != nil
 
     @Test(.enabled(if: hasKiwix, "zim-tools and kiwix-tools are not installed"))
     func `a site that loads from its root shows all of it out of a ZIM`() async throws {
@@ -238,7 +239,7 @@ struct FolderScriptTests {
         _ = try await larder.export(start, to: folder.file("out.zim"))
         let port = try FreePort.draw()
         let server = try ChildProcess(
-            try #require(Tool.find("kiwix-serve")),
+            try #require(ExternalProgram.find("kiwix-serve")),
             ["-i", "127.0.0.1", "-p", "\(port)", folder.file("out.zim")],
             output: .file(folder.file("log")), errors: .file(folder.file("log")))
         defer {

@@ -63,7 +63,7 @@ struct LoginTests {
 
         #expect(try larder.forgetLogin("127.0.0.1").cookies == 2)
         #expect(larder.logins().logins == [])
-        #expect(!WholeFile.isThere(folder.file("store/logins/127.0.0.1.cookies")))
+        #expect(!WholeFile.exists(folder.file("store/logins/127.0.0.1.cookies")))
         _ = try await larder.update([])
         #expect(origin.requests.last(where: { $0.target == "/" })?["Cookie"] == nil)
     }

@@ -161,5 +161,5 @@ import Testing
     }
 
     private static let font = "/usr/share/fonts/truetype/dejavu/DejaVuSerif-Bold.ttf"
-    private static let hasFont = WholeFile.isThere(font)
+    private static let hasFont = WholeFile.exists(font)
 }

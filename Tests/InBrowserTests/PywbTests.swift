@@ -7,7 +7,9 @@ import Testing
 /// What pywb (PyPI) shows of an exported WACZ in a browser whose proxy it is, with the origin gone.
 @Suite(
     .enabled(if: Chromium.isInstalled, "chromium is not installed"),
-    .enabled(if: Tool.find("wayback") != nil && Tool.find("wb-manager") != nil, "pywb is not installed"))
+    .enabled(
+        if: ExternalProgram.find("wayback") != nil && ExternalProgram.find("wb-manager") != nil,
+        "pywb is not installed"))
 struct PywbTests {
     private static func fill(_ origin: TestOrigin) {
         func draw(_ colour: String) -> String {
@@ -36,7 +38,7 @@ struct PywbTests {
     }
 
     private func manage(_ words: String, in folder: String) throws {
-        let tool = try #require(Tool.find("wb-manager"))
+        let tool = try #require(ExternalProgram.find("wb-manager"))
         let ending = try ChildProcess("/bin/sh", ["-c", "cd '\(folder)' && exec '\(tool)' \(words)"]).wait()
         #expect(ending.status == 0, "\(words): \(ending)")
     }
@@ -62,7 +64,8 @@ struct PywbTests {
             "proxy:\n  coll: site\n  enable_banner: false\n  enable_wombat: false\n  enable_content_rewrite: false\n",
             to: "config.yaml")
         let server = try ChildProcess(
-            try #require(Tool.find("wayback")), ["-d", home.path, "-b", "127.0.0.1", "-p", "\(port)"],
+            try #require(ExternalProgram.find("wayback")),
+            ["-d", home.path, "-b", "127.0.0.1", "-p", "\(port)"],
             output: .file(home.file("log")), errors: .file(home.file("log")))
         defer {
             server.signal(SIGKILL)

@@ -154,7 +154,7 @@ struct BodyDepotTests {
             refusal(own).contains("its bodies are in \(depot); append this to the address: &bodies=\(depot)"))
         let other = server.place(scratch.file("store"), bodies: scratch.file("other"))
         #expect(refusal(other).contains("the bodies of the store are in \(depot)"))
-        #expect(!Folder.isThere(scratch.file("other")))
+        #expect(!Folder.exists(scratch.file("other")))
         // Another machine has it mounted elsewhere.
         #expect(symlink(shared, scratch.file("mounted")) == 0)
         let mounted = server.place(scratch.file("store"), bodies: scratch.file("mounted"))
@@ -235,7 +235,7 @@ struct BodyDepotTests {
         }
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.description.contains("check that the folder is mounted") == true)
-        #expect(!Folder.isThere(shared))
+        #expect(!Folder.exists(shared))
         #expect(rename(scratch.file("away"), shared) == 0)
         try writer.add([page("http://s/new", Self.bytes(80_000, 9))], to: snapshot)
         try writer.end(snapshot, .publish(now: 4))

@@ -338,7 +338,7 @@ struct ServerTests {
         let error = #expect(throws: StoreError.self) { try StoreReader(StoreFolder(text)) }
         #expect(error?.reason == reason)
         #expect(error?.description.contains("; ") == true)
-        #expect(!Folder.isThere("here"))
+        #expect(!Folder.exists("here"))
     }
 
     @Test(arguments: [

@@ -3,7 +3,7 @@ import System
 import TestOrigin
 import Testing
 
-/// Files and folders as the whole house reads and writes them.
+/// `File`, `WholeFile` and `Folder` against the real file system.
 @Suite struct FileTests {
     private let folder: TemporaryFolder
 
@@ -16,7 +16,7 @@ import Testing
         return stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
     }
 
-    @Test func `a file is read whole, to a limit, or from a place on`() throws {
+    @Test func `a file is read completely, up to a limit, or from an offset`() throws {
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let path = try folder.write(bytes, to: "file")
         #expect(try WholeFile.read(path, atMost: 300_000) == bytes)
@@ -34,7 +34,7 @@ import Testing
         #expect(pieces == Array(bytes[..<5000]))
     }
 
-    @Test func `what is too large is not read, and what is not there is told`() throws {
+    @Test func `reading a file that is too large or missing throws an error with the reason`() throws {
         let path = try folder.write("0123456789", to: "file")
         let large = #expect(throws: SystemError.self) { try WholeFile.read(path, atMost: 9) }
         #expect(large?.description == "cannot read \(path): it is over 9 bytes")
@@ -43,7 +43,7 @@ import Testing
         #expect(missing?.description == "cannot read \(path)x: No such file or directory")
     }
 
-    @Test func `a file is replaced whole, and belongs to nobody else`() throws {
+    @Test func `a replaced file has the new content, and only its owner can access it`() throws {
         let path = try folder.write("before", to: "file")
         try WholeFile.replace(path, with: "after")
         #expect(try WholeFile.read(path, atMost: 100) == Array("after".utf8))
@@ -58,10 +58,10 @@ import Testing
 
     @Test func `a device is written to, not replaced`() throws {
         try WholeFile.write("x", to: "/dev/null")
-        #expect(!WholeFile.isThere("/dev/null"))
+        #expect(!WholeFile.exists("/dev/null"))
     }
 
-    @Test func `a file is written at a place, and closing tells`() throws {
+    @Test func `bytes written at an offset replace the bytes there`() throws {
         let path = folder.file("new")
         let file = try File(path, O_RDWR | O_CREAT | O_EXCL)
         try file.write(Array("0123456789".utf8))
@@ -72,10 +72,10 @@ import Testing
         #expect(throws: SystemError.self) { _ = try File(path, O_RDWR | O_CREAT | O_EXCL) }
     }
 
-    @Test func `a temporary file has a name of its own`() throws {
+    @Test func `each temporary file has a unique name`() throws {
         let (one, other) = (
-            try WholeFile.temporary(in: folder.path, named: "body", [1, 2]),
-            try WholeFile.temporary(in: folder.path, named: "body", [3])
+            try WholeFile.makeTemporary(in: folder.path, named: "body", [1, 2]),
+            try WholeFile.makeTemporary(in: folder.path, named: "body", [3])
         )
         #expect(one != other)
         #expect(one.hasPrefix(folder.path + "/body-"))
@@ -83,7 +83,7 @@ import Testing
         #expect(mode(other) == 0o600)
     }
 
-    @Test func `folders are made with those above them, and removed with what is in them`() throws {
+    @Test func `a folder is created with its missing parents and removed with its contents`() throws {
         let path = folder.file("a/b/c")
         try Folder.make(path)
         try Folder.make(path)

@@ -5,24 +5,24 @@ import Testing
 @Suite struct SingleFlightTests {
     private typealias Flight = SingleFlight<String, Result<Int, SystemError>>
 
-    /// What came of loads, and the loads that are not complete yet.
-    private final class Desk: Sendable {
+    /// Records the outcomes of loads, and the completions of loads in progress.
+    private final class LoadLog: Sendable {
         let outcomes = Mutex<[Result<Int, SystemError>]>([])
-        let open = Mutex<[Flight.Completion]>([])
+        let completions = Mutex<[Flight.Completion]>([])
 
         func complete(_ place: Int, _ outcome: Result<Int, SystemError>) {
-            open.withLock { $0[place] }(outcome)
+            completions.withLock { $0[place] }(outcome)
         }
     }
 
     private let flight = Flight()
-    private let desk = Desk()
+    private let log = LoadLog()
 
-    private func ask(_ key: String) {
-        flight.load(key) { [desk] outcome in
-            desk.outcomes.withLock { $0.append(outcome) }
-        } by: { [desk] completion in
-            desk.open.withLock { $0.append(completion) }
+    private func load(_ key: String) {
+        flight.load(key) { [log] outcome in
+            log.outcomes.withLock { $0.append(outcome) }
+        } by: { [log] completion in
+            log.completions.withLock { $0.append(completion) }
         }
     }
 
@@ -30,41 +30,41 @@ import Testing
         arguments: [
             .success(7), .failure(SystemError(5, doing: "load", "/")),
         ] as [Result<Int, SystemError>])
-    func `those who ask while a load is under way share its outcome`(outcome: Result<Int, SystemError>) {
-        for _ in 1...3 { ask("a") }
-        ask("b")
-        #expect(desk.open.withLock { $0.count } == 2)
-        desk.complete(0, outcome)
-        #expect(desk.outcomes.withLock { $0 } == [outcome, outcome, outcome])
+    func `calls during a load share its outcome`(outcome: Result<Int, SystemError>) {
+        for _ in 1...3 { load("a") }
+        load("b")
+        #expect(log.completions.withLock { $0.count } == 2)
+        log.complete(0, outcome)
+        #expect(log.outcomes.withLock { $0 } == [outcome, outcome, outcome])
         #expect(flight.count == 1)
     }
 
     @Test
     func
-        `what was loaded is loaded again when it is asked for later, and a second completion counts for nothing`()
+        `a call after a completed load starts another one, and a second completion is ignored`()
     {
-        ask("a")
-        desk.complete(0, .success(1))
-        ask("a")
-        desk.complete(0, .success(2))
-        #expect(desk.outcomes.withLock { $0 } == [.success(1)])
-        desk.complete(1, .success(3))
-        #expect(desk.outcomes.withLock { $0 } == [.success(1), .success(3)])
+        load("a")
+        log.complete(0, .success(1))
+        load("a")
+        log.complete(0, .success(2))
+        #expect(log.outcomes.withLock { $0 } == [.success(1)])
+        log.complete(1, .success(3))
+        #expect(log.outcomes.withLock { $0 } == [.success(1), .success(3)])
     }
 
-    @Test func `one who asks again while being told starts a new load`() {
-        flight.load("a") { [flight, desk] _ in
+    @Test func `a call from within a completion starts another load`() {
+        flight.load("a") { [flight, log] _ in
             flight.load(
-                "a", done: { outcome in desk.outcomes.withLock { $0.append(outcome) } },
+                "a", done: { outcome in log.outcomes.withLock { $0.append(outcome) } },
                 by: { $0(.success(2)) })
         } by: {
             $0(.success(1))
         }
-        #expect(desk.outcomes.withLock { $0 } == [.success(2)])
+        #expect(log.outcomes.withLock { $0 } == [.success(2)])
         #expect(flight.count == 0)
     }
 
-    @Test func `many threads get one load each time`() throws {
+    @Test func `each call of many threads receives one outcome`() throws {
         let loads = Atomic(0)
         let answers = Atomic(0)
         let threads = try (1...4).map { number in

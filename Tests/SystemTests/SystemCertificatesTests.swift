@@ -18,7 +18,7 @@ import Testing
             ("/missing.pem", [], "/missing.pem"),
             (nil, [], nil),
         ] as [(String?, [String], String?)])
-    func `the file is the named one, else the first that is readable`(
+    func `the path is that of SSL_CERT_FILE, else the first readable one`(
         named: String?, readable: [String], expected: String?
     ) {
         #expect(SystemCertificates.path(named: named) { readable.contains($0) } == expected)

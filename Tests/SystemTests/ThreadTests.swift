@@ -2,9 +2,9 @@ import Synchronization
 import System
 import Testing
 
-/// Threads, and what goes from one to another.
+/// Threads, and the types that pass messages and signals between them.
 @Suite struct ThreadTests {
-    @Test func `a thread is waited for by as many as like`() throws {
+    @Test func `several threads can join the same thread`() throws {
         let isOpen = Monitor(false)
         let ended = Atomic(0)
         let thread = try NamedThread.start("waited-for") {
@@ -20,20 +20,20 @@ import Testing
         #expect(ended.load(ordering: .relaxed) == 1)
     }
 
-    @Test func `a thread that nobody keeps runs to its end`() throws {
+    @Test func `a thread without references runs to its end`() throws {
         let outcome = Monitor<Int?>(nil)
         try NamedThread.start("let-go") { outcome.change { $0 = 7 } }
         #expect(outcome.wait { $0 } == 7)
     }
 
-    @Test func `a wait ends when its time is over`() {
+    @Test func `a wait ends after its timeout`() {
         let state = Monitor(0)
         #expect(state.wait(atMost: .milliseconds(1)) { $0 > 0 ? $0 : nil } == nil)
         state.change { $0 = 3 }
         #expect(state.wait(atMost: .zero) { $0 > 0 ? $0 : nil } == 3)
     }
 
-    @Test func `messages come in their order, and the last ones after the inbox is closed`() throws {
+    @Test func `messages arrive in order, and those in the queue remain after the inbox is closed`() throws {
         let inbox = Inbox<Int>()
         let seen = Monitor<[Int]>([])
         let reader = try NamedThread.start("reader") {
@@ -46,7 +46,7 @@ import Testing
         #expect(seen.change { $0 } == Array(0..<1000))
     }
 
-    @Test func `only the first message of a batch wakes whoever takes them all`() {
+    @Test func `only a message put into the empty inbox calls the wake closure`() {
         let wakes = Atomic(0)
         let inbox = Inbox<Int>(wake: { wakes.add(1, ordering: .relaxed) })
         for number in 1...3 { inbox.put(number) }
@@ -61,7 +61,7 @@ import Testing
         #expect(inbox.takeAll() == [5])
     }
 
-    @Test func `a stop signal ends each wait for it, given once or twice`() throws {
+    @Test func `a stop signal ends each wait, no matter how often it is given`() throws {
         let stop = try StopSignal()
         #expect(!stop.wait(milliseconds: 0))
         stop.give()
@@ -70,23 +70,23 @@ import Testing
         #expect(stop.wait(milliseconds: -1))
     }
 
-    @Test func `an interruption wakes those who wait, and no one who has gone`() async {
+    @Test func `an interruption wakes tasks and registered wakers, but not removed ones`() async {
         final class Counted: Waker {
             let wakes = Atomic(0)
             func wake() { wakes.add(1, ordering: .relaxed) }
         }
         let interruption = Interruption()
         let (there, gone) = (Counted(), Counted())
-        interruption.wakes(there)
-        interruption.wakes(gone)
-        interruption.forgets(gone)
-        async let first: Void = interruption.requested()
-        async let second: Void = interruption.requested()
+        interruption.addWaker(there)
+        interruption.addWaker(gone)
+        interruption.removeWaker(gone)
+        async let first: Void = interruption.waitForRequest()
+        async let second: Void = interruption.waitForRequest()
         #expect(!interruption.isRequested)
         interruption.request()
         await first
         await second
-        await interruption.requested()
+        await interruption.waitForRequest()
         #expect(interruption.isRequested)
         #expect(there.wakes.load(ordering: .relaxed) == 1)
         #expect(gone.wakes.load(ordering: .relaxed) == 0)

@@ -173,7 +173,7 @@ struct BodyFiles {
 
     static func write(_ bytes: [UInt8], in folder: String) throws(StoreError) -> String {
         try StoreError.wrapping { () throws(SystemError) in
-            try WholeFile.temporary(in: folder, named: "body", bytes)
+            try WholeFile.makeTemporary(in: folder, named: "body", bytes)
         }
     }
 

@@ -117,7 +117,7 @@ package struct NewBody: Sendable {
     ) throws(StoreError) -> [UInt8]? {
         guard folder.compresses, folder.server == nil,
             StoredBody.mayBeFrame(form: form, byteCount: byteCount),
-            let frame = ZstdFrame.packed(try content.load()),
+            let frame = ZstdFrame.compress(try content.load()),
             frame.count <= Limits.packedBody
         else { return nil }
         return frame

@@ -99,8 +99,8 @@ struct PackPlace: Equatable {
         guard frameByteCount != nil, let held, (0...Limits.framedBody).contains(byteCount) else {
             return held
         }
-        if let bytes = ZstdFrame.unpacked(held, byteCount: byteCount) { return bytes }
-        guard ZstdFrame.isPossible else { throw .needsZstd(folder.packs) }
+        if let bytes = ZstdFrame.decompress(held, byteCount: byteCount) { return bytes }
+        guard ZstdFrame.isAvailable else { throw .needsZstd(folder.packs) }
         return held
     }
 }

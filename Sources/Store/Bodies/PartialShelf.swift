@@ -49,7 +49,7 @@ package struct PartialShelf {
             let path = folder.incoming + "/" + name.dropLast(PartHead.ending.utf8.count)
             guard let text = try? BodyContent.file(path: path + PartHead.ending).load(),
                 let head = PartHead(text: String(decoding: text, as: UTF8.self)),
-                head.boot == SystemClock.boot, var shelf = try? PartialShelf(folder)
+                head.boot == SystemClock.bootID, var shelf = try? PartialShelf(folder)
             else { continue }
             // If it cannot be moved, the body is loaded from its beginning.
             try? shelf.keep(HeldPart(href: head.href, path: path, byteCount: 0, fields: head.fields))

@@ -65,7 +65,7 @@ enum CheckCommand {
             }
             return .sites(try await storedSites(arguments))
         }
-        if given != nil || WholeFile.isThere(name) { return .manifest(name) }
+        if given != nil || WholeFile.exists(name) { return .manifest(name) }
         // A folder without a store has no sites.
         let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
         if let place = SiteName.place(of: name, among: names, acceptsOrigin: true) {

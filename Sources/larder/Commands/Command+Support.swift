@@ -105,8 +105,8 @@ extension Remedy {
     /// The options or the command to use, as they are typed.
     var options: String {
         switch self {
-        case .larder: Option.store.name
-        case .newLarder:
+        case .store: Option.store.name
+        case .newStore:
             "\(Option.store.name), or leave out \(Option.readOnly.name), to fill the store through the portal"
         case .repair: CommandLine.shown(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
@@ -127,7 +127,7 @@ extension Remedy {
         case .includeViews: Option.includeViews.name
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
-        case .privateToo: Option.privateToo.name
+        case .includePrivate: Option.privateToo.name
         case .replaceFile: Option.replaceFile.name
         case .folderAddress: "\(Option.folderAddress.name) URL"
         case .siteName(let name):

@@ -28,7 +28,7 @@ enum DemoCommand {
         defer { site.stop() }
         let stop = Signals.shared.first()
         terminal.say("The demo site is at \(site.origin)/ (Ctrl-C stops)")
-        await stop.requested()
+        await stop.waitForRequest()
         return .done
     }
 
@@ -65,7 +65,7 @@ enum DemoCommand {
         if !arguments.has(.once) {
             let stop = Signals.shared.first()
             terminal.say("   Portal: \(service.address) (Ctrl-C stops)")
-            await stop.requested()
+            await stop.waitForRequest()
         }
         return report.isComplete && check.isClean && last.isServed ? .done : .incomplete
     }

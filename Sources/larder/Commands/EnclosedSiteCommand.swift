@@ -45,7 +45,7 @@ enum EnclosedSiteCommand {
             terminal.say("Search and all pages: \(service.address)")
             if arguments.has(.openBrowser) { OpenCommand.show(address, terminal) }
             let index = Task { _ = try? await site.larder.index(site.name) }
-            await stop.requested()
+            await stop.waitForRequest()
             index.cancel()
             _ = await index.value
             withExtendedLifetime(site) { service.stop() }

@@ -40,7 +40,7 @@ enum PrefetchCommand {
         let manifests =
             arguments.has(.manifest)
             ? arguments.operands
-            : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.isThere($0) }
+            : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.exists($0) }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
             throw UsageError(

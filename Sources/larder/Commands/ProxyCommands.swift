@@ -19,7 +19,7 @@ enum ProxyCommand {
             let stop = Signals.shared.first()
             Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The proxy is at http://localhost:\(service.proxyPort ?? 0) (Ctrl-C stops)")
-            await stop.requested()
+            await stop.waitForRequest()
             service.stop()
             if let traffic = service.traffic {
                 terminal.say(summary(of: traffic, isOffline: isOffline))

@@ -62,7 +62,7 @@ enum ServeCommand {
             }
             if arguments.has(.openBrowser) { OpenCommand.show(service.address, terminal) }
             let preloading = try preloading(arguments, larder, terminal)
-            await stop.requested()
+            await stop.waitForRequest()
             preloading?.cancel()
             await preloading?.value
             service.stop()
