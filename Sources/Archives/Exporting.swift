@@ -376,7 +376,7 @@ extension ArchivedResponse {
         // Earlier versions stored secrets as they are, until the store is next written to.
         var hadSecret = false
         notes.variant =
-            VaryKey.withholdingSecrets(of: held.variant, .none, hadSecret: &hadSecret) ?? VaryKey.never
+            VaryKey.hashingSecrets(of: held.variant, .none, hadSecret: &hadSecret) ?? VaryKey.never
         notes.flags = held.flags
         notes.referrer = row.referrer
         self.notes = notes

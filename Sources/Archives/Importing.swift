@@ -569,7 +569,7 @@ package final class Import {
     private func variant(of response: ArchivedResponse) -> (text: String, hadSecret: Bool) {
         if let known = response.notes?.variant {
             var hadSecret = false
-            let text = VaryKey.withholdingSecrets(of: known, secrets, hadSecret: &hadSecret)
+            let text = VaryKey.hashingSecrets(of: known, secrets, hadSecret: &hadSecret)
             return (text ?? VaryKey.never, hadSecret)
         }
         guard !response.requestFields.isEmpty else { return ("", false) }
@@ -582,7 +582,7 @@ package final class Import {
     private static func flags(_ response: ArchivedResponse) -> ResponseFlags {
         var request = response.requestFields
         request.remove("Cookie")
-        if RequestSecrets.makePrivate(response.fields, to: request) { return .isPrivate }
+        if RequestSecrets.makesPrivate(response.fields, to: request) { return .isPrivate }
         let caching = response.fields.elements("Cache-Control").map { $0.lowercased() }
         let isOfCookies = response.requestFields.contains("Cookie")
         return isOfCookies && (caching.contains("private") || caching.contains("no-store")) ? .isPrivate : []

@@ -82,7 +82,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(.input, error.description)
     }
 
-    package init(_ error: URLMistake) {
+    package init(_ error: URLInputError) {
         self.init(.input, error.description)
     }
 
@@ -134,8 +134,8 @@ extension WebURL {
     /// A URL as a person writes it; see `typed`.
     ///
     /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL.
-    package static func start(_ text: String, mayBeWord: Bool = false) throws(LarderError) -> WebURL {
-        do throws(URLMistake) { return try typed(text, mayBeWord: mayBeWord) } catch {
+    package static func start(_ text: String, allowsSingleWord: Bool = false) throws(LarderError) -> WebURL {
+        do throws(URLInputError) { return try typed(text, allowsSingleWord: allowsSingleWord) } catch {
             throw LarderError(error)
         }
     }

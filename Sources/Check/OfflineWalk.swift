@@ -213,7 +213,7 @@ struct OfflineWalk {
             }
             if node.parent >= 0, nodes[node.parent].isOfSession {
                 if SessionEnd.isAt(url) { return .leftOut(SkipReason.sessionEnd.name) }
-                if ActionLink.isNamed(by: url), !scope.allowsAction(url) {
+                if ActionLink.isActionURL(url), !scope.allowsAction(url) {
                     return .leftOut(SkipReason.action.name)
                 }
             }

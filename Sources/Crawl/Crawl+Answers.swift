@@ -247,7 +247,7 @@ extension Crawl {
             return nil
         }
         let body = try storing { () throws(StoreError) in
-            try response.body.beginning(BotChallenge.byteLimit)
+            try response.body.beginning(BotChallenge.maxBodyBytes)
         }
         guard let challenge = BotChallenge(status: status, body: body.span) else { return nil }
         response.body.discard()
@@ -356,7 +356,7 @@ extension Crawl {
         if let (response, text) = try looked(at: result, Self.maxWitnessBytes) {
             switch response.status {
             case 301, 302, 303, 307, 308, 401, 403: asksForLogin = true
-            case 200..<300: asksForLogin = LoginWords.isAsked(in: text.span)
+            case 200..<300: asksForLogin = LoginPageSigns.hasPasswordField(text.span)
             default: break
             }
         }

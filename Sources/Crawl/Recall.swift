@@ -243,7 +243,7 @@ final class Recall {
     /// Returns the header fields of a stored response as updated by a 304 (RFC 9111 4.3.4). Returns nil if
     /// the 304 refers to another version, so that the body has to be loaded.
     func confirmed(_ held: Copy, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
-        let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
+        let answer = OriginResponse(status: 304, fields: fields, requestTime: now, responseTime: now)
         guard !held.response.isImported else { return nil }
         guard held.entry.isConfirmed(by: answer) else { return nil }
         return held.entry.fields(updatedBy: answer, in: Self.profile)
@@ -364,7 +364,7 @@ extension StoredResponse {
     /// The header fields that a page's script added to the request, without those that may be secrets: the
     /// store has only hashes of these.
     var scriptFields: HTTPFields {
-        HTTPFields(VaryKey(stored: variant).openFields.list.filter { PageRequest.mayBeScripts($0.name) })
+        HTTPFields(VaryKey(stored: variant).openFields.list.filter { PageRequest.canBeSetByScript($0.name) })
     }
 }
 

@@ -209,7 +209,7 @@ public enum RenderEnding: String, Sendable, CaseIterable {
 /// Passes the requests and results of rendered pages to the crawl. Any thread may use it.
 package final class RenderDoor: Sendable {
     enum Message: Sendable {
-        case asked(page: UInt32, PageRequest, @Sendable (PageAnswer) -> Void)
+        case asked(page: UInt32, PageRequest, @Sendable (PageRequestResult) -> Void)
         case rendered(page: UInt32, RenderedPage)
     }
 
@@ -233,9 +233,9 @@ package final class RenderDoor: Sendable {
     ///
     /// `answer` is called on any thread. It is not called if the crawl ends while the request is in progress.
     package func ask(
-        _ page: UInt32, _ request: PageRequest, answer: @escaping @Sendable (PageAnswer) -> Void
+        _ page: UInt32, _ request: PageRequest, answer: @escaping @Sendable (PageRequestResult) -> Void
     ) {
-        if !messages.put(.asked(page: page, request, answer)) { answer(.refused("the crawl has ended")) }
+        if !messages.put(.asked(page: page, request, answer)) { answer(.blocked("the crawl has ended")) }
     }
 
     func tell(_ page: UInt32, _ rendered: RenderedPage) { messages.put(.rendered(page: page, rendered)) }
@@ -244,7 +244,7 @@ package final class RenderDoor: Sendable {
 
     func close() {
         messages.close()
-        for case .asked(_, _, let answer) in messages.takeAll() { answer(.refused("the crawl has ended")) }
+        for case .asked(_, _, let answer) in messages.takeAll() { answer(.blocked("the crawl has ended")) }
     }
 }
 
@@ -257,7 +257,7 @@ struct Rendering {
     /// The pages that are being rendered, by number.
     var shown: [UInt32: Shown] = [:]
     /// The requests of pages that wait for an entry, by the number of the entry.
-    var waiting: [UInt32: [@Sendable (PageAnswer) -> Void]] = [:]
+    var waiting: [UInt32: [@Sendable (PageRequestResult) -> Void]] = [:]
     /// Cookies of the page that are sent with the first request for an entry, by the number of the entry.
     var cookies: [UInt32: [PageCookie]] = [:]
     /// Requests that belong to no entry, such as POST, by the number of their errand.
@@ -281,9 +281,9 @@ struct Rendering {
         let page: UInt32
         let request: PageRequest
         /// The closures of all pages that have sent the same request meanwhile.
-        var waiting: [@Sendable (PageAnswer) -> Void]
+        var waiting: [@Sendable (PageRequestResult) -> Void]
         /// The response, until it is stored.
-        var answer: PageAnswer?
+        var answer: PageRequestResult?
     }
 
     /// The key of the stored response to a POST.
@@ -362,24 +362,26 @@ extension Crawl {
     }
 
     private func asked(
-        _ request: PageRequest, by page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
+        _ request: PageRequest, by page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) throws(CrawlError) {
-        guard rendering?.shown[page] != nil else { return answer(.refused("its page is closed")) }
-        guard request.url.isHTTP else { return answer(.refused("it is neither http nor https")) }
+        guard rendering?.shown[page] != nil else { return answer(.blocked("its page is closed")) }
+        guard request.url.isHTTP else { return answer(.blocked("it is neither http nor https")) }
         switch request.method {
         case "GET", "HEAD":
             if request.use == .document {
                 rendering?.shown[page]?.documentCount += 1
                 guard rendering?.shown[page]?.documentCount ?? 0 <= Rendering.mostDocuments else {
-                    return answer(.refused("the page navigates too often"))
+                    return answer(.blocked("the page navigates too often"))
                 }
             }
             // A URL with a required digest has the same body for all pages.
-            if request.wantsOwnAnswer, required[request.url] == nil { return send(request, of: page, answer) }
+            if request.needsOwnResponse, required[request.url] == nil {
+                return send(request, of: page, answer)
+            }
             let isCORS = request.fields.contains("Origin")
             try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
             guard let number = frontier.number(of: request.url) else {
-                return answer(.refused("its URL is too long"))
+                return answer(.blocked("its URL is too long"))
             }
             rendering?.shown[page]?.asked.insert(number)
             if frontier.state(number) == .queued, scriptFields[number] == nil {
@@ -392,7 +394,7 @@ extension Crawl {
             let key = request.key
             if rendering?.kept.contains(.init(url: request.url.key, key: key)) == true {
                 // The page looked in the store just before the response was committed.
-                try storing { () throws(StoreError) in try writes.afterCommit { answer(.held) } }
+                try storing { () throws(StoreError) in try writes.afterCommit { answer(.stored) } }
                 return
             }
             let held = try storing { () throws(StoreError) in
@@ -403,48 +405,49 @@ extension Crawl {
                 return send(request, of: page, answer)
             }
             answer(
-                .given(status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body)
+                .response(
+                    status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body)
             )
         case PageRequest.socketMethod:
             guard rendering?.shown[page]?.socketCount ?? .max < Rendering.mostSockets else {
-                return answer(.refused("the page opens too many sockets"))
+                return answer(.blocked("the page opens too many sockets"))
             }
-            if let reason = frontier.refusal(ofAsset: request.url) { return answer(.refused(reason.name)) }
+            if let reason = frontier.refusal(ofAsset: request.url) { return answer(.blocked(reason.name)) }
             rendering?.shown[page]?.socketCount += 1
             answer(.connect(max(plan.allowedZone, frontier.zone(of: page))))
         case "OPTIONS": send(request, of: page, answer)
-        case let method: answer(.refused("\(method) would change data on the server"))
+        case let method: answer(.blocked("\(method) would change data on the server"))
         }
     }
 
     /// Answers the requests of pages for an entry, once its outcome is known and its response is committed.
     private func answerPages(about number: UInt32) throws(CrawlError) {
-        let answer: PageAnswer
+        let answer: PageRequestResult
         switch frontier.state(number) {
         case .queued, .running, .waiting: return
         case .done, .redirected:
             guard !beingScanned.contains(number) else { return }
-            answer = .held
-        case .skipped(let reason): answer = .refused(reason.name)
+            answer = .stored
+        case .skipped(let reason): answer = .blocked(reason.name)
         case .elsewhere: answer = .failed("another worker fetches from its host")
-        case .failed(.status(let status)): answer = .given(status: status, fields: HTTPFields(), body: [])
+        case .failed(.status(let status)): answer = .response(status: status, fields: HTTPFields(), body: [])
         case .failed(let failure): answer = .failed(failure.description)
         }
         guard let waiting = rendering?.waiting.removeValue(forKey: number) else { return }
         scriptFields[number] = nil
         rendering?.cookies[number] = nil
-        guard case .held = answer else {
+        guard case .stored = answer else {
             for reply in waiting { reply(answer) }
             return
         }
         try storing { () throws(StoreError) in
-            try writes.afterCommit { for reply in waiting { reply(.held) } }
+            try writes.afterCommit { for reply in waiting { reply(.stored) } }
         }
     }
 
     /// Whether the same request is in progress. If so, its response is used for this request, too.
     private func waits(
-        for request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
+        for request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) -> Bool {
         let (key, url) = (request.key, frontier.url(page))
         let same = rendering?.sent.first { _, sent in
@@ -465,16 +468,16 @@ extension Crawl {
     /// Sends a request as the page made it. The response is stored under a key that includes the request
     /// body.
     private func send(
-        _ request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
+        _ request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) {
         guard var rendering else { return }
         guard request.body.count <= Rendering.mostSentBytes,
             rendering.shown[page]?.sentCount ?? .max < Rendering.mostSentOfPage
         else {
             report.rendering.notices["not-sent", default: 0] += 1
-            return answer(.refused("the page sends too much data"))
+            return answer(.blocked("the page sends too much data"))
         }
-        if let reason = frontier.refusal(ofAsset: request.url) { return answer(.refused(reason.name)) }
+        if let reason = frontier.refusal(ofAsset: request.url) { return answer(.blocked(reason.name)) }
         rendering.shown[page]?.sentCount += 1
         rendering.sentCount += 1
         rendering.sent[rendering.sentCount] = .init(page: page, request: request, waiting: [answer])
@@ -505,7 +508,8 @@ extension Crawl {
             let body = try storing { () throws(StoreError) in
                 try response.body.beginning(Rendering.mostGivenBytes)
             }
-            let answer = PageAnswer.given(status: response.status, fields: response.fields, body: body)
+            let answer = PageRequestResult.response(
+                status: response.status, fields: response.fields, body: body)
             for reply in sent.waiting { reply(answer) }
             guard isKept else { return response.body.discard() }
             (sent.waiting, sent.answer) = ([], answer)

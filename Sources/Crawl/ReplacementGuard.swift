@@ -17,7 +17,7 @@ final class ReplacementGuard: Sendable {
     }
 
     func judge(
-        _ url: WebURL, stored: JudgedResponse?, new: JudgedResponse, comparison: BodyComparison? = nil
+        _ url: WebURL, stored: ResponseSummary?, new: ResponseSummary, comparison: BodyComparison? = nil
     ) -> ReplacementCheck.Verdict {
         let now = Crawl.secondsSinceEpoch()
         return check.withLock {
@@ -53,7 +53,7 @@ extension Crawl {
         guard let replacements, let held, required[url] == nil,
             response.status >= 400 || !frontier.opensBySession(number)
         else { return nil }
-        let new = JudgedResponse(
+        let new = ResponseSummary(
             url, status: response.status, fields: response.fields, digest: 0, byteCount: 0)
         let verdict = replacements.judge(url, stored: held.judged, new: new)
         try restore(verdict.restored)

@@ -184,10 +184,10 @@ final class ScanWorker {
         if body.byteCount <= Limits.packedBody { bytes = try body.content.load() }
         // The app may store different edits of the same version, so that validators say nothing.
         let fields = willStore == nil ? response.fields : response.fields.removing(["etag", "last-modified"])
-        let new = JudgedResponse(
+        let new = ResponseSummary(
             job.url, status: response.status, fields: fields,
             digest: body.byteCount == 0 ? 0 : body.fingerprint, byteCount: body.byteCount, title: body.title,
-            ending: response.ending, asksForLogin: JudgedResponse.asksForLogin(bytes, titled: body.title))
+            ending: response.ending, asksForLogin: ResponseSummary.asksForLogin(bytes, titled: body.title))
         var comparison: BodyComparison?
         if let stored, ReplacementCheck.needsComparison(new, with: stored), let held = job.held?.body {
             let before = try openReader().content(of: held)?.load() ?? []
@@ -319,7 +319,7 @@ final class ScanWorker {
         _ bytes: [UInt8], _ fields: HTTPFields, _ result: ScanResult
     ) -> BotChallenge? {
         if let announced = BotChallenge(status: 200, fields: fields) { return announced }
-        guard bytes.count <= BotChallenge.byteLimit,
+        guard bytes.count <= BotChallenge.maxBodyBytes,
             result.links.count(where: { $0.role == .page }) <= Self.fewLinks
         else { return nil }
         return BotChallenge(status: 200, body: bytes.span)
@@ -330,14 +330,14 @@ final class ScanWorker {
         for watch: ScanJob.LoginWatch, _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL,
         into result: inout ScanResult
     ) {
-        result.asksForPassword = LoginWords.isAsked(in: bytes.span)
-        let isNamed = LoginWords.areSaid(by: url)
+        result.asksForPassword = LoginPageSigns.hasPasswordField(bytes.span)
+        let isNamed = LoginPageSigns.isLoginURL(url)
         let isLogin =
             isNamed
-            ? LoginWords.hasField(bytes.span)
+            ? LoginPageSigns.hasInputField(bytes.span)
             : result.asksForPassword
-                && (table.title.map(LoginWords.areSaid) ?? false
-                    || LoginWords.areSentTo(by: bytes.span)
+                && (table.title.map(LoginPageSigns.isLoginTitle) ?? false
+                    || LoginPageSigns.submitsToLoginURL(bytes.span)
                         && result.links.count { $0.role == .page } <= Self.fewLinks)
         guard isLogin else { return }
         result.login = isNamed && watch == .mayBeInPlace ? .byItself : .inPlace
@@ -407,11 +407,11 @@ final class ScanWorker {
 
     /// The reason why a response must not be stored; nil if it may be.
     private func refusal(of response: FetchedResponse, _ job: ScanJob) throws(StoreError) -> Failure? {
-        guard job.role != .guide, !rules.refusesNothing else { return nil }
+        guard job.role != .guide, !rules.acceptsEverything else { return nil }
         let subject = ResponseInspection.Subject(
             url: job.url, status: response.status, fields: response.fields,
             beginning: try response.body.beginning(Self.inspectedByteCount))
-        if let rule = rules.refusal(of: subject, byteCount: response.body.byteCount) {
+        if let rule = rules.rejection(of: subject, byteCount: response.body.byteCount) {
             return .refused(rule.text)
         }
         // An HTML response to a request for an asset is an error page or similar. For pages, the file

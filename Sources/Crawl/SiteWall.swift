@@ -31,7 +31,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         guard let first = start.first, let found = try page(at: first, snapshot, reader) else { return nil }
         if try isShown(found, besides: snapshot, reader) { return nil }
         let bytes = try reader.content(of: found.body)?.load() ?? []
-        guard LoginWords.isForm(bytes.span) else { return nil }
+        guard LoginPageSigns.isFormWithoutScript(bytes.span) else { return nil }
         let pages = try pages(of: snapshot, reader)
         let isAlike = pages.allSatisfy { $0.body?.id == found.body.id }
         return isAlike && pages.count >= fewestAlike ? .portal(pages: pages.count) : nil
@@ -44,7 +44,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         for url in start {
             guard let found = try page(at: url, snapshot, reader) else { continue }
             let bytes = try reader.content(of: found.body)?.load() ?? []
-            if LoginWords.isAsked(in: bytes.span) { return found.url.href }
+            if LoginPageSigns.hasPasswordField(bytes.span) { return found.url.href }
         }
         return nil
     }
@@ -83,8 +83,8 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static func isLogin(_ page: StoredResponse) -> Bool {
-        if let title = page.body?.title, LoginWords.areSaid(in: title) { return true }
-        return WebURL(page.href).map { LoginWords.areSaid(by: $0) } ?? false
+        if let title = page.body?.title, LoginPageSigns.isLoginTitle(title) { return true }
+        return WebURL(page.href).map { LoginPageSigns.isLoginURL($0) } ?? false
     }
 
     /// Whether another snapshot has the same body for the URL. The user has then accepted it already.
@@ -130,15 +130,16 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     private static func loginPlace(
         of start: WebURL, _ snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> String? {
-        if LoginWords.areSaid(by: start) { return nil }
+        if LoginPageSigns.isLoginURL(start) { return nil }
         guard let found = try page(at: start, snapshot, reader) else { return nil }
-        let isTitled = found.body.title.map(LoginWords.areSaid) ?? false
-        let isNamed = found.isElsewhere && LoginWords.areSaid(by: found.url)
+        let isTitled = found.body.title.map(LoginPageSigns.isLoginTitle) ?? false
+        let isNamed = found.isElsewhere && LoginPageSigns.isLoginURL(found.url)
         guard isTitled || isNamed else { return nil }
         if try isShown(found, besides: snapshot, reader) { return nil }
         let bytes = try reader.content(of: found.body)?.load() ?? []
         // A login on another page may have several steps, with the password in the last one.
-        let asks = isNamed ? LoginWords.hasField(bytes.span) : LoginWords.isAsked(in: bytes.span)
+        let asks =
+            isNamed ? LoginPageSigns.hasInputField(bytes.span) : LoginPageSigns.hasPasswordField(bytes.span)
         return asks ? found.url.href : nil
     }
 }

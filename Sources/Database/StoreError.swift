@@ -93,7 +93,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     private static func usualRemedy(for reason: Reason) -> Remedy? {
         switch reason {
-        case .missing, .denied, .unusable: .larder
+        case .missing, .denied, .unusable: .store
         case .request, .busy, .full, .unreachable, .failed: nil
         }
     }

@@ -121,13 +121,13 @@ final class Spool {
     /// next run uses it to resume the body. Errors are ignored: at worst, that part is lost.
     func describe(_ href: String, _ fields: HTTPFields) {
         hasHead = true
-        let head = PartHead(boot: SystemClock.bootID, href: href, fields: fields.block)
-        let beside = try? File(path + PartHead.ending, O_CREAT | O_TRUNC | O_WRONLY)
+        let head = PartialDownloadHead(boot: SystemClock.bootID, href: href, fields: fields.block)
+        let beside = try? File(path + PartialDownloadHead.pathSuffix, O_CREAT | O_TRUNC | O_WRONLY)
         try? beside?.write(Array(head.text.utf8))
     }
 
     private func dropHead() {
-        if hasHead { unlink(path + PartHead.ending) }
+        if hasHead { unlink(path + PartialDownloadHead.pathSuffix) }
         hasHead = false
     }
 

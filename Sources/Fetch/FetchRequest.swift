@@ -114,7 +114,7 @@ package struct FetchedResponse: Sendable {
     /// Whether the body was cut off at `FetchRequest.maxBytes`.
     package var isCut = false
     /// How the end of the body was indicated.
-    package var ending = JudgedResponse.Ending.declared
+    package var ending = ResponseSummary.Ending.declared
     /// The network zone that the response came from, if known. Its links may be requested only from there or
     /// from a more public zone.
     package var zone: NetworkZone?

@@ -29,7 +29,7 @@ package struct StrictTransport: Sendable, Equatable {
             rules[host] = nil
         } else if rules[host] != nil || rules.count < Self.mostHosts {
             rules[host] = Rule(
-                includesSubdomains: policy.includesSubdomains, end: now.advanced(bySeconds: policy.seconds))
+                includesSubdomains: policy.includesSubdomains, end: now.adding(seconds: policy.seconds))
         }
     }
 

@@ -19,10 +19,10 @@ extension Transfer {
         try set(CURLOPT_URL, href)
         try route(request)
         var fields = request.fields
-        var hasSecret = setup.hasSession && RequestSecrets.areIn(request.fields)
+        var hasSecret = setup.hasSession && RequestSecrets.mayBeIn(request.fields)
         if !options.hostFields.isEmpty, !isAnonymous {
             fields = options.hostFields.fields(for: request.url)
-            hasSecret = hasSecret || RequestSecrets.areIn(fields)
+            hasSecret = hasSecret || RequestSecrets.mayBeIn(fields)
             fields.override(with: request.fields)
         }
         if options.sendsReferrer, let page = request.referrer, !fields.contains("Referer"),

@@ -271,7 +271,7 @@ extension Transfer {
         }
     }
 
-    private func ending(_ fields: HTTPFields) -> JudgedResponse.Ending {
+    private func ending(_ fields: HTTPFields) -> ResponseSummary.Ending {
         guard expected == nil, request?.method == "GET" else { return .declared }
         if hasBytesBeyondLength { return .bytesBeyondLength }
         let isOfHTTP1 = version == .http11 || version == .http10

@@ -552,6 +552,6 @@ enum HeadBytes {
 
 extension BodyReader {
     package init(_ body: BodyFraming, limits: ServerLimits = .standard) {
-        self.init(body, bodyLimit: limits.bodyByteCount, aroundLimit: limits.trailerByteCount)
+        self.init(body, maxBodyBytes: limits.bodyByteCount, maxOverheadBytes: limits.trailerByteCount)
     }
 }

@@ -215,7 +215,7 @@ final class RequestHandler {
                 beginning += upload.body
                 beginning += "\r\n".utf8
             }
-            beginning += upload.reader.takeLonger(upTo: limits.passedByteCount)
+            beginning += upload.reader.continueReading(upTo: limits.passedByteCount)
             upload.bytes.withUnsafeBufferPointer { head in
                 pass(
                     LongUpload(reader: upload.reader, beginning: beginning),

@@ -191,7 +191,8 @@ extension Larder {
             let names = sites.map(\.name)
             let held = SiteName.place(of: name, among: names).map { sites[$0] }
             if let held { return (held, nil) }
-            if let page = (try? WebURL.typed(name))?.key, let shown = try reader.response(for: page.href),
+            if let page = (try? WebURL.parseUserInput(name))?.key,
+                let shown = try reader.response(for: page.href),
                 let site = sites.first(where: { $0.snapshots.contains { $0.id == shown.snapshot } })
             {
                 return (site, page)
@@ -199,7 +200,7 @@ extension Larder {
             if let place = SiteName.place(of: name, among: names, acceptsOrigin: true) {
                 return (sites[place], nil)
             }
-            let origin = (try? WebURL.typed(name))?.origin
+            let origin = (try? WebURL.parseUserInput(name))?.origin
             guard let site = names.first(where: { WebURL($0)?.origin == origin }) else {
                 throw SiteName.unknown(name, among: names)
             }

@@ -84,7 +84,7 @@ extension Larder {
         }
         if !isLive, folder.exists, let held = try await manifest(ofHeld: source, types) { return held }
         let isWord = !source.utf8.contains { ".:/".utf8.contains($0) }
-        guard isLive || !isWord || (try? WebURL.typed(source)) != nil else {
+        guard isLive || !isWord || (try? WebURL.parseUserInput(source)) != nil else {
             throw LarderError(
                 .input, "there is no folder \(source): name a folder, a stored site, or a URL to fetch")
         }

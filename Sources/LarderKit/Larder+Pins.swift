@@ -69,7 +69,7 @@ enum PinName {
     static func pin(_ text: String, _ kind: PinKind?, sites: [String]) throws(LarderError) -> Pin {
         switch kind ?? likelyKind(text, sites) {
         case .url:
-            do throws(URLMistake) { return Pin(.url, try WebURL.typed(text).href) } catch {
+            do throws(URLInputError) { return Pin(.url, try WebURL.parseUserInput(text).href) } catch {
                 guard case .word = error.kind, kind == nil else { throw LarderError(error) }
                 throw LarderError(SiteName.unknown(text, among: sites))
             }

@@ -58,7 +58,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL. For a single word, the error
     ///   lists the stored sites.
     func url(_ text: String) async throws(LarderError) -> WebURL {
-        do throws(URLMistake) { return try WebURL.typed(text) } catch {
+        do throws(URLInputError) { return try WebURL.parseUserInput(text) } catch {
             guard case .word = error.kind, let report = try? await snapshots() else {
                 throw LarderError(error)
             }

@@ -487,7 +487,7 @@ extension Larder {
     private static func holdsURL(
         _ text: String, orOfItsOrigin isOrigin: Bool, _ reader: StoreReader
     ) throws(StoreError) -> Bool {
-        guard let url = (try? WebURL.typed(text))?.key else { return false }
+        guard let url = (try? WebURL.parseUserInput(text))?.key else { return false }
         let other = url.scheme == "https" ? "http" : "https"
         for scheme in [url.scheme, other] {
             guard let url = WebURL(scheme + url.href.dropFirst(url.scheme.utf8.count)) else { continue }

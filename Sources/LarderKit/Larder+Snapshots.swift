@@ -205,7 +205,7 @@ private enum RemovalTarget {
         }
         if text.utf8.contains(UInt8(ascii: "*")), let pattern = URLGlob(text) {
             self = .urls(named: text) { WebURL($0).map(pattern.matches) ?? false }
-        } else if let url = try? WebURL.typed(text) {
+        } else if let url = try? WebURL.parseUserInput(text) {
             self = .urls(named: text) { $0 == url.href }
         } else {
             throw SiteName.notRemovable(text, among: names)

@@ -65,10 +65,10 @@ enum PagefindIndex {
         var output = [UInt8](repeating: 0, count: 64 * 1024)
         var (rest, unpacked) = (UnsafeRawBufferPointer(bytes), [UInt8]())
         while !decoder.isComplete, unpacked.count < limit {
-            let step = output.withUnsafeMutableBytes { decoder.run(rest, $0) }
-            guard let step, step.taken + step.made > 0 else { return nil }
-            rest = UnsafeRawBufferPointer(rebasing: rest[step.taken...])
-            unpacked += output[..<step.made]
+            let step = output.withUnsafeMutableBytes { decoder.decode(rest, into: $0) }
+            guard let step, step.consumed + step.produced > 0 else { return nil }
+            rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
+            unpacked += output[..<step.produced]
         }
         return unpacked
     }

@@ -165,7 +165,7 @@ struct ShelvedCopy: Sendable {
 
 /// The stored parts of a body, with their bytes.
 struct BodyParts: Sendable {
-    let held: HeldParts
+    let held: StoredRanges
     /// One piece for each of `held.ranges`, in the same order.
     private let pieces: [Piece]
 
@@ -176,11 +176,11 @@ struct BodyParts: Sendable {
 
     /// Makes the parts from a 206 response; nil if it does not say which part it contains.
     init?(partial fields: HTTPFields, bytes: [UInt8]) {
-        guard let held = HeldParts(partial: fields, byteCount: bytes.count) else { return nil }
+        guard let held = StoredRanges(partial: fields, byteCount: bytes.count) else { return nil }
         self.init(held: held, pieces: held.ranges.map { Piece(range: $0, bytes: bytes) })
     }
 
-    private init(held: HeldParts, pieces: [Piece]) {
+    private init(held: StoredRanges, pieces: [Piece]) {
         self.held = held
         self.pieces = pieces
     }
@@ -195,7 +195,7 @@ struct BodyParts: Sendable {
 
     /// The parts of both; nil if they may be of different versions.
     func combined(with newer: BodyParts) -> BodyParts? {
-        guard let held = held.combined(with: newer.held) else { return nil }
+        guard let held = held.merging(newer.held) else { return nil }
         let all = pieces + newer.pieces
         let joined = held.ranges.map { range in
             var bytes = [UInt8](repeating: 0, count: range.count)
@@ -210,7 +210,7 @@ struct BodyParts: Sendable {
 
     /// The part for a request with one range; nil if it is not completely stored.
     func part(_ wanted: ByteRanges) -> (range: ContentRange, bytes: [UInt8])? {
-        guard let total = held.total, held.holds(wanted) else { return nil }
+        guard let total = held.total, held.contains(wanted) else { return nil }
         let ranges = wanted.resolved(in: total)
         guard ranges.count == 1, let range = ranges.first,
             let piece = pieces.first(where: {

@@ -231,7 +231,7 @@ struct CacheExchange {
             }
         }
         if case .load([:]) = action, !held.request.fields.contains("Range"),
-            let rest = held.shelved?.parts?.held.completion
+            let rest = held.shelved?.parts?.held.completionRequest
         {
             action = .load(adding: rest)
         }

@@ -47,7 +47,7 @@ struct LoadJob: Sendable {
     var isLost: (@Sendable (_ why: String) -> Void)?
 
     /// Whether the client sent the server a header field that may be a secret.
-    var hasCredentials: Bool { RequestSecrets.areIn(sentFields) }
+    var hasCredentials: Bool { RequestSecrets.mayBeIn(sentFields) }
 
     /// The client's fields without those for this connection, such as a password for this proxy.
     private var sentFields: HTTPFields { request.fields.withoutConnectionFields }
@@ -132,7 +132,7 @@ extension LoadJob {
             case .failure, .passedOn: .unreachable
             case .response(let response):
                 .answered(
-                    CacheAnswer(
+                    OriginResponse(
                         status: response.status, fields: response.fields, requestTime: response.requestTime,
                         responseTime: response.responseTime))
             }
@@ -169,12 +169,12 @@ extension LoadJob {
     /// accept it.
     func accepts(_ response: LoadedResponse, _ bytes: [UInt8], byteCount: Int? = nil) -> Bool {
         // Only the user's rules look into the body.
-        let isRead = !rules.refusesNothing
+        let isRead = !rules.acceptsEverything
         let subject = ResponseInspection.Subject(
             url: request.url, status: response.status, fields: response.fields,
             beginning: isRead ? Array(bytes.prefix(4096)) : [])
-        guard ResponseInspection.refusingStandIns.accepts(subject) else { return false }
-        return !isRead || rules.refusal(of: subject, byteCount: byteCount ?? bytes.count) == nil
+        guard ResponseInspection.rejectingHTMLStandIns.accepts(subject) else { return false }
+        return !isRead || rules.rejection(of: subject, byteCount: byteCount ?? bytes.count) == nil
     }
 
     func shelved(_ entry: CacheEntry, _ body: ShelvedCopy.Body, _ flags: ResponseFlags) -> ShelvedCopy {
@@ -197,7 +197,7 @@ extension LoadJob {
     }
 
     private func isCredentialed(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
-        if RequestSecrets.makePrivate(fields, to: sentFields) { return true }
+        if RequestSecrets.makesPrivate(fields, to: sentFields) { return true }
         return hasCredentials
             && !fields.elements("Cache-Control").contains { HTTPGrammar.matches($0, "public") }
     }
@@ -255,14 +255,14 @@ package struct LoadedResponse: Sendable {
     /// The network zone that the response came from, and whether credentials were sent.
     package let flags: ResponseFlags
     /// How the end of the body was determined.
-    package let ending: JudgedResponse.Ending
+    package let ending: ResponseSummary.Ending
 
     /// Whether the body is still in its content coding.
     var isCoded: Bool { flags.contains(.isCoded) }
 
     package init(
         status: Int, fields: HTTPFields, body: BodyContent, requestTime: HTTPDate, responseTime: HTTPDate,
-        flags: ResponseFlags = [], ending: JudgedResponse.Ending = .declared
+        flags: ResponseFlags = [], ending: ResponseSummary.Ending = .declared
     ) {
         self.flags = flags
         self.ending = ending

@@ -226,7 +226,7 @@ final class LoadedKeeper {
             let parts = held.combined(with: newer)
         else { return nil }
         if let bytes = parts.whole {
-            let whole = entry.completed(byteCount: bytes.count)
+            let whole = entry.completing(byteCount: bytes.count)
             return Joined(
                 entry: whole, body: scanned(.bytes(bytes), bytes, whole.fields, job), response: response)
         }

@@ -29,11 +29,11 @@ struct LoadedReplacements {
         let (bytes, title) = (loaded.bytes, loaded.reading.table.title)
         // A body with a content coding cannot be compared with the stored, decoded one.
         let isComparable = !response.isCoded && bytes.count == loaded.byteCount
-        let new = JudgedResponse(
+        let new = ResponseSummary(
             url, status: status, fields: response.fields,
             digest: loaded.byteCount == 0 ? 0 : NewBody.fingerprint(of: sha256), byteCount: loaded.byteCount,
             title: title, ending: response.isCoded ? .declared : response.ending,
-            asksForLogin: JudgedResponse.asksForLogin(bytes, titled: title))
+            asksForLogin: ResponseSummary.asksForLogin(bytes, titled: title))
         var comparison: BodyComparison?
         if isComparable, let stored, let body = held?.body,
             ReplacementCheck.needsComparison(new, with: stored)

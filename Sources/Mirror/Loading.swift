@@ -404,7 +404,7 @@ final class OriginReach: Sendable {
             if answered {
                 if !silent.isEmpty { silent[origin] = nil }
             } else if silent.count < Self.mostOrigins {
-                silent[origin] = now.advanced(bySeconds: Self.pause)
+                silent[origin] = now.adding(seconds: Self.pause)
             }
         }
     }

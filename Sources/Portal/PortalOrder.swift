@@ -306,10 +306,10 @@ extension PortalOrder {
     package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
 
     private static func address(_ text: String) throws(PortalMistake) -> String {
-        do throws(URLMistake) { return try WebURL.typed(text).href } catch {
+        do throws(URLInputError) { return try WebURL.parseUserInput(text).href } catch {
             switch error.kind {
-            case .form: throw PortalMistake(Phrase(.mistakeAddress, text))
-            case .word(let whole): throw PortalMistake(Phrase(.mistakeWord, text, whole))
+            case .notAURL: throw PortalMistake(Phrase(.mistakeAddress, text))
+            case .singleWord(let whole): throw PortalMistake(Phrase(.mistakeWord, text, whole))
             case .scheme: throw PortalMistake(Phrase(.mistakeScheme, text))
             case .credentials(let host): throw PortalMistake(Phrase(.mistakeCredentials, host))
             }

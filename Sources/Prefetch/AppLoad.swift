@@ -201,7 +201,7 @@ package final class AppLoad {
     /// Returns the rules for a URL: the app's own, then those of the sites that start on its host.
     private func rules(for url: WebURL) throws(LarderError) -> CacheRules {
         var rules = ownRules
-        rules.inspection = .refusingStandIns
+        rules.inspection = .rejectingHTMLStandIns
         let sites = try storing { () throws(StoreError) in try reader?.siteSettings() ?? [] }
         for site in sites where site.start.contains(where: { WebURL($0)?.host == url.host }) {
             rules.rules += try CacheRules(texts: SitePlan(text: site.settings).rules).rules
@@ -266,11 +266,11 @@ package final class AppLoad {
 
     /// A response from a server, with its decoded body.
     fileprivate struct Answer {
-        let head: CacheAnswer
+        let head: OriginResponse
         let body: [UInt8]
         let sentFields: HTTPFields
         let flags: ResponseFlags
-        let ending: JudgedResponse.Ending
+        let ending: ResponseSummary.Ending
     }
 
     /// Loads a bundle. Only a body that verifies, and the redirects to it, replace stored responses.
@@ -344,7 +344,7 @@ package final class AppLoad {
             url: url, status: answer.head.status, fields: answer.head.fields,
             beginning: Array(answer.body.prefix(4096))
         )
-        if let rule = rules.refusal(of: subject, byteCount: answer.body.count) {
+        if let rule = rules.rejection(of: subject, byteCount: answer.body.count) {
             return Failure.refused(rule.text).description
         }
         return rules.inspection.accepts(subject) ? nil : Failure.standIn.description
@@ -359,7 +359,7 @@ package final class AppLoad {
         let sha256 = try storing { () throws(StoreError) in
             try BodyContent.bytes(answer.body).measure().sha256
         }
-        let new = JudgedResponse(
+        let new = ResponseSummary(
             url, status: answer.head.status, fields: answer.head.fields,
             digest: answer.body.isEmpty ? 0 : NewBody.fingerprint(of: sha256), byteCount: answer.body.count,
             ending: answer.ending)
@@ -500,7 +500,7 @@ extension AppLoad.Answer {
         // Content-Length was the length of the encoded body.
         if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
         fields.remove("Content-Encoding")
-        head = CacheAnswer(
+        head = OriginResponse(
             status: response.status, fields: fields, requestTime: requested, responseTime: responded)
         self.body = body
         sentFields = result.sentFields

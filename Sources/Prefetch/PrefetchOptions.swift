@@ -100,7 +100,7 @@ extension CrawlPlan {
         productToken = Product.token
         allowedZone = options.network.allowedZone(startZone)
         rules = try CacheRules(texts: options.plan.rules)
-        rules.inspection = .refusingStandIns
+        rules.inspection = .rejectingHTMLStandIns
         guard options.policy != .offline else {
             throw LarderError(
                 .input,
@@ -133,7 +133,7 @@ extension CacheRules {
     package init(texts: [String]) throws(LarderError) {
         var rules: [Rule] = []
         for text in texts {
-            do throws(Rule.Mistake) {
+            do throws(Rule.ParseError) {
                 rules.append(try Rule(text))
             } catch {
                 throw LarderError(

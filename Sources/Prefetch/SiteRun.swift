@@ -170,7 +170,7 @@ package struct SiteRun {
         let named = try gate.start()
         let site: WebURL
         if let name = gate.site {
-            site = try WebURL.start(name, mayBeWord: true)
+            site = try WebURL.start(name, allowsSingleWord: true)
             try refuseTakeover(of: site, by: manifest)
         } else if let first = named.first {
             site = first

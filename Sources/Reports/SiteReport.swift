@@ -287,7 +287,7 @@ extension SiteReport: JSONObject {
 package enum SiteName {
     /// The index of a site by its name or its URL.
     package static func exactPlace(of text: String, among names: [String]) -> Int? {
-        let href = (try? WebURL.typed(text))?.href
+        let href = (try? WebURL.parseUserInput(text))?.href
         return names.firstIndex { $0 == text || $0 == href }
     }
 
@@ -311,7 +311,7 @@ package enum SiteName {
 
     /// The origin, if the text is the URL of one.
     private static func origin(from text: String) -> String? {
-        guard let url = try? WebURL.typed(text), url.href == url.origin + "/" else { return nil }
+        guard let url = try? WebURL.parseUserInput(text), url.href == url.origin + "/" else { return nil }
         return url.origin
     }
 
@@ -340,7 +340,7 @@ package enum SiteName {
                 detail: "this command takes whole sites, and \(snapshot) is a snapshot of \(site)",
                 advice: "name the site alone: \(site)")
         }
-        let origin = (try? WebURL.typed(text))?.origin
+        let origin = (try? WebURL.parseUserInput(text))?.origin
         let here = names.filter { origin != nil && WebURL($0)?.origin == origin }
         guard here.isEmpty else {
             return StoreError(

@@ -21,7 +21,7 @@ package struct SearchQuestion: Sendable, Equatable {
     /// A word, or a phrase of several words.
     struct Term: Sendable, Equatable {
         var text: String
-        /// The words of `text`, as `WordCutter` cuts them.
+        /// The words of `text`, as `WordSplitter` cuts them.
         var words: [String]
         /// The column of the index that must contain the term; nil for any.
         var column: String?
@@ -53,7 +53,7 @@ package struct SearchQuestion: Sendable, Equatable {
     /// The conditions that a text should satisfy, and the terms that it must not have.
     private(set) var wanted: [Clause] = []
     private(set) var unwanted: [Term] = []
-    private var cutter: WordCutter { WordCutter() }
+    private var cutter: WordSplitter { WordSplitter() }
 
     /// - Throws: `QuestionMistake` if the text contains no words or is too long.
     package init(_ text: String) throws(QuestionMistake) {

@@ -8,7 +8,7 @@ package final class Searcher {
     private var index: SearchIndex?
     /// The id of the snapshot that the current search uses; nil for live snapshots.
     private var snapshot: Int64?
-    private let cutter = WordCutter()
+    private let cutter = WordSplitter()
     /// Polled during a search. When it returns false, the search ends early, and its result must be ignored.
     package var isWanted: () -> Bool = { true }
 

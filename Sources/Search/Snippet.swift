@@ -47,7 +47,7 @@ public struct Snippet: Sendable, Equatable {
         var last: [Int: Int] = [:]
         let wordCount = words.count
         var end = body.count
-        words.cutter.cut(body.span, for: .index) { word, place, isColocated in
+        words.cutter.split(body.span, for: .index) { word, place, isColocated in
             guard place.lowerBound < end else { return false }
             guard let number = words.number(of: word), !(isColocated && hits.last?.place == place) else {
                 return true
@@ -144,7 +144,7 @@ public struct Snippet: Sendable, Equatable {
 
 /// The words of a query, prepared to be found in texts. It belongs to one thread.
 package final class SoughtWords {
-    let cutter: WordCutter
+    let cutter: WordSplitter
     private var numbers: [[UInt8]: Int] = [:]
     private var prefixes: [(bytes: [UInt8], number: Int)] = []
     /// The number of different words.
@@ -157,7 +157,7 @@ package final class SoughtWords {
     /// - Parameters:
     ///   - lastBegins: whether the last word matches all words that begin with it.
     ///   - cutter: can be shared by many instances, since it caches how characters are folded.
-    package init(_ question: SearchQuestion, lastBegins: Bool, _ cutter: WordCutter = WordCutter()) {
+    package init(_ question: SearchQuestion, lastBegins: Bool, _ cutter: WordSplitter = WordSplitter()) {
         self.cutter = cutter
         var number = 0
         var all: [UInt8] = []
@@ -211,7 +211,7 @@ package final class SoughtWords {
         var share = Share()
         // The number of consecutive query words, from the first one, that end here.
         var run = 0
-        cutter.cut(Array(text.utf8).span, for: .index) { word, _, isColocated in
+        cutter.split(Array(text.utf8).span, for: .index) { word, _, isColocated in
             let number = number(of: word)
             if !isColocated { share.total += 1 }
             if let number { found[number] = max(found[number] ?? 0, isColocated ? 0.5 : 1) }

@@ -22,7 +22,7 @@ extension StoreReader {
         rules: CacheRules = CacheRules(),
         isStrict: Bool = false, now: Int64? = nil
     ) throws(StoreError) -> FoundResponse? {
-        let busters = rules.busters(of: url, isStrict: isStrict)
+        let busters = rules.cacheBusters(of: url, isStrict: isStrict)
         let (dropsQuery, ignoresOrder) = (rules.dropsQuery(of: url), rules.ignoresOrder(of: url))
         var imported: FoundResponse?
         for candidate in LookupCandidate.all(

@@ -100,7 +100,7 @@ extension StoreWriter {
             row in
             let old = row.text(3)
             var hadSecret = false
-            let new = VaryKey.withholdingSecrets(of: old, secrets, hadSecret: &hadSecret) ?? VaryKey.never
+            let new = VaryKey.hashingSecrets(of: old, secrets, hadSecret: &hadSecret) ?? VaryKey.never
             guard new != old else { return }
             let place: [SQLValue] = [
                 .integer(row.integer(0)), .integer(row.integer(1)), .text(row.text(2)), .text(old),

@@ -294,7 +294,7 @@ package struct JSONLimits: Sendable, Equatable {
     }
 }
 
-/// The reason why a text is not valid JSON, with its position for people.
+/// The reason why a text is not valid JSON, with the position as a line and column.
 package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The offset of the byte at which parsing stopped.
     package let offset: Int

@@ -6,7 +6,7 @@ package struct RobotsFile: Sendable {
     /// The URLs of `Sitemap` records as written, in order and without repetitions. Some are relative. They
     /// apply to all agents.
     package private(set) var sitemaps: [String] = []
-    /// Whether the file is longer than `byteLimit`, so that its end was not read.
+    /// Whether the file is longer than `maxBytes`, so that its end was not read.
     package let isTruncated: Bool
 
     private var groups: [Group] = []
@@ -26,17 +26,16 @@ package struct RobotsFile: Sendable {
         }
     }
 
-    /// The maximum size that is read, which is the minimum that RFC 9309 section 2.5 requires.
-    static let byteLimit = 500 * 1024
-    /// The length at which longer lines are cut, as in Google's parser: eight times the longest URL of old
-    /// browsers.
-    static let lineLimit = 2083 * 8 - 1
+    /// Reads no more than this, the minimum that RFC 9309, section 2.5, requires.
+    static let maxBytes = 500 * 1024
+    /// Longer lines are truncated to this, as in Google's parser: eight times the longest URL of old browsers.
+    static let maxLineBytes = 2083 * 8 - 1
 
     /// Parses a file in UTF-8, or in UTF-16 if it has its byte order mark.
     package init(_ body: Span<UInt8>) {
-        isTruncated = body.count > Self.byteLimit
-        let bytes = body.extracting(first: Self.byteLimit).withUnsafeBufferPointer { Self.utf8($0) }
-        var lines = RobotsLines(bytes, isCut: isTruncated)
+        isTruncated = body.count > Self.maxBytes
+        let bytes = body.extracting(first: Self.maxBytes).withUnsafeBufferPointer { Self.utf8($0) }
+        var lines = RobotsLines(bytes, isTruncated: isTruncated)
         var isCollectingAgents = false
         while let line = lines.next() {
             switch line.record {
@@ -133,15 +132,15 @@ struct RobotsLines {
     }
 
     private let bytes: [UInt8]
-    private let isCut: Bool
+    private let isTruncated: Bool
     private var at = 0
     private var number = 0
 
     /// Creates a reader. If the text was cut off, it skips the last line: half a path would forbid or allow
     /// too much.
-    init(_ bytes: [UInt8], isCut: Bool) {
+    init(_ bytes: [UInt8], isTruncated: Bool) {
         self.bytes = bytes
-        self.isCut = isCut
+        self.isTruncated = isTruncated
     }
 
     /// The next line with a known record; nil at the end.
@@ -149,8 +148,8 @@ struct RobotsLines {
         while at < bytes.count {
             let start = at
             while at < bytes.count, bytes[at] != 0x0A, bytes[at] != 0x0D { at += 1 }
-            if isCut, at == bytes.count { return nil }
-            let line = bytes[start..<min(at, start + RobotsFile.lineLimit)]
+            if isTruncated, at == bytes.count { return nil }
+            let line = bytes[start..<min(at, start + RobotsFile.maxLineBytes)]
             if at + 1 < bytes.count, bytes[at] == 0x0D, bytes[at + 1] == 0x0A { at += 1 }
             at += 1
             number += 1
@@ -271,8 +270,8 @@ struct RobotsPattern: Sendable {
     /// The ranges of the texts between stars in `literals`. The first one matches at the beginning of the
     /// path, unless there is a star before it.
     private let pieces: [Range<Int>]
-    /// The failure tables of the pieces for searching; see `borders(of:_:)`.
-    private let borders: [UInt32]
+    /// The failure table of Knuth-Morris-Pratt search for each piece; see `failureTable(of:_:)`.
+    private let failureTable: [UInt32]
     private let beginsWithStar: Bool
     private let endsWithStar: Bool
     private let isAnchoredAtEnd: Bool
@@ -297,7 +296,7 @@ struct RobotsPattern: Sendable {
         self.pieces = pieces
         // A piece at the beginning of the path is compared only once and needs no table.
         let searched = body.first == 0x2A ? pieces : Array(pieces.dropFirst())
-        borders = searched.isEmpty ? [] : Self.borders(of: literals, searched)
+        failureTable = searched.isEmpty ? [] : Self.failureTable(of: literals, searched)
     }
 
     /// Whether the pattern matches the beginning of a normalized path.
@@ -332,7 +331,7 @@ struct RobotsPattern: Sendable {
         var matched = 0
         for at in start..<path.count {
             while matched > 0, path[at] != literals[range.lowerBound + matched] {
-                matched = Int(borders[range.lowerBound + matched - 1])
+                matched = Int(failureTable[range.lowerBound + matched - 1])
             }
             if path[at] == literals[range.lowerBound + matched] { matched += 1 }
             if matched == range.count { return at + 1 }
@@ -342,19 +341,19 @@ struct RobotsPattern: Sendable {
 
     /// The failure tables: for each byte of a piece, the length of the longest proper prefix of the piece
     /// that also ends there.
-    private static func borders(of literals: [UInt8], _ pieces: [Range<Int>]) -> [UInt32] {
-        var borders = [UInt32](repeating: 0, count: literals.count)
+    private static func failureTable(of literals: [UInt8], _ pieces: [Range<Int>]) -> [UInt32] {
+        var failureTable = [UInt32](repeating: 0, count: literals.count)
         for piece in pieces {
             var length = 0
             for at in piece.dropFirst() {
                 while length > 0, literals[at] != literals[piece.lowerBound + length] {
-                    length = Int(borders[piece.lowerBound + length - 1])
+                    length = Int(failureTable[piece.lowerBound + length - 1])
                 }
                 if literals[at] == literals[piece.lowerBound + length] { length += 1 }
-                borders[at] = UInt32(length)
+                failureTable[at] = UInt32(length)
             }
         }
-        return borders
+        return failureTable
     }
 
     /// Normalizes percent-encoding for the comparison (RFC 9309, section 2.2.2): decodes escapes of
@@ -381,7 +380,11 @@ struct RobotsPattern: Sendable {
                 continue
             }
             let isWildcard = isPattern && (byte == 0x2A || (byte == 0x24 && at == bytes.count - 1))
-            if isBare(byte) || isWildcard { result.append(byte) } else { appendEscape(of: byte, to: &result) }
+            if isAllowedUnescaped(byte) || isWildcard {
+                result.append(byte)
+            } else {
+                appendEscape(of: byte, to: &result)
+            }
             at += 1
         }
         return result
@@ -393,7 +396,7 @@ struct RobotsPattern: Sendable {
 
     /// Whether a byte is left unescaped: it is printable, not a wildcard, and not one of those that URLs
     /// always escape in a path or query.
-    private static func isBare(_ byte: UInt8) -> Bool {
+    private static func isAllowedUnescaped(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x22, 0x24, 0x27, 0x2A, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D: false
         case 0x21...0x7E: true
@@ -408,8 +411,8 @@ struct RobotsPattern: Sendable {
     }
 }
 
-/// Whether robots rules are obeyed: pages that robots.txt forbids are not fetched, and pages marked `noindex`
-/// are not stored.
+/// Whether a crawl obeys robots rules: it does not fetch pages that robots.txt forbids, and does not store pages marked
+/// `noindex`.
 public enum RobotsPolicy: String, Sendable, CaseIterable {
     case obey, ignore
 }

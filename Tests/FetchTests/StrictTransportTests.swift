@@ -34,7 +34,7 @@ import Web
         var strict = StrictTransport()
         strict.note("max-age=10", from: try #require(WebURL("https://a.test/")), now: now)
         #expect(strict.upgraded(try #require(WebURL(url)), now: now)?.href == upgraded)
-        #expect(strict.upgraded(try #require(WebURL(url)), now: now.advanced(bySeconds: 10)) == nil)
+        #expect(strict.upgraded(try #require(WebURL(url)), now: now.adding(seconds: 10)) == nil)
     }
 
     @Test(arguments: ["http://a.test/", "https://127.0.0.1/", "https://[::1]/"])

@@ -40,11 +40,12 @@ struct FieldsTarget: Target {
         guard (RefreshDirective(text)?.urlRange?.upperBound ?? 0) <= text.utf8.count else {
             return "a refresh's place: \(text)"
         }
-        guard FieldDigest.structured(text).allSatisfy({ FieldDigest.structured($0.text) == [$0] }) else {
+        guard FieldDigest.parseStructured(text).allSatisfy({ FieldDigest.parseStructured($0.text) == [$0] })
+        else {
             return "a digest: \(text)"
         }
         if let age = CacheDirectives(text).maxAge, !(0...(1 << 31)).contains(age) { return "an age: \(text)" }
-        _ = (StructuredDictionary(text), EntityTagCondition(text), FieldDigest.legacy(text))
+        _ = (StructuredDictionary(text), EntityTagCondition(text), FieldDigest.parseLegacy(text))
         _ = RetryAfter(["Retry-After": text])
         return nil
     }

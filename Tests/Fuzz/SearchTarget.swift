@@ -25,7 +25,7 @@ struct SearchTarget: Target {
             }
             last = section.start
         }
-        for purpose in [WordCutter.Purpose.index, .question] {
+        for purpose in [WordSplitter.Purpose.index, .query] {
             if let fault = Self.fault(document.body, purpose) ?? Self.fault(input, purpose) { return fault }
         }
         // Whatever is typed is a question or a mistake.
@@ -33,10 +33,10 @@ struct SearchTarget: Target {
         return nil
     }
 
-    private static func fault(_ text: [UInt8], _ purpose: WordCutter.Purpose) -> String? {
+    private static func fault(_ text: [UInt8], _ purpose: WordSplitter.Purpose) -> String? {
         var fault: String?
         var end = 0
-        WordCutter().cut(text.span, for: purpose) { word, place, isColocated in
+        WordSplitter().split(text.span, for: purpose) { word, place, isColocated in
             if word.isEmpty || word.count > 80 { fault = "a word: of \(word.count) bytes" }
             if place.isEmpty || place.upperBound > text.count { fault = "a place: \(place)" }
             if place.upperBound < end { fault = "the order: \(place) behind \(end)" }

@@ -131,7 +131,7 @@ struct RobotsRulesTests {
 
     @Test func `only the first 500 KiB count and no half line`() {
         let head = "User-agent: *\nDisallow: /first\n"
-        let filler = String(repeating: "#", count: RobotsFile.byteLimit - head.utf8.count - 20) + "\n"
+        let filler = String(repeating: "#", count: RobotsFile.maxBytes - head.utf8.count - 20) + "\n"
         let file = RobotsFile(
             Array((head + filler + "Disallow: /secret/but/cut\nDisallow: /later").utf8).span)
         #expect(file.isTruncated)

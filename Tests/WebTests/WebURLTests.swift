@@ -197,7 +197,7 @@ struct WebURLTests {
 
     @Test("no input is too long to be refused")
     func length() {
-        let long = "http://h/" + String(repeating: "a", count: WebURL.maximumByteCount)
+        let long = "http://h/" + String(repeating: "a", count: WebURL.maxBytes)
         #expect(WebURL(long) == nil)
         #expect(WebURL("http://" + String(repeating: "é", count: 100_000)) == nil)
         #expect(

@@ -111,7 +111,7 @@ enum LarderManifest {
     }
 
     private static func rule(_ node: Node, _ text: String) throws(ManifestError) {
-        do throws(CacheRules.Rule.Mistake) {
+        do throws(CacheRules.Rule.ParseError) {
             _ = try CacheRules.Rule(text)
         } catch {
             throw node.refuse(

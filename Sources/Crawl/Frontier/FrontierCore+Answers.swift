@@ -618,7 +618,7 @@ extension FrontierCore {
         let target = url(number)
         switch state(number) {
         case .failed(.login(let place)), .failed(.sessionEnded(let place)): return place
-        case .skipped where LoginWords.areSaid(by: target) && !LoginWords.areSaid(by: url(source)):
+        case .skipped where LoginPageSigns.isLoginURL(target) && !LoginPageSigns.isLoginURL(url(source)):
             return target.href
         default: return logins.contains(number) ? target.href : nil
         }

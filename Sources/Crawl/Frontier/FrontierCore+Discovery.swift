@@ -103,7 +103,7 @@ extension FrontierCore {
         }
         var flags: Record.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
-        guard link.role == .page, let stripped = SessionParameters.stripped(url) else {
+        guard link.role == .page, let stripped = SessionParameters.removing(from: url) else {
             let chain = chain(to: link, from: number)
             return discover(
                 url, role: link.role, from: number, redirects: 0, flags: flags,
@@ -260,7 +260,7 @@ extension FrontierCore {
             if SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
             // Scripts, pictures and style sheets do not change anything, but what a script names may.
             let mayAct = record.role == .page || record.flags.contains(.isGuess)
-            if mayAct, ActionLink.isNamed(by: url), !scope.allowsAction(url) { return .skipped(.action) }
+            if mayAct, ActionLink.isActionURL(url), !scope.allowsAction(url) { return .skipped(.action) }
         }
         switch record.role {
         case .page: return scope.verdict(on: url, as: .page(depth: Int(record.depth)))

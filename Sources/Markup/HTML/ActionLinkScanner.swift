@@ -65,7 +65,7 @@ package enum ActionLinkScanner {
                 let isButton = name == "button" || value != nil && attribute("type", of: node) != "hidden"
                 if isButton,
                     [value, content(of: node)].contains(where: {
-                        $0.map { ActionLink.isNamed(by: $0) } ?? false
+                        $0.map { ActionLink.isActionText($0) } ?? false
                     })
                 {
                     return true
@@ -95,7 +95,7 @@ package enum ActionLinkScanner {
             attribute("aria-label", of: node), attribute("title", of: node), picture,
             isForm ? nil : content(of: node),
         ]
-        return texts.contains { $0.map { ActionLink.isNamed(by: $0) } ?? false }
+        return texts.contains { $0.map { ActionLink.isActionText($0) } ?? false }
     }
 
     private static func attribute(_ name: String, of node: xmlNodePtr) -> String? {

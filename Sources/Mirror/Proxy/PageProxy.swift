@@ -11,7 +11,8 @@ package final class PageProxy: Sendable {
     /// Requests what the snapshot lacks, for the page with this number. Called on the server's thread, which
     /// must not block. The answer may come from any thread, or never if the page was closed.
     package typealias Ask =
-        @Sendable (_ page: UInt32, PageRequest, _ answer: @escaping @Sendable (PageAnswer) -> Void) -> Void
+        @Sendable (_ page: UInt32, PageRequest, _ answer: @escaping @Sendable (PageRequestResult) -> Void) ->
+        Void
 
     private let server: HTTPServer
     private let tab: PageTab
@@ -207,10 +208,11 @@ private final class PageTab: Sendable {
     private static let mostGiven = 20_000
 
     func answer(
-        _ answer: PageAnswer, to url: WebURL, _ request: RequestKey, _ fields: HTTPFields, by origin: String?
+        _ answer: PageRequestResult, to url: WebURL, _ request: RequestKey, _ fields: HTTPFields,
+        by origin: String?
     ) -> Answer {
         switch answer {
-        case .held:
+        case .stored:
             do throws(StoreError) {
                 if case .answer(let answer) = try held(url, request, by: origin) { return answer }
                 // The browser blocks the response and reports that to the page.
@@ -219,10 +221,10 @@ private final class PageTab: Sendable {
             } catch {
                 return .text(500, "\(error)\n")
             }
-        case .given(let status, let fields, let body):
+        case .response(let status, let fields, let body):
             return Answer(status: status, fields: outgoing(fields), body: body)
         case .connect: return .explanation(502, "\(url.href): no socket was requested\n", to: fields)
-        case .refused(let why):
+        case .blocked(let why):
             return .explanation(403, "\(url.href) was not requested: \(why)\n", to: fields)
         case .failed(let why): return .explanation(502, "\(url.href): \(why)\n", to: fields)
         }
@@ -310,7 +312,7 @@ private final class PageResponder: Responder {
         let slot = later.slot()
         var asked = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
-        asked.wantsOwnAnswer = isForeign
+        asked.needsOwnResponse = isForeign
         asked.cookies = tab.scriptCookies(of: request.fields)
         tab.ask(number, asked) { [tab, fields = request.fields] answer in
             slot.give(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))

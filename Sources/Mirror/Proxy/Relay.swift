@@ -193,7 +193,7 @@ enum Relay {
                 case .untilEnd: put(behind)
                 case .body(.none), .body(.length(0)): hasEnded = true
                 case .body(let framing):
-                    body = BodyReader(framing, bodyLimit: .max, aroundLimit: .max)
+                    body = BodyReader(framing, maxBodyBytes: .max, maxOverheadBytes: .max)
                     take(behind)
                 }
                 return

@@ -23,8 +23,8 @@ package struct PartialShelf {
         incoming = folder.incoming
         let now = SystemClock.secondsSinceEpoch()
         var names: Set<String> = []
-        for name in folder.partialNames where name.hasSuffix(PartHead.ending) {
-            let body = String(name.dropLast(PartHead.ending.utf8.count))
+        for name in folder.partialNames where name.hasSuffix(PartialDownloadHead.pathSuffix) {
+            let body = String(name.dropLast(PartialDownloadHead.pathSuffix.utf8.count))
             var status = stat()
             if stat(folder.partials + "/" + body, &status) == 0,
                 now - Int64(status.st_mtim.tv_sec) < Self.secondsToLive
@@ -33,9 +33,9 @@ package struct PartialShelf {
             }
         }
         for name in folder.partialNames
-        where !names.contains(name) && !name.hasSuffix(PartHead.ending)
-            || name.hasSuffix(PartHead.ending)
-                && !names.contains(String(name.dropLast(PartHead.ending.utf8.count)))
+        where !names.contains(name) && !name.hasSuffix(PartialDownloadHead.pathSuffix)
+            || name.hasSuffix(PartialDownloadHead.pathSuffix)
+                && !names.contains(String(name.dropLast(PartialDownloadHead.pathSuffix.utf8.count)))
         {
             unlink(folder.partials + "/" + name)
         }
@@ -45,10 +45,11 @@ package struct PartialShelf {
     /// Adopts the beginnings that killed runs left in `incoming`. The caller must be the only process that
     /// uses that folder.
     static func adopt(in folder: StoreFolder) {
-        for name in StoreFolder.names(in: folder.incoming) where name.hasSuffix(PartHead.ending) {
-            let path = folder.incoming + "/" + name.dropLast(PartHead.ending.utf8.count)
-            guard let text = try? BodyContent.file(path: path + PartHead.ending).load(),
-                let head = PartHead(text: String(decoding: text, as: UTF8.self)),
+        for name in StoreFolder.names(in: folder.incoming)
+        where name.hasSuffix(PartialDownloadHead.pathSuffix) {
+            let path = folder.incoming + "/" + name.dropLast(PartialDownloadHead.pathSuffix.utf8.count)
+            guard let text = try? BodyContent.file(path: path + PartialDownloadHead.pathSuffix).load(),
+                let head = PartialDownloadHead(text: String(decoding: text, as: UTF8.self)),
                 head.boot == SystemClock.bootID, var shelf = try? PartialShelf(folder)
             else { continue }
             // If it cannot be moved, the body is loaded from its beginning.
@@ -65,7 +66,7 @@ package struct PartialShelf {
             throw StoreError(errno, doing: "move a partial download to", path: path)
         }
         let head = try BodyFiles.write(Array("\(part.href)\n\(part.fields)".utf8), in: folder)
-        guard rename(head, path + PartHead.ending) == 0 else {
+        guard rename(head, path + PartialDownloadHead.pathSuffix) == 0 else {
             throw StoreError(errno, doing: "move the headers of a partial download to", path: path)
         }
         names.insert(name)
@@ -77,9 +78,9 @@ package struct PartialShelf {
         guard !names.isEmpty, names.remove(Self.name(of: href)) != nil else { return nil }
         let path = folder + "/" + Self.name(of: href)
         let taken = incoming + "/fetch-" + Self.name(of: href)
-        defer { unlink(path + PartHead.ending) }
+        defer { unlink(path + PartialDownloadHead.pathSuffix) }
         var status = stat()
-        guard let text = try? BodyContent.file(path: path + PartHead.ending).load(),
+        guard let text = try? BodyContent.file(path: path + PartialDownloadHead.pathSuffix).load(),
             let end = text.firstIndex(of: UInt8(ascii: "\n")),
             String(decoding: text[..<end], as: UTF8.self) == href,
             // The file moves to the folder of all bodies that are being fetched.

@@ -60,9 +60,9 @@ package struct StoredResponse: Sendable, Equatable {
 
 extension StoredResponse {
     /// The summary for the replacement check.
-    package var judged: JudgedResponse? {
+    package var judged: ResponseSummary? {
         guard let url = WebURL(href) else { return nil }
-        return JudgedResponse(
+        return ResponseSummary(
             url, status: status, fields: HTTPFields(block: fields.utf8.span), digest: body?.fingerprint ?? 0,
             byteCount: body?.byteCount ?? 0, title: body?.title, isPrivate: flags.contains(.isPrivate))
     }
@@ -353,7 +353,8 @@ package struct RequestKey: Hashable, Sendable {
         let plain = type.flatMap { RecordedBody.canonical(body, $0) }
         let exact = plain.map { RequestKey(method: method, body: $0.span) }
         let key = exact ?? RequestKey(method: method, body: body)
-        guard key != .get, let (rest, moments) = type.flatMap({ RecordedBody.outline(body, $0) }) else {
+        guard key != .get, let (rest, moments) = type.flatMap({ RecordedBody.separatingTimes(body, $0) })
+        else {
             self = key
             return
         }

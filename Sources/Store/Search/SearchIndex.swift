@@ -12,7 +12,7 @@ package final class SearchIndex {
     /// The version of the tables, to be increased when they change. `version` also includes that of the word
     /// cutter. An index of another version is rebuilt.
     private static let layout: Int64 = 5
-    static var version: Int64 { layout << 16 | Int64(WordCutter.version) }
+    static var version: Int64 { layout << 16 | Int64(WordSplitter.version) }
 
     let connection: Connection
     let scorer: TextScorer

@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import Web
 
-/// The tokenizer for FTS5, which cuts texts and queries into words with `WordCutter`.
+/// The tokenizer for FTS5, which cuts texts and queries into words with `WordSplitter`.
 enum SearchTokenizer {
     static let name = "larder"
 
@@ -9,15 +9,15 @@ enum SearchTokenizer {
     static func register(with api: UnsafeMutablePointer<fts5_api>) -> Bool {
         var tokenizer = fts5_tokenizer()
         tokenizer.xCreate = { _, _, _, made in
-            made?.pointee = OpaquePointer(Unmanaged.passRetained(WordCutter()).toOpaque())
+            made?.pointee = OpaquePointer(Unmanaged.passRetained(WordSplitter()).toOpaque())
             return SQLITE_OK
         }
         tokenizer.xDelete = { tokenizer in
-            if let tokenizer { Unmanaged<WordCutter>.fromOpaque(UnsafeRawPointer(tokenizer)).release() }
+            if let tokenizer { Unmanaged<WordSplitter>.fromOpaque(UnsafeRawPointer(tokenizer)).release() }
         }
         tokenizer.xTokenize = { tokenizer, context, flags, text, count, take in
             guard let tokenizer, let take, count > 0, let text else { return SQLITE_OK }
-            let cutter = Unmanaged<WordCutter>.fromOpaque(UnsafeRawPointer(tokenizer)).takeUnretainedValue()
+            let cutter = Unmanaged<WordSplitter>.fromOpaque(UnsafeRawPointer(tokenizer)).takeUnretainedValue()
             return SearchTokenizer.cut(
                 UnsafeRawBufferPointer(start: text, count: Int(count)), by: cutter,
                 isQuestion: flags & FTS5_TOKENIZE_QUERY != 0
@@ -43,7 +43,7 @@ enum SearchTokenizer {
     /// `take` receives the word, its range in bytes, and whether it is at the same position as the word
     /// before it.
     private static func cut(
-        _ bytes: UnsafeRawBufferPointer, by cutter: WordCutter, isQuestion: Bool,
+        _ bytes: UnsafeRawBufferPointer, by cutter: WordSplitter, isQuestion: Bool,
         _ take: (Span<UInt8>, Range<Int>, Bool) -> Int32
     ) -> Int32 {
         let isInflecting = isQuestion && bytes.starts(with: inflecting.utf8)
@@ -51,7 +51,7 @@ enum SearchTokenizer {
         var isFirst = true
         var code = SQLITE_OK
         bytes.withMemoryRebound(to: UInt8.self) { text in
-            cutter.cut(Span(_unsafeElements: text), for: isQuestion ? .question : .index) {
+            cutter.split(Span(_unsafeElements: text), for: isQuestion ? .query : .index) {
                 word, place, isColocated in
                 let isChoice = choice.map { place.lowerBound > $0 } ?? false
                 code = take(word, place, isColocated || isChoice && !isFirst)

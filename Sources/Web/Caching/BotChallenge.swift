@@ -33,22 +33,25 @@ package struct BotChallenge: Sendable, Equatable, CustomStringConvertible {
     /// Services also add scripts to ordinary pages, sites have captchas in their forms, and some write about
     /// challenges. So a challenge must be short, and with a status of success it must have hardly any links.
     package init?(status: Int, body: Span<UInt8>) {
-        guard body.count <= Self.byteLimit else { return nil }
+        guard body.count <= Self.maxBodyBytes else { return nil }
         let text = Self.lowercased(body)
         func has(_ mark: String) -> Bool { Self.find(mark, in: text[...]) != nil }
         let isRefusal = [401, 403, 405, 429, 503].contains(status)
-        guard Self.words(of: text, atMost: Self.wordLimit) < Self.wordLimit,
-            Self.links(in: text) <= (isRefusal ? Self.linkLimitOfRefusal : Self.linkLimit)
+        guard Self.wordCount(of: text, atMost: Self.maxWords) < Self.maxWords,
+            Self.linkCount(in: text) <= (isRefusal ? Self.maxLinksOfRefusal : Self.maxLinks)
         else { return nil }
-        if let found = Self.structures.first(where: { has($0.mark) }) {
+        if let found = Self.markers.first(where: { has($0.mark) }) {
             self.init(service: found.service)
             return
         }
         let title = Self.title(in: text)
-        let known = Self.titles.first { Self.isTitle(title, $0.text) }
-        let isWidget = Self.widgets.contains(where: has)
-        let isSaid = Self.sentences.contains(where: has)
-        guard isRefusal ? known != nil || isSaid : known != nil && (isSaid || isWidget) || isWidget && isSaid
+        let known = Self.titles.first { Self.matches(title: title, $0.text) }
+        let hasWidget = Self.widgets.contains(where: has)
+        let hasSentence = Self.sentences.contains(where: has)
+        guard
+            isRefusal
+                ? known != nil || hasSentence
+                : known != nil && (hasSentence || hasWidget) || hasWidget && hasSentence
         else { return nil }
         self.init(service: known?.service ?? "")
     }
@@ -56,23 +59,27 @@ package struct BotChallenge: Sendable, Equatable, CustomStringConvertible {
     /// Recognises a challenge by its title alone, where the document is not available.
     package init?(title: String) {
         let title = title.lowercased()
-        guard let found = Self.titles.first(where: { Self.isTitle(title, $0.text) }) else { return nil }
+        guard let found = Self.titles.first(where: { Self.matches(title: title, $0.text) }) else {
+            return nil
+        }
         self.init(service: found.service)
     }
 
     /// Whether a title in lower case is the given one, apart from punctuation at its end.
-    private static func isTitle(_ title: String, _ known: String) -> Bool {
+    private static func matches(title: String, _ known: String) -> Bool {
         title.hasPrefix(known) && title.dropFirst(known.count).allSatisfy { ".!?… ".contains($0) }
     }
 
-    /// The maximum size of a document that is examined.
-    package static let byteLimit = 128 * 1024
-    private static let wordLimit = 250
-    private static let linkLimit = 5
-    private static let linkLimitOfRefusal = 20
+    /// The maximum size of a challenge. Larger documents are not examined.
+    package static let maxBodyBytes = 128 * 1024
+    // The maximum numbers of words and links of a challenge. A page with more is an ordinary page. With an error status,
+    // a challenge may have more links, such as those of a footer.
+    private static let maxWords = 250
+    private static let maxLinks = 5
+    private static let maxLinksOfRefusal = 20
 
     /// Parts of documents that only challenges have, in lower case.
-    private static let structures: [(mark: String, service: String)] = [
+    private static let markers: [(mark: String, service: String)] = [
         ("/orchestrate/chl_page/", "Cloudflare"), ("window._cf_chl_opt", "Cloudflare"),
         ("id=\"challenge-error-text\"", "Cloudflare"), ("id=\"cf-challenge-running\"", "Cloudflare"),
         ("id=\"anubis_challenge\"", "Anubis"), ("/.within.website/x/cmd/anubis/static/js/main", "Anubis"),
@@ -132,15 +139,15 @@ package struct BotChallenge: Sendable, Equatable, CustomStringConvertible {
             mark.withUnsafeBytes { mark in
                 guard let start = bytes.baseAddress, let wanted = mark.baseAddress, let first = mark.first
                 else { return nil }
-                var at = 0
-                while at + mark.count <= bytes.count {
-                    let count = bytes.count - mark.count - at + 1
-                    guard let found = memchr(start + at, Int32(first), count) else { return nil }
-                    let place = UnsafeRawPointer(found) - start
-                    if memcmp(found, wanted, mark.count) == 0 {
-                        return text.startIndex + place + mark.count
+                var offset = 0
+                while offset + mark.count <= bytes.count {
+                    let count = bytes.count - mark.count - offset + 1
+                    guard let candidate = memchr(start + offset, Int32(first), count) else { return nil }
+                    let candidateOffset = UnsafeRawPointer(candidate) - start
+                    if memcmp(candidate, wanted, mark.count) == 0 {
+                        return text.startIndex + candidateOffset + mark.count
                     }
-                    at = place + 1
+                    offset = candidateOffset + 1
                 }
                 return nil
             }
@@ -156,10 +163,11 @@ package struct BotChallenge: Sendable, Equatable, CustomStringConvertible {
         return String(decoding: title, as: UTF8.self)
     }
 
-    private static func links(in text: [UInt8]) -> Int {
+    /// The number of links, counted up to the largest limit.
+    private static func linkCount(in text: [UInt8]) -> Int {
         var count = 0
         var rest = text[...]
-        while count <= linkLimitOfRefusal, let end = find("<a", in: rest) {
+        while count <= maxLinksOfRefusal, let end = find("<a", in: rest) {
             rest = rest[end...]
             if let byte = rest.first, byte <= 0x20 { count += 1 }
         }
@@ -167,7 +175,7 @@ package struct BotChallenge: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The number of words outside of tags, scripts and styles.
-    private static func words(of text: [UInt8], atMost limit: Int) -> Int {
+    private static func wordCount(of text: [UInt8], atMost limit: Int) -> Int {
         var count = 0
         var rest = text[...]
         while count < limit, let byte = rest.first {

@@ -36,7 +36,7 @@ package struct CacheEntry: Sendable, Equatable {
     }
 
     /// The entry after the last part of its body was stored (RFC 9111, section 3.4).
-    package func completed(byteCount: Int) -> CacheEntry {
+    package func completing(byteCount: Int) -> CacheEntry {
         var whole = self
         whole.status = 200
         whole.isPart = false
@@ -48,13 +48,13 @@ package struct CacheEntry: Sendable, Equatable {
     package var validator: Validator { Validator(fields) }
 
     /// Whether a 304 confirms this version of the response (RFC 9111, section 4.3.4).
-    package func isConfirmed(by answer: CacheAnswer) -> Bool {
+    package func isConfirmed(by answer: OriginResponse) -> Bool {
         Validator(answer.fields).confirms(validator)
     }
 
     /// The fields to store after a 304 or a response to HEAD.
-    package func fields(updatedBy answer: CacheAnswer, in profile: CacheProfile) -> HTTPFields {
-        fields.updated(by: answer.fields, in: profile).storable(in: profile)
+    package func fields(updatedBy answer: OriginResponse, in profile: CacheProfile) -> HTTPFields {
+        fields.updating(with: answer.fields, in: profile).storable(in: profile)
     }
 
     /// Whether the response is fresh or stale.
@@ -112,8 +112,8 @@ package struct CacheRequest: Sendable {
         self.method = Method(method)
         self.url = url
         self.fields = fields
-        let saysAnything = fields.contains("Cache-Control") || fields.contains("Pragma")
-        directives = saysAnything ? CacheDirectives(fields) : CacheDirectives()
+        let hasDirectives = fields.contains("Cache-Control") || fields.contains("Pragma")
+        directives = hasDirectives ? CacheDirectives(fields) : CacheDirectives()
         self.isRecorded = isRecorded
     }
 
@@ -144,7 +144,7 @@ package struct CacheRequest: Sendable {
 
 // MARK: - CacheChanges
 
-/// Determines how the server's response to a request changes the store.
+/// Determines how a response of the origin to a request changes the store.
 struct CacheChanges {
     let request: CacheRequest
     let profile: CacheProfile
@@ -152,7 +152,7 @@ struct CacheChanges {
 
     /// Applies a response to HEAD, which updates or invalidates the stored response (RFC 9111, section
     /// 4.3.5).
-    func change(of entry: CacheEntry, byHead answer: CacheAnswer) -> CacheConclusion.Change {
+    func change(of entry: CacheEntry, byHead answer: OriginResponse) -> CacheConclusion.Change {
         var outdated = entry
         outdated.isInvalidated = true
         switch answer.status {
@@ -161,23 +161,24 @@ struct CacheChanges {
             let dates = answer.fields["Last-Modified"].map { $0 == entry.fields["Last-Modified"] } ?? true
             let lengths = answer.fields.contentLength.map { $0 == entry.fields.contentLength } ?? true
             guard tags, dates, lengths else { return .update(outdated) }
-            return updating(refreshed(entry, by: answer))
+            return updating(refreshing(entry, by: answer))
         case 404, 410: return .update(outdated)
         default: return .none
         }
     }
 
     /// Applies a complete or partial response (RFC 9111, sections 3 and 3.4).
-    func storing(_ answer: CacheAnswer, over entry: CacheEntry?) -> CacheConclusion.Change {
-        if let entry, CacheStatus.isPassing(answer.status), !CacheStatus.isPassing(entry.status) {
+    func storing(_ answer: OriginResponse, over entry: CacheEntry?) -> CacheConclusion.Change {
+        if let entry, CacheStatus.isTemporary(answer.status), !CacheStatus.isTemporary(entry.status) {
             return .none
         }
         if answer.status == 206, let entry {
             // A part of another version replaces stored parts, but not a complete body (RFC 9111, section
             // 3.4).
-            if let tag = answer.fields.entityTag, let held = entry.fields.entityTag, tag.matchesStrongly(held)
+            if let tag = answer.fields.entityTag, let storedTag = entry.fields.entityTag,
+                tag.matchesStrongly(storedTag)
             {
-                let updated = refreshed(entry, by: answer)
+                let updated = refreshing(entry, by: answer)
                 return entry.isPart ? .extend(updated) : .update(updated)
             }
             if !entry.isPart { return .none }
@@ -192,13 +193,13 @@ struct CacheChanges {
     }
 
     /// The entry with the header fields and times of a 304, a HEAD or a part.
-    func refreshed(_ entry: CacheEntry, by answer: CacheAnswer) -> CacheEntry {
-        var result = self.entry(entry.status, entry.fields.updated(by: answer.fields, in: profile), answer)
+    func refreshing(_ entry: CacheEntry, by answer: OriginResponse) -> CacheEntry {
+        var result = self.entry(entry.status, entry.fields.updating(with: answer.fields, in: profile), answer)
         result.isPart = entry.isPart
         return result
     }
 
-    private func entry(_ status: Int, _ fields: HTTPFields, _ answer: CacheAnswer) -> CacheEntry {
+    private func entry(_ status: Int, _ fields: HTTPFields, _ answer: OriginResponse) -> CacheEntry {
         let freshness = Freshness(
             status: status, fields: fields, requestTime: answer.requestTime,
             responseTime: answer.responseTime,

@@ -19,7 +19,7 @@ public enum CachePolicy: String, Sendable, CaseIterable {
     case auto
 }
 
-/// Whether the origin can be reached.
+/// Whether the origin server responds at present.
 package enum Reachability: Sendable, Equatable {
     case reachable, unreachable, unknown
 }
@@ -31,7 +31,7 @@ package enum CacheHit: String, Sendable, Equatable {
     case validated
 }
 
-/// The action for a request.
+/// The action that a policy chooses for a request.
 package enum CacheAction: Sendable, Equatable {
     /// Serve the stored response.
     case serve(CacheHit)
@@ -117,22 +117,22 @@ extension CachePolicy {
         -> CacheAction
     {
         let freshness = entry.freshness
-        let wishes = request.directives
-        if wishes.noCache != nil || freshness.needsValidation || entry.isInvalidated {
+        let directives = request.directives
+        if directives.noCache != nil || freshness.needsValidation || entry.isInvalidated {
             return revalidation(of: entry)
         }
         let age = freshness.age(at: now)
         let staleness = freshness.staleness(at: now)
-        let isYoungEnough = wishes.maxAge.map { age <= $0 } ?? true
+        let isYoungEnough = directives.maxAge.map { age <= $0 } ?? true
         if staleness < 0 {
-            let lastsLongEnough = wishes.minFresh.map { -staleness >= $0 } ?? true
+            let lastsLongEnough = directives.minFresh.map { -staleness >= $0 } ?? true
             // A reload sends `max-age=0`. An immutable response need not be validated for that (RFC 8246,
             // section 2).
             if lastsLongEnough, isYoungEnough || freshness.isImmutable { return .serve(.fresh) }
             return revalidation(of: entry)
         }
-        guard isYoungEnough, wishes.minFresh == nil else { return revalidation(of: entry) }
-        if freshness.staleUse == .permitted, accepts(wishes.maxStale, staleness) { return .serve(.stale) }
+        guard isYoungEnough, directives.minFresh == nil else { return revalidation(of: entry) }
+        if freshness.staleUse == .permitted, accepts(directives.maxStale, staleness) { return .serve(.stale) }
         if freshness.staleUse != .forbidden, let window = freshness.staleWhileRevalidate, staleness <= window
         {
             return .serveAndRefresh(.stale, with: entry.validator.conditions)
@@ -199,10 +199,10 @@ extension CachePolicy {
 
     /// The conclusion for a 304 to our own conditions (RFC 9111, section 4.3.4).
     private func confirmation(
-        of entry: CacheEntry, by answer: CacheAnswer, _ changes: CacheChanges
+        of entry: CacheEntry, by answer: OriginResponse, _ changes: CacheChanges
     ) -> CacheConclusion {
         guard entry.isConfirmed(by: answer) else { return CacheConclusion(.loadAgain) }
-        let updated = changes.refreshed(entry, by: answer)
+        let updated = changes.refreshing(entry, by: answer)
         return CacheConclusion(.stored(updated, .validated), changes.updating(updated))
     }
 
@@ -211,7 +211,7 @@ extension CachePolicy {
         _ entry: CacheEntry, for outcome: CacheOutcome, _ request: CacheRequest, _ now: HTTPDate
     ) -> Bool {
         // A stored failure is no better than a new one.
-        if entry.isPart || (outcome != .unreachable && CacheStatus.isPassing(entry.status)) { return false }
+        if entry.isPart || (outcome != .unreachable && CacheStatus.isTemporary(entry.status)) { return false }
         switch self {
         case .offline: return true
         case .preferCache, .refreshBehind: return request.method.isAnsweredByStored
@@ -250,7 +250,7 @@ extension CachePolicy {
 }
 
 /// The status and header fields of a server's response.
-package struct CacheAnswer: Sendable, Equatable {
+package struct OriginResponse: Sendable, Equatable {
     package let status: Int
     /// The header fields, always with a `Date`: a response without one gets the time of its arrival (RFC
     /// 9110, section 6.6.1).
@@ -270,7 +270,7 @@ package struct CacheAnswer: Sendable, Equatable {
 
 /// The result of a request to a server.
 package enum CacheOutcome: Sendable, Equatable {
-    case answered(CacheAnswer)
+    case answered(OriginResponse)
     /// The server sent no complete response: no route, no connection, a timeout, a broken message.
     case unreachable
 }
@@ -299,8 +299,8 @@ package struct CacheConclusion: Sendable, Equatable {
         case store(CacheEntry, StoragePolicy)
         /// The stored body gets this head.
         case update(CacheEntry)
-        /// The received part is added to the stored parts, which get this head (`HeldParts`,
-        /// `CacheEntry.completed`).
+        /// The received part is added to the stored parts, which get this head (`StoredRanges`,
+        /// `CacheEntry.completing`).
         case extend(CacheEntry)
 
         /// Marks the stored response as possibly outdated, so that it is validated before it is used again.

@@ -17,7 +17,7 @@ package struct CacheRules: Sendable {
         /// Whether responses to POST are stored, for identical requests.
         package var keepsPosts: Bool?
         /// The responses that are not stored; nil if the rule sets no such condition.
-        package var refusal: Refusal?
+        package var rejection: Rejection?
         /// The rule as the user wrote it.
         package var text = ""
 
@@ -32,16 +32,16 @@ package struct CacheRules: Sendable {
         }
     }
 
-    /// The conditions under which a rule rejects a response, in addition to its URL and type. All must be
+    /// The conditions under which a rule rejects a response, in addition to those on its URL and type. All must be
     /// met.
-    package struct Refusal: Sendable, Hashable {
+    package struct Rejection: Sendable, Hashable {
         var status: Int?
         var largerThan: Int?
         var smallerThan: Int?
         /// Bytes that occur in the beginning of the body.
         var words: [UInt8]?
 
-        func fits(_ subject: ResponseInspection.Subject, byteCount: Int) -> Bool {
+        func isMet(by subject: ResponseInspection.Subject, byteCount: Int) -> Bool {
             if let status, subject.status != status { return false }
             if let largerThan, byteCount <= largerThan { return false }
             if let smallerThan, byteCount >= smallerThan { return false }
@@ -86,7 +86,7 @@ package struct CacheRules: Sendable {
     package func dropsQuery(of url: WebURL) -> Bool { first(\.dropsQuery, url, nil) ?? false }
 
     /// The parameters of the URL's query that do not affect the response.
-    package func busters(of url: WebURL, isStrict: Bool = false) -> CacheBusters {
+    package func cacheBusters(of url: WebURL, isStrict: Bool = false) -> CacheBusters {
         var busters = isStrict ? CacheBusters.strict : .known
         if let names = first(\.versions, url, nil) { busters.names.formUnion(names) }
         return busters
@@ -97,17 +97,17 @@ package struct CacheRules: Sendable {
     package func keepsPosts(to url: WebURL) -> Bool { first(\.keepsPosts, url, nil) ?? false }
 
     /// The rule that rejects a response; nil if none does.
-    package func refusal(of subject: ResponseInspection.Subject, byteCount: Int) -> Rule? {
+    package func rejection(of subject: ResponseInspection.Subject, byteCount: Int) -> Rule? {
         rules.first { rule in
-            guard let refusal = rule.refusal, rule.matches(subject.url, subject.fields.contentType) else {
+            guard let rejection = rule.rejection, rule.matches(subject.url, subject.fields.contentType) else {
                 return false
             }
-            return refusal.fits(subject, byteCount: byteCount)
+            return rejection.isMet(by: subject, byteCount: byteCount)
         }
     }
 
     /// Whether no response can be rejected, so that its body need not be examined.
-    package var refusesNothing: Bool { inspection.acceptsAll && rules.allSatisfy { $0.refusal == nil } }
+    package var acceptsEverything: Bool { inspection.acceptsAll && rules.allSatisfy { $0.rejection == nil } }
 
     private func first<Value>(
         _ answer: (Rule) -> Value?, _ url: WebURL, _ type: @autoclosure () -> MediaType?
@@ -121,7 +121,7 @@ package struct CacheRules: Sendable {
 
 extension CacheRules.Rule {
     /// An error in the text of a rule.
-    package enum Mistake: Error, Sendable, Equatable, CustomStringConvertible {
+    package enum ParseError: Error, Sendable, Equatable, CustomStringConvertible {
         case empty
         case pattern(String)
         case setting(String)
@@ -153,27 +153,35 @@ extension CacheRules.Rule {
     /// - `post`: responses to POST are stored, for identical requests
     /// - `refuse`: responses are not stored; with `status=`, `larger-than=`, `smaller-than=` or `text=`, only
     ///   those that meet all these conditions. In a text, `%20` is a space.
-    package init(_ text: String) throws(Mistake) {
+    package init(_ text: String) throws(ParseError) {
         var words = text.utf8.split { HTTPGrammar.isAnySpace($0) }.map { HTTPGrammar.text($0) }[...]
         guard let first = words.popFirst() else { throw .empty }
         guard let pattern = URLGlob(first) else { throw .pattern(first) }
         self.init(pattern: pattern)
         self.text = text
-        var conditions = CacheRules.Refusal()
+        var conditions = CacheRules.Rejection()
         var lastCondition: String?
         for word in words {
-            if conditions.set(word) { lastCondition = word } else if !set(word) { throw .setting(word) }
+            if conditions.parseCondition(word) {
+                lastCondition = word
+            } else if !parseSetting(word) {
+                throw .setting(word)
+            }
         }
-        if refusal != nil { refusal = conditions } else if let lastCondition { throw .setting(lastCondition) }
+        if rejection != nil {
+            rejection = conditions
+        } else if let lastCondition {
+            throw .setting(lastCondition)
+        }
         guard
             lifetime != nil || storage != nil || policy != nil || dropsQuery != nil || keepsPosts != nil
-                || versions != nil || refusal != nil || ignoresOrder != nil
+                || versions != nil || rejection != nil || ignoresOrder != nil
         else {
             throw .nothingSet
         }
     }
 
-    private mutating func set(_ word: String) -> Bool {
+    private mutating func parseSetting(_ word: String) -> Bool {
         let parts = word.utf8.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false)
             .map { HTTPGrammar.text($0) }
         switch (parts[0], parts.count == 2 ? parts[1] : nil) {
@@ -191,7 +199,7 @@ extension CacheRules.Rule {
             policy = CachePolicy(rawValue: value)
             return policy != nil
         case ("refuse", nil):
-            refusal = CacheRules.Refusal()
+            rejection = CacheRules.Rejection()
             return true
         case ("no-query", nil):
             dropsQuery = true
@@ -214,9 +222,9 @@ extension CacheRules.Rule {
     }
 }
 
-extension CacheRules.Refusal {
+extension CacheRules.Rejection {
     /// Sets the condition that a word describes. Returns false if the word is not a condition.
-    fileprivate mutating func set(_ word: String) -> Bool {
+    fileprivate mutating func parseCondition(_ word: String) -> Bool {
         let parts = word.utf8.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[1].isEmpty else { return false }
         switch HTTPGrammar.text(parts[0]) {
@@ -226,21 +234,21 @@ extension CacheRules.Refusal {
             }
             status = Int(number)
         case "larger-than":
-            guard let size = Self.size(parts[1]) else { return false }
+            guard let size = Self.parseSize(parts[1]) else { return false }
             largerThan = size
         case "smaller-than":
-            guard let size = Self.size(parts[1]) else { return false }
+            guard let size = Self.parseSize(parts[1]) else { return false }
             smallerThan = size
         case "text":
-            words = Self.decoded(parts[1])
+            words = Self.percentDecode(parts[1])
         default:
             return false
         }
         return true
     }
 
-    /// Parses a size in bytes: `500`, `20k`, `3M`, `1G`. The units are powers of 1000.
-    private static func size(_ text: Substring.UTF8View.SubSequence) -> Int? {
+    /// Parses a size in bytes such as `500`, `20k`, `3M` or `1G`. The units are powers of 1000.
+    private static func parseSize(_ text: Substring.UTF8View.SubSequence) -> Int? {
         let unit: Int
         switch text.last {
         case UInt8(ascii: "k"): unit = 1000
@@ -252,7 +260,7 @@ extension CacheRules.Refusal {
         return Int(number) * unit
     }
 
-    private static func decoded(_ text: Substring.UTF8View.SubSequence) -> [UInt8] {
+    private static func percentDecode(_ text: Substring.UTF8View.SubSequence) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = text[...]
         while let byte = rest.popFirst() {
@@ -292,33 +300,33 @@ package struct ResponseInspection: Sendable {
     }
 
     /// Returns whether to reject a response; nil accepts all.
-    private let refuses: (@Sendable (Subject) -> Bool)?
+    private let rejects: (@Sendable (Subject) -> Bool)?
 
     /// The closure returns whether to reject a response. It may be called on any thread.
-    package init(refusing refuses: @escaping @Sendable (Subject) -> Bool) { self.refuses = refuses }
+    package init(rejecting rejects: @escaping @Sendable (Subject) -> Bool) { self.rejects = rejects }
 
-    private init() { refuses = nil }
+    private init() { rejects = nil }
 
     /// Whether all responses are accepted, so that the beginning of the body need not be read.
-    package var acceptsAll: Bool { refuses == nil }
+    package var acceptsAll: Bool { rejects == nil }
 
-    package func accepts(_ subject: Subject) -> Bool { !(refuses?(subject) ?? false) }
+    package func accepts(_ subject: Subject) -> Bool { !(rejects?(subject) ?? false) }
 
     package static let acceptingAll = ResponseInspection()
 
     /// Rejects an HTML page with status 200 if the URL's file extension promises another type, whatever media
     /// type the server declares.
-    package static let refusingStandIns = ResponseInspection { subject in
+    package static let rejectingHTMLStandIns = ResponseInspection { subject in
         let path = subject.url.path.utf8
         guard subject.status == 200, let dot = path.lastIndex(of: 0x2E),
-            neverHTML.contains(HTTPGrammar.lowercased(path[path.index(after: dot)...]))
+            neverHTMLExtensions.contains(HTTPGrammar.lowercased(path[path.index(after: dot)...]))
         else { return false }
         let type = subject.fields.contentType?.essence
-        return type == "text/html" || type == "application/xhtml+xml" || beginsPage(subject.beginning)
+        return type == "text/html" || type == "application/xhtml+xml" || startsHTMLPage(subject.beginning)
     }
 
     /// Whether the bytes are the beginning of an HTML page.
-    private static func beginsPage(_ bytes: [UInt8]) -> Bool {
+    private static func startsHTMLPage(_ bytes: [UInt8]) -> Bool {
         let text = bytes.drop { HTTPGrammar.isAnySpace($0) || $0 == 0x0C || $0 >= 0x80 }
         return ["<!doctype html", "<html"].contains {
             text.prefix($0.utf8.count).map { $0 | 0x20 }.elementsEqual($0.utf8.map { $0 | 0x20 })
@@ -326,7 +334,7 @@ package struct ResponseInspection: Sendable {
     }
 
     /// File extensions under which servers do not serve pages.
-    private static let neverHTML: Set<String> = [
+    private static let neverHTMLExtensions: Set<String> = [
         "avif", "bmp", "css", "csv", "gif", "gz", "ico", "jpeg", "jpg", "js", "json", "map", "mjs", "mp3",
         "mp4", "oga",
         "ogg", "ogv", "otf", "pdf", "png", "ttf", "wasm", "wav", "webm", "webmanifest", "webp", "woff",

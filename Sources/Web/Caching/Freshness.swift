@@ -7,7 +7,7 @@ package struct Freshness: Sendable, Equatable {
     package enum Source: Sendable, Equatable {
         case targetedField, sharedMaxAge, maxAge, expires, heuristic, rule
         /// No source; the lifetime is 0.
-        case nothing
+        case unspecified
     }
 
     /// Whether a stale response may be used.
@@ -15,7 +15,7 @@ package struct Freshness: Sendable, Equatable {
         case permitted
         /// Only `stale-while-revalidate` and `stale-if-error` permit it: the rule for `s-maxage` in a shared
         /// cache.
-        case onlyAsStated
+        case onlyWithDirective
         case forbidden
     }
 
@@ -41,7 +41,7 @@ package struct Freshness: Sendable, Equatable {
         let date = fields.date("Date", now: responseTime) ?? responseTime
         var (lifetime, source) = Self.lifetime(
             status, fields, date, responseTime, directives, isTargeted: isTargeted, profile)
-        var needsValidation = directives.noCache == .everything
+        var needsValidation = directives.noCache == .wholeResponse
         switch forced {
         case .atLeast(let seconds)? where needsValidation || lifetime < seconds, .exactly(let seconds)?:
             (lifetime, source, needsValidation) = (min(max(0, seconds), 1 << 31), .rule, false)
@@ -73,7 +73,7 @@ package struct Freshness: Sendable, Equatable {
         if directives.mustRevalidate { return .forbidden }
         guard profile.kind == .shared else { return .permitted }
         if directives.proxyRevalidate { return .forbidden }
-        return directives.sharedMaxAge == nil ? .permitted : .onlyAsStated
+        return directives.sharedMaxAge == nil ? .permitted : .onlyWithDirective
     }
 
     /// The corrected initial age (RFC 9111, section 4.2.3).
@@ -108,9 +108,11 @@ extension Freshness {
             let end = HTTPDate(strict: text, now: responseTime)
             return (end.map { seconds(from: date, to: $0) } ?? 0, .expires)
         }
-        guard directives.isPublic || CacheStatus.isCacheableByDefault(status) else { return (0, .nothing) }
+        guard directives.isPublic || CacheStatus.isCacheableByDefault(status) else {
+            return (0, .unspecified)
+        }
         return heuristicLifetime(fields, date, responseTime, profile).map { ($0, .heuristic) } ?? (
-            0, .nothing
+            0, .unspecified
         )
     }
 
@@ -124,7 +126,8 @@ extension Freshness {
         }
         // Cannot overflow: at most 2^31 seconds, multiplied by a percentage that Larder sets.
         return min(
-            seconds(from: modified, to: date) * profile.heuristicPercentage / 100, profile.heuristicLimit)
+            seconds(from: modified, to: date) * profile.heuristicPercentage / 100,
+            profile.maxHeuristicLifetime)
     }
 }
 
@@ -155,7 +158,7 @@ package struct CacheProfile: Sendable, Equatable {
     /// The lifetime of a response without one, as a percentage of the time since its last modification.
     package var heuristicPercentage = 10
     /// The maximum of an estimated lifetime, in seconds.
-    package var heuristicLimit = 86_400
+    package var maxHeuristicLifetime = 86_400
     /// Whether the cache stores parts of bodies, to complete them later.
     package var storesParts = false
 

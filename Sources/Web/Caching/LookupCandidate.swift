@@ -1,4 +1,7 @@
 /// A URL under which to look for a stored response if there is none under the requested URL.
+///
+/// For example, a page requests `/app.js?_=1764000001`. The store has `/app.js?_=1764000000` from the crawl. Both have
+/// the candidate `/app.js`, since the parameter `_` only bypasses caches.
 package struct LookupCandidate: Sendable, Hashable {
     /// The differences between a candidate and the requested URL. A response that is found by a candidate
     /// reports them.
@@ -45,19 +48,21 @@ package struct LookupCandidate: Sendable, Hashable {
     package let url: WebURL
     package let change: Change
 
-    /// The URL that all versions of a URL have in common, and its differences from the URL: without the
-    /// parameters that do not affect the response, without the query if `dropsQuery` is set, and with sorted
-    /// parameters if `ignoresOrder` is set. Nil if none of these applies.
+    /// The URL that all versions of a URL have in common, and its differences from `requested`.
+    ///
+    /// The common URL lacks the parameters that do not affect the response. It lacks the whole query if `dropsQuery` is
+    /// set, and its parameters are sorted if `ignoresOrder` is set. Nil if the URL is its own common URL.
     package static func common(
-        of asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false, ignoresOrder: Bool = false
+        of requested: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false,
+        ignoresOrder: Bool = false
     ) -> (url: WebURL, change: Change)? {
-        let url = asked.withoutFragment
+        let url = requested.withoutFragment
         if dropsQuery { return url.replacingQuery(nil).map { ($0, .query) } }
-        let stripped = busters.stripped(url)
-        guard ignoresOrder, let sorted = (stripped ?? url).withSortedQuery else {
-            return stripped.map { ($0, .busters) }
+        let reduced = busters.removing(from: url)
+        guard ignoresOrder, let sorted = (reduced ?? url).withSortedQuery else {
+            return reduced.map { ($0, .busters) }
         }
-        return (sorted, stripped == nil ? .order : [.busters, .order])
+        return (sorted, reduced == nil ? .order : [.busters, .order])
     }
 
     /// Returns all candidates in the order in which to try them: the URL itself, then each single change,
@@ -67,9 +72,10 @@ package struct LookupCandidate: Sendable, Hashable {
     /// - Parameter isStrict: whether a program sent the request, for which another scheme or session is a
     ///   different resource.
     package static func all(
-        for asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false, isStrict: Bool = false
+        for requested: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false,
+        isStrict: Bool = false
     ) -> [LookupCandidate] {
-        let url = asked.withoutFragment
+        let url = requested.withoutFragment
         var found: [LookupCandidate] = []
         func add(_ candidate: WebURL?, _ change: Change) {
             guard let candidate, !found.contains(where: { $0.url == candidate }) else { return }
@@ -84,12 +90,12 @@ package struct LookupCandidate: Sendable, Hashable {
             addBoth(url.otherSlash, .slash)
             addBoth(url.otherEmptyQuery, .query)
         }
-        let unbusted = busters.stripped(url)
-        addBoth(unbusted, .busters)
+        let withoutBusters = busters.removing(from: url)
+        addBoth(withoutBusters, .busters)
         // A crawl stores a page under its URL without session parameters.
         if url.isHTTP, !isStrict {
-            addBoth(SessionParameters.stripped(url), .busters)
-            addBoth(unbusted.flatMap(SessionParameters.stripped), .busters)
+            addBoth(SessionParameters.removing(from: url), .busters)
+            addBoth(withoutBusters.flatMap(SessionParameters.removing), .busters)
         }
         if dropsQuery, url.query != nil { addBoth(url.replacingQuery(nil), .query) }
         return found
@@ -106,9 +112,9 @@ package struct CacheBusters: Sendable, Hashable {
     /// Whether a parameter that is only a number or version counts, as in `app.js?1699999999` and `app.js?v1.0`.
     package var includesBareVersions: Bool
     /// Names of parameters that count only if their value is a time or a random number, since `v=1.2` and
-    /// `v=1.3` may be different resources. If there are any, a parameter without a value counts under the
+    /// `v=1.3` may be different resources. If this is not empty, a parameter without a value counts under the
     /// same condition.
-    package var readings: Set<String> = []
+    package var timeOrRandomNames: Set<String> = []
 
     package init(names: Set<String>, includesBareVersions: Bool = true) {
         self.names = names
@@ -126,29 +132,30 @@ package struct CacheBusters: Sendable, Hashable {
     /// The parameters for requests by programs: only those whose value is a time or a random number.
     package static let strict: CacheBusters = {
         var busters = CacheBusters(names: [], includesBareVersions: false)
-        busters.readings = known.names
+        busters.timeOrRandomNames = known.names
         return busters
     }()
 
     /// The URL without such parameters, with the others unchanged and in their order; nil if it has none.
-    package func stripped(_ url: WebURL) -> WebURL? {
+    package func removing(from url: WebURL) -> WebURL? {
         guard let query = url.query, !query.isEmpty else { return nil }
         let parameters = query.utf8.split(separator: 0x26, omittingEmptySubsequences: false)
-        let kept = parameters.filter { !isBuster($0) }
+        let kept = parameters.filter { !isCacheBuster($0) }
         guard kept.count < parameters.count else { return nil }
         return url.replacingQuery(
             kept.isEmpty ? nil : HTTPGrammar.text(Array(kept.joined(separator: [0x26]))))
     }
 
-    private func isBuster(_ parameter: Substring.UTF8View) -> Bool {
+    private func isCacheBuster(_ parameter: Substring.UTF8View) -> Bool {
         let name = parameter.prefix { $0 != 0x3D }
         if includesBareVersions, name.count == parameter.count, Self.isVersion(name) { return true }
         let lowercased = HTTPGrammar.lowercased(name)
         if names.contains(lowercased) { return true }
-        guard !readings.isEmpty else { return false }
+        guard !timeOrRandomNames.isEmpty else { return false }
         return name.count == parameter.count
-            ? Self.isReading(name)
-            : readings.contains(lowercased) && Self.isReading(parameter.dropFirst(name.count + 1))
+            ? Self.isTimeOrRandom(name)
+            : timeOrRandomNames.contains(lowercased)
+                && Self.isTimeOrRandom(parameter.dropFirst(name.count + 1))
     }
 
     /// Whether a text is a number, or numbers with dots between them; either may follow a `v`: `17`, `v2`, `1.0`,
@@ -161,7 +168,7 @@ package struct CacheBusters: Sendable, Hashable {
     }
 
     /// Whether a value is a time (seconds since 1970 or a finer unit) or a number as from `Math.random()`.
-    private static func isReading(_ value: Substring.UTF8View) -> Bool {
+    private static func isTimeOrRandom(_ value: Substring.UTF8View) -> Bool {
         let digits = value.starts(with: "0.".utf8) ? value.dropFirst(2) : value
         return (digits.count == value.count ? 10...19 : 8...20).contains(digits.count)
             && digits.allSatisfy(\.isASCIIDigit)
@@ -186,7 +193,7 @@ package enum SessionParameters {
     ]
     private static let prefixes = ["utm_", "aspsessionid", "hsa_", "pk_campaign", "pk_kwd", "mtm_"]
     /// Ambiguous names. They count only if the value looks like a session ID.
-    private static let vagueNames: Set<String> = ["sid", "s", "session", "sess", "token"]
+    private static let ambiguousNames: Set<String> = ["sid", "s", "session", "sess", "token"]
     /// Names of parameters with the page to return to. They count only if the value is a path or a URL. Links
     /// between pages that pass them on never end, since each contains the one before.
     private static let returnNames: Set<String> = [
@@ -194,17 +201,18 @@ package enum SessionParameters {
         "redirect_to", "redirecturl", "redirect_url", "back", "backurl", "back_url", "continue", "came_from",
         "referer", "referrer",
     ]
-    private static let leastKey = 16
+    /// Shorter values are not taken for session IDs.
+    private static let minSessionIDBytes = 16
 
     /// The URL without such parts, which identifies the same page; nil if it has none. The rest is unchanged.
-    package static func stripped(_ url: WebURL) -> WebURL? {
+    package static func removing(from url: WebURL) -> WebURL? {
         // A fast path: this runs for every link, and few have such parts.
-        guard mayHaveSome(url) else { return nil }
+        guard mayContainAny(url) else { return nil }
         let path = Array(url.path.utf8)
-        guard url.query?.isEmpty == false || hasMarks(path) else { return nil }
+        guard url.query?.isEmpty == false || hasPathMarkers(path) else { return nil }
         let query = url.query.map { Array($0.utf8) }
-        let newPath = strippedPath(path)
-        let newQuery = query.flatMap { strippedQuery($0[...]) }
+        let newPath = pathWithoutSessions(path)
+        let newQuery = query.flatMap { queryWithoutSessions($0[...]) }
         guard newPath != nil || newQuery != nil else { return nil }
         var target = newPath ?? path
         if let kept = newQuery ?? query, newQuery == nil || !kept.isEmpty {
@@ -215,35 +223,35 @@ package enum SessionParameters {
         return WebURL(utf8: whole.span)
     }
 
-    private static func mayHaveSome(_ url: WebURL) -> Bool {
+    private static func mayContainAny(_ url: WebURL) -> Bool {
         var href = url.href
         return href.withUTF8 { bytes in
             bytes.contains { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "(") }
         }
     }
 
-    private static func hasMarks(_ path: [UInt8]) -> Bool {
+    private static func hasPathMarkers(_ path: [UInt8]) -> Bool {
         path.contains { $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "(") }
     }
 
     /// The path without parameters such as `;jsessionid=…` and without segments such as `(S(…))`; nil if it
     /// has none.
-    private static func strippedPath(_ path: [UInt8]) -> [UInt8]? {
-        guard hasMarks(path) else { return nil }
+    private static func pathWithoutSessions(_ path: [UInt8]) -> [UInt8]? {
+        guard hasPathMarkers(path) else { return nil }
         var kept: [ArraySlice<UInt8>] = []
         for segment in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-            if isCookieless(segment) { continue }
+            if isASPNetSessionSegment(segment) { continue }
             let parts = segment.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
             let rest = parts.enumerated().filter { $0.offset == 0 || !isSession($0.element) }.map(\.element)
             kept.append(Array(rest.joined(separator: [UInt8(ascii: ";")]))[...])
         }
-        let stripped = Array(kept.joined(separator: [UInt8(ascii: "/")]))
-        return stripped == path ? nil : stripped
+        let reduced = Array(kept.joined(separator: [UInt8(ascii: "/")]))
+        return reduced == path ? nil : reduced
     }
 
     /// Whether a segment is a session ID of ASP.NET without cookies: `(S(lit3py55t21z5v55vlm25s55))`.
-    private static func isCookieless(_ segment: ArraySlice<UInt8>) -> Bool {
-        guard segment.count > leastKey, segment.starts(with: "(".utf8),
+    private static func isASPNetSessionSegment(_ segment: ArraySlice<UInt8>) -> Bool {
+        guard segment.count > minSessionIDBytes, segment.starts(with: "(".utf8),
             segment.suffix(2).elementsEqual("))".utf8)
         else {
             return false
@@ -254,7 +262,7 @@ package enum SessionParameters {
     }
 
     /// The query without session parameters; nil if it has none.
-    private static func strippedQuery(_ query: ArraySlice<UInt8>) -> [UInt8]? {
+    private static func queryWithoutSessions(_ query: ArraySlice<UInt8>) -> [UInt8]? {
         let parameters = query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
         let kept = parameters.filter { !isSession($0) }
         return kept.count < parameters.count ? Array(kept.joined(separator: [UInt8(ascii: "&")])) : nil
@@ -268,19 +276,21 @@ package enum SessionParameters {
             return true
         }
         let value = parameter.dropFirst(name.count + 1)
-        return vagueNames.contains(text) && isKey(value) || returnNames.contains(text) && isPlace(value)
+        return ambiguousNames.contains(text) && looksLikeSessionID(value)
+            || returnNames.contains(text) && looksLikeURL(value)
     }
 
     /// Whether a value begins like a path or a URL.
-    private static func isPlace(_ value: ArraySlice<UInt8>) -> Bool {
+    private static func looksLikeURL(_ value: ArraySlice<UInt8>) -> Bool {
         let start = HTTPGrammar.lowercased(value.prefix(12))
         return ["/", "%2f", "http:", "https:", "http%3a", "https%3a"].contains(where: start.hasPrefix)
     }
 
     /// Whether a value looks like a session ID: long, with both letters and digits, and no other characters
     /// than these and hyphens.
-    private static func isKey(_ value: ArraySlice<UInt8>) -> Bool {
-        value.count >= leastKey && value.allSatisfy { $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "-") }
+    private static func looksLikeSessionID(_ value: ArraySlice<UInt8>) -> Bool {
+        value.count >= minSessionIDBytes
+            && value.allSatisfy { $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "-") }
             && value.contains(where: \.isASCIIDigit) && value.contains(where: \.isASCIIAlpha)
     }
 }

@@ -5,40 +5,44 @@ package enum RecordedBody {
     ///     canonical of {"b": 1.0, "a": [2]} is {"a":[2],"b":1.0}
     package static func canonical(_ body: Span<UInt8>, _ type: MediaType) -> [UInt8]? {
         if type.isJSON {
-            guard body.count <= mostBytes, let value = try? JSONValue.parse(body) else { return nil }
-            var plain = PlainJSON(leavesMoments: false)
-            plain.bytes.reserveCapacity(body.count)
-            plain.append(value, body, named: "")
-            return plain.bytes
+            guard body.count <= maxJSONBytes, let value = try? JSONValue.parse(body) else { return nil }
+            var normalized = NormalizedJSON(removesTimes: false)
+            normalized.bytes.reserveCapacity(body.count)
+            normalized.append(value, body, named: "")
+            return normalized.bytes
         }
         guard type.essence == "multipart/form-data" || type.essence == "multipart/mixed",
             let boundary = type.parameters.first(where: { $0.name == "boundary" })?.value, !boundary.isEmpty
         else { return nil }
-        return replacing(Array(("--" + boundary).utf8), in: body)
+        return replacingBoundary(Array(("--" + boundary).utf8), in: body)
     }
 
-    private static let mostBytes = 4 * 1024 * 1024
+    /// Larger JSON bodies are compared byte by byte.
+    private static let maxJSONBytes = 4 * 1024 * 1024
 
     /// The body without the points in time in it, and these times in seconds since 1970. Requests for the
     /// same data at different times have the same `rest`. Nil if the body contains no times or is too large.
     ///
     ///     {"from": 1764000000000, "until": "2025-11-24T16:00:00Z"} contains two times
-    package static func outline(_ body: Span<UInt8>, _ type: MediaType) -> (rest: [UInt8], moments: [Int64])?
-    {
-        guard body.count <= mostOutlined else { return nil }
-        var plain = PlainJSON(leavesMoments: true)
+    package static func separatingTimes(_ body: Span<UInt8>, _ type: MediaType) -> (
+        rest: [UInt8], times: [Int64]
+    )? {
+        guard body.count <= maxTimedBytes else { return nil }
+        var normalized = NormalizedJSON(removesTimes: true)
         if type.isJSON {
             guard let value = try? JSONValue.parse(body) else { return nil }
-            plain.append(value, body, named: "")
+            normalized.append(value, body, named: "")
         } else if type.essence == "application/x-www-form-urlencoded" {
-            plain.append(form: body)
+            normalized.append(form: body)
         }
-        return plain.moments.isEmpty ? nil : (plain.bytes, plain.moments)
+        return normalized.times.isEmpty ? nil : (normalized.bytes, normalized.times)
     }
 
-    private static let mostOutlined = 64 * 1024
+    /// Larger bodies are not searched for times.
+    private static let maxTimedBytes = 64 * 1024
 
-    private static func replacing(_ boundary: [UInt8], in body: Span<UInt8>) -> [UInt8] {
+    /// Replaces each occurrence of a multipart boundary, which browsers choose at random, by a fixed text.
+    private static func replacingBoundary(_ boundary: [UInt8], in body: Span<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(body.count)
         var at = 0
@@ -59,15 +63,16 @@ package enum RecordedBody {
 
 /// Writes JSON in a normal form: members are sorted by name, there is no space between tokens, and numbers
 /// are unchanged.
-private struct PlainJSON {
-    /// Whether points in time are left out.
-    let leavesMoments: Bool
+private struct NormalizedJSON {
+    /// Whether points in time are removed from the text and collected in `times`.
+    let removesTimes: Bool
     var bytes: [UInt8] = []
-    var moments: [Int64] = []
+    var times: [Int64] = []
 
-    private static let mostMoments = 32
+    /// Further times remain in the text.
+    private static let maxTimes = 32
 
-    init(leavesMoments: Bool) { self.leavesMoments = leavesMoments }
+    init(removesTimes: Bool) { self.removesTimes = removesTimes }
 
     /// - Parameter name: the name of the innermost member that contains the value.
     mutating func append(_ value: JSONValue, _ source: Span<UInt8>, named name: String) {
@@ -91,13 +96,13 @@ private struct PlainJSON {
             }
             bytes.append(0x7D)
         case .string(let text):
-            if leaves(text, named: name) { return }
+            if recordTime(text, named: name) { return }
             var writer = JSONWriter()
-            writer.value(leavesMoments ? withoutMoments(text) : text)
+            writer.value(removesTimes ? removingNamedTimes(text) : text)
             bytes += writer.bytes
         case .number:
             let text = String(decoding: value.range.map { source[$0] }, as: UTF8.self)
-            if !leaves(text, named: name) { bytes += text.utf8 }
+            if !recordTime(text, named: name) { bytes += text.utf8 }
         case .null, .bool:
             for index in value.range { bytes.append(source[index]) }
         }
@@ -112,26 +117,26 @@ private struct PlainJSON {
             bytes += parts[0].utf8
             guard parts.count == 2 else { continue }
             bytes.append(0x3D)
-            let plain = [UInt8](percentDecoding: Array(parts[1].utf8).span)
-            if !leaves(String(decoding: plain, as: UTF8.self), named: String(parts[0])) {
+            let normalized = [UInt8](percentDecoding: Array(parts[1].utf8).span)
+            if !recordTime(String(decoding: normalized, as: UTF8.self), named: String(parts[0])) {
                 bytes += parts[1].utf8
             }
         }
     }
 
     /// A text without the times that follow a name for a time, as in `timestamp_ms > 1764000000000`.
-    private mutating func withoutMoments(_ text: String) -> String {
+    private mutating func removingNamedTimes(_ text: String) -> String {
         var (rest, name) = ("", "")
         var start = text.startIndex
         while start < text.endIndex {
-            let isWord = Self.isOfWord(text.utf8[start])
-            let end = text.utf8[start...].firstIndex { Self.isOfWord($0) != isWord } ?? text.endIndex
+            let isWord = Self.isWordByte(text.utf8[start])
+            let end = text.utf8[start...].firstIndex { Self.isWordByte($0) != isWord } ?? text.endIndex
             let part = String(text[start..<end])
             start = end
-            if isWord, moments.count < Self.mostMoments, Self.saysTime(name),
-                let moment = Self.date(part) ?? Self.moment(part, named: name)
+            if isWord, times.count < Self.maxTimes, Self.isTimeName(name),
+                let time = Self.isoTime(part) ?? Self.unixTime(part, named: name)
             {
-                moments.append(moment)
+                times.append(time)
                 rest += "\0"
                 continue
             }
@@ -141,21 +146,22 @@ private struct PlainJSON {
         return rest
     }
 
-    private static func isOfWord(_ byte: UInt8) -> Bool {
+    private static func isWordByte(_ byte: UInt8) -> Bool {
         byte.isASCIIDigit || 0x61...0x7A ~= byte | 0x20 || "_.:+-".utf8.contains(byte)
     }
 
-    private mutating func leaves(_ text: String, named name: String) -> Bool {
-        guard leavesMoments, moments.count < Self.mostMoments,
-            let moment = Self.date(text) ?? Self.moment(text, named: name)
+    /// If a value is a time to be removed, appends it to `times` and a zero byte to the text. Returns whether it did.
+    private mutating func recordTime(_ text: String, named name: String) -> Bool {
+        guard removesTimes, times.count < Self.maxTimes,
+            let time = Self.isoTime(text) ?? Self.unixTime(text, named: name)
         else { return false }
-        moments.append(moment)
+        times.append(time)
         bytes.append(0)
         return true
     }
 
     /// The time of an ISO 8601 date or date with time: `2025-11-24T16:00:00Z`.
-    private static func date(_ text: String) -> Int64? {
+    private static func isoTime(_ text: String) -> Int64? {
         let bytes = Array(text.utf8.prefix(40))
         guard (10...35).contains(bytes.count), bytes[4] == 0x2D, bytes[7] == 0x2D else { return nil }
         return HTTPDate(iso8601: text)?.secondsSinceEpoch
@@ -163,9 +169,9 @@ private struct PlainJSON {
 
     /// The time of a number of seconds, milliseconds or microseconds since 1970. The name must be one for a
     /// time, since other numbers can be as large.
-    private static func moment(_ text: String, named name: String) -> Int64? {
+    private static func unixTime(_ text: String, named name: String) -> Int64? {
         let digits = text.utf8.prefix { $0.isASCIIDigit }
-        guard [10, 13, 16].contains(digits.count), saysTime(name), let number = Int64(Substring(digits)),
+        guard [10, 13, 16].contains(digits.count), isTimeName(name), let number = Int64(Substring(digits)),
             text.utf8.dropFirst(digits.count).allSatisfy({ $0.isASCIIDigit || $0 == 0x2E })
         else { return nil }
         let seconds = digits.count == 10 ? number : digits.count == 13 ? number / 1000 : number / 1_000_000
@@ -174,7 +180,7 @@ private struct PlainJSON {
     }
 
     /// Whether a name contains a word for a time: `startTime`, `created_after`, `tickCursor`, `updatedAt`.
-    private static func saysTime(_ name: String) -> Bool {
+    private static func isTimeName(_ name: String) -> Bool {
         var words: [String] = []
         var hasEnded = true
         for scalar in name.unicodeScalars.prefix(64) {

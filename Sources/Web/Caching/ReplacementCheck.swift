@@ -1,13 +1,23 @@
 /// Decides whether a new response may replace the stored response of its URL.
 ///
-/// A captive portal, a login page or a broken server answers many URLs in the same way. One such response may
+/// A captive portal, a login page or a broken server responds to many URLs in the same way. One such response may
 /// be a real change; several within one run, or within one hour, are not. The caller passes each new response
 /// with the stored one. The verdict is to replace the stored response, to keep it, or to restore responses
 /// that were replaced earlier. Restoring means storing the earlier copy again.
 ///
-/// A rejected change becomes a doubt of its URL. It is accepted if the URL shows it again later and the
-/// origin is known to respond by then: an https origin after an hour, any other one if it has just sent
-/// something that a portal does not have, such as the confirmation of a stored response.
+/// For example, a hotel network answers every request with its own page. The page for the first URL replaces the
+/// stored response, since it may be a real change. With the page for the third URL, the check sees that three
+/// different stored responses became one: it rejects the page and restores the first two.
+///
+/// The state consists of three tables:
+/// - `doubts`: rejected changes by URL. A doubt ends if the URL returns a normal response, or if the same change is
+///   accepted: the URL shows it again later, and the origin is known to respond by then. That is an https origin after
+///   an hour, or another origin after it sent something that a portal cannot have (`provesOrigin`).
+/// - `groups`: URLs with the same new body, title or redirect target. A group with too many different stored
+///   responses is doubtful, and replacements of its members are restored.
+/// - `hosts`: replacements of a run per host and reason, which are restored if there are too many of them.
+///
+/// The value is not thread-safe. The caller serializes calls.
 package struct ReplacementCheck: Sendable {
     /// The operation that loads the responses.
     package enum Purpose: Sendable {
@@ -19,12 +29,15 @@ package struct ReplacementCheck: Sendable {
         case serving
     }
 
-    /// Why a response does not replace the stored one.
+    /// The reason why a response does not replace the stored one.
     package enum Reason: String, Sendable, CaseIterable {
         case truncated
         case empty
+        /// 404 or 410 for a large share of the host's URLs.
         case gone
+        /// Another error status.
         case refused
+        /// The same body or title for URLs whose stored responses differ.
         case identical
         case login
         case challenge
@@ -157,7 +170,7 @@ extension ReplacementCheck {
     ///   - comparison: the comparison of the two bodies, if ``needsComparison(_:with:)`` requires it.
     ///   - now: seconds since 1970.
     package mutating func judge(
-        _ url: WebURL, stored: JudgedResponse?, new: JudgedResponse, comparison: BodyComparison? = nil,
+        _ url: WebURL, stored: ResponseSummary?, new: ResponseSummary, comparison: BodyComparison? = nil,
         now: Int64
     ) -> Verdict {
         if keepsPrivate, stored?.isPrivate == true { return Verdict(rejected: .withoutCredentials) }
@@ -184,10 +197,10 @@ extension ReplacementCheck {
             change(url.host) { $0.doubtful.remove(key) }
             return verdict
         }
-        if purpose == .run, let limit = reason.toleratedInRun(stored, new) {
+        if purpose == .run, let limit = reason.maxToleratedInRun(stored, new) {
             return tolerate(url, key, reason, limit, now, verdict)
         }
-        holdBack(url.host, key, reason, now)
+        recordDoubt(url.host, key, reason, now)
         verdict.rejected = reason
         return verdict
     }
@@ -204,9 +217,9 @@ extension ReplacementCheck {
     package mutating func finish(now: Int64) -> [Restored] {
         var restored: [Restored] = []
         for (name, host) in hosts {
-            for (reason, hrefs) in host.replaced where reason.isTooMuch(hrefs.count, of: host.judged) {
+            for (reason, hrefs) in host.replaced where reason.isExcessive(hrefs.count, of: host.judged) {
                 for href in hrefs {
-                    holdBack(name, Self.hash(href), reason, now)
+                    recordDoubt(name, Self.hash(href), reason, now)
                     restored.append(Restored(href: href, reason: reason))
                 }
             }
@@ -216,7 +229,7 @@ extension ReplacementCheck {
     }
 
     /// Whether the bodies must be compared, since the new one may be a part of the stored one.
-    package static func needsComparison(_ new: JudgedResponse, with stored: JudgedResponse) -> Bool {
+    package static func needsComparison(_ new: ResponseSummary, with stored: ResponseSummary) -> Bool {
         (200..<300).contains(new.status) && stored.status == 200 && new.byteCount > 0
             && new.byteCount < stored.byteCount && minComparedBytes <= stored.byteCount
             && stored.byteCount <= maxComparedBytes
@@ -228,8 +241,9 @@ extension ReplacementCheck {
 
     // MARK: - Reasons
 
+    /// The reason to doubt a response that differs from the stored one; nil if it is plausible.
     private mutating func reason(
-        _ url: WebURL, _ key: UInt64, _ stored: JudgedResponse, _ new: JudgedResponse,
+        _ url: WebURL, _ key: UInt64, _ stored: ResponseSummary, _ new: ResponseSummary,
         _ comparison: BodyComparison?, _ now: Int64, _ verdict: inout Verdict
     ) -> Reason? {
         switch new.status {
@@ -241,52 +255,54 @@ extension ReplacementCheck {
         if new.byteCount == 0 { return stored.byteCount > 0 ? .empty : nil }
         if Self.isTruncated(stored, new, comparison) { return .truncated }
         if new.isChallenge { return .challenge }
-        if new.isHTML, stored.isNoDocument { return .otherType }
-        if new.asksForLogin, !stored.isTitledLogin { return .login }
+        if new.isHTML, stored.isNeverHTML { return .otherType }
+        if new.asksForLogin, !stored.hasLoginTitle { return .login }
         return isIdentical(url, key, stored, new, now, &verdict) ? .identical : nil
     }
 
     /// The reason to doubt a redirect. A permanent redirect to another host is accepted in a run, and so are
     /// temporary ones to different targets.
     private mutating func redirection(
-        _ url: WebURL, _ key: UInt64, _ stored: JudgedResponse, _ new: JudgedResponse, _ now: Int64,
+        _ url: WebURL, _ key: UInt64, _ stored: ResponseSummary, _ new: ResponseSummary, _ now: Int64,
         _ verdict: inout Verdict
     ) -> Reason? {
         guard (200..<300).contains(stored.status), let target = new.target else { return nil }
-        if LoginWords.areSaid(by: target), !LoginWords.areSaid(by: url) { return .login }
+        if LoginPageSigns.isLoginURL(target), !LoginPageSigns.isLoginURL(url) { return .login }
         func bare(_ host: String) -> Substring { host.hasPrefix("www.") ? host.dropFirst(4) : host[...] }
         guard bare(target.host) != bare(url.host) else { return nil }
         guard purpose == .run else { return .redirect }
         if new.status == 301 || new.status == 308 { return nil }
         let place = Self.hash("redirect \(target.origin)\(target.path)")
-        return join(place, .redirect, 3, url, key, stored.digest, new, now, &verdict) ? .redirect : nil
+        return joinGroup(place, .redirect, 3, url, key, stored.digest, new, now, &verdict) ? .redirect : nil
     }
 
     private static func isTruncated(
-        _ stored: JudgedResponse, _ new: JudgedResponse, _ comparison: BodyComparison?
+        _ stored: ResponseSummary, _ new: ResponseSummary, _ comparison: BodyComparison?
     ) -> Bool {
         guard stored.status == 200, new.byteCount < stored.byteCount else { return false }
         switch new.ending {
         case .bytesBeyondLength: return true
-        case .connection where comparison?.haveEnd == true: return false
-        case .connection where stored.hasLength || comparison?.lacksEnd == true: return true
+        case .connection where comparison?.bothEnd == true: return false
+        case .connection where stored.hasLength || comparison?.onlyStoredEnds == true: return true
         case .connection, .declared: break
         }
-        guard let comparison, comparison.isBeginning else { return false }
-        return new.isHTML || stored.isNoDocument || new.hasSameVersion(as: stored)
+        guard let comparison, comparison.isPrefixOfStored else { return false }
+        return new.isHTML || stored.isNeverHTML || new.hasSameValidator(as: stored)
     }
 
     // MARK: - Responses that are alike
 
     /// Whether the response is a page that replaced several different ones.
-    private func isAmongIdentical(_ new: JudgedResponse) -> Bool {
+    private func isAmongIdentical(_ new: ResponseSummary) -> Bool {
         guard new.isHTML, new.status == 200, new.byteCount > 0, let group = groups[new.digest] else {
             return false
         }
-        return group.stored.count >= minAlike(new)
+        return group.stored.count >= minIdenticalResponses(new)
     }
 
-    private func minAlike(_ new: JudgedResponse) -> Int {
+    /// The number of different stored responses from which a group is doubtful. Assets such as empty images are more
+    /// often identical than pages, and a run sees more of the site than a server.
+    private func minIdenticalResponses(_ new: ResponseSummary) -> Int {
         switch purpose {
         case .run: new.isHTML ? 3 : 5
         case .serving: new.isHTML ? 2 : 4
@@ -296,23 +312,26 @@ extension ReplacementCheck {
     /// Whether several URLs with different stored responses now have this body or, in the case of pages, this
     /// title and about this length.
     private mutating func isIdentical(
-        _ url: WebURL, _ key: UInt64, _ stored: JudgedResponse, _ new: JudgedResponse, _ now: Int64,
+        _ url: WebURL, _ key: UInt64, _ stored: ResponseSummary, _ new: ResponseSummary, _ now: Int64,
         _ verdict: inout Verdict
     ) -> Bool {
-        let least = minAlike(new)
-        let isSame = join(new.digest, .identical, least, url, key, stored.digest, new, now, &verdict)
+        let minDistinctStored = minIdenticalResponses(new)
+        let isSame = joinGroup(
+            new.digest, .identical, minDistinctStored, url, key, stored.digest, new, now, &verdict)
         guard new.isHTML, let title = new.title, !title.isEmpty, title != stored.title else { return isSame }
-        let isTitled = join(
-            Self.hash("title \(title)"), .identical, least, url, key, Self.hash(stored.title ?? ""), new, now,
+        let isTitled = joinGroup(
+            Self.hash("title \(title)"), .identical, minDistinctStored, url, key,
+            Self.hash(stored.title ?? ""), new, now,
             &verdict)
         return isSame || isTitled
     }
 
     /// Adds a URL to a group of URLs whose new responses are alike. Returns whether the group now includes at
-    /// least `least` different stored responses; earlier replacements of the group are then restored.
-    private mutating func join(
-        _ id: UInt64, _ reason: Reason, _ least: Int, _ url: WebURL, _ key: UInt64, _ stored: UInt64,
-        _ new: JudgedResponse, _ now: Int64,
+    /// least `minDistinctStored` different stored responses; earlier replacements of the group are then restored.
+    private mutating func joinGroup(
+        _ id: UInt64, _ reason: Reason, _ minDistinctStored: Int, _ url: WebURL, _ key: UInt64,
+        _ stored: UInt64,
+        _ new: ResponseSummary, _ now: Int64,
         _ verdict: inout Verdict
     ) -> Bool {
         var group = groups[id] ?? Group(byteCount: new.byteCount, time: now)
@@ -325,7 +344,7 @@ extension ReplacementCheck {
         }
         group.time = now
         group.stored.insert(stored)
-        let isDoubtful = group.stored.count >= least
+        let isDoubtful = group.stored.count >= minDistinctStored
         if isDoubtful {
             for place in group.members.indices where group.members[place].isReplaced {
                 let member = group.members[place]
@@ -334,7 +353,7 @@ extension ReplacementCheck {
                     continue
                 }
                 verdict.restored.append(Restored(href: member.href, reason: reason))
-                holdBack(WebURL(member.href)?.host ?? "", member.url, reason, now)
+                recordDoubt(WebURL(member.href)?.host ?? "", member.url, reason, now)
             }
         }
         if group.members.count < Self.maxMembers, !group.members.contains(where: { $0.url == key }) {
@@ -355,12 +374,12 @@ extension ReplacementCheck {
 
     /// Whether a change that was rejected before is now accepted.
     private func isAccepted(
-        _ url: WebURL, _ key: UInt64, _ reason: Reason, _ stored: JudgedResponse, _ new: JudgedResponse,
+        _ url: WebURL, _ key: UInt64, _ reason: Reason, _ stored: ResponseSummary, _ new: ResponseSummary,
         _ now: Int64
     ) -> Bool {
         guard reason != .challenge, let doubt = doubts[key], doubt.reason == reason else { return false }
         // The response contradicts itself, however often it is received.
-        if reason == .truncated, new.ending == .bytesBeyondLength || new.hasSameVersion(as: stored) {
+        if reason == .truncated, new.ending == .bytesBeyondLength || new.hasSameValidator(as: stored) {
             return false
         }
         if url.scheme == "https", now - doubt.since >= Self.hour { return true }
@@ -384,18 +403,19 @@ extension ReplacementCheck {
             return verdict
         }
         for href in replaced {
-            holdBack(url.host, Self.hash(href), reason, now)
+            recordDoubt(url.host, Self.hash(href), reason, now)
             verdict.restored.append(Restored(href: href, reason: reason))
         }
         change(url.host) { host in
             host.replaced[reason] = nil
             host.excessive.insert(reason)
         }
-        holdBack(url.host, key, reason, now)
+        recordDoubt(url.host, key, reason, now)
         verdict.rejected = reason
         return verdict
     }
 
+    /// Records that the host itself, not a portal, sent a response.
     private mutating func prove(_ host: String, _ now: Int64) {
         change(host) { host in
             host.lastProof = now
@@ -403,7 +423,8 @@ extension ReplacementCheck {
         }
     }
 
-    private mutating func holdBack(_ host: String, _ key: UInt64, _ reason: Reason, _ now: Int64) {
+    /// Records a rejected change of a URL.
+    private mutating func recordDoubt(_ host: String, _ key: UInt64, _ reason: Reason, _ now: Int64) {
         change(host) { host in
             if host.doubtful.count < Self.maxMembers { host.doubtful.insert(key) }
         }
@@ -428,7 +449,7 @@ extension ReplacementCheck {
 extension ReplacementCheck.Reason {
     /// The number of such replacements per host that a run makes before it restores them; nil if the first
     /// one is rejected.
-    fileprivate func toleratedInRun(_ stored: JudgedResponse, _ new: JudgedResponse) -> Int? {
+    fileprivate func maxToleratedInRun(_ stored: ResponseSummary, _ new: ResponseSummary) -> Int? {
         switch self {
         // The share of these is only known at the end.
         case .gone: .max
@@ -439,7 +460,7 @@ extension ReplacementCheck.Reason {
     }
 
     /// Whether a run restores its replacements at its end.
-    fileprivate func isTooMuch(_ count: Int, of judged: Int) -> Bool {
+    fileprivate func isExcessive(_ count: Int, of judged: Int) -> Bool {
         self == .gone && count >= 3 && count * 2 >= judged
     }
 }

@@ -49,10 +49,10 @@ package enum Storability: Sendable, Equatable {
         }
         guard status != 206 || (profile.storesParts && isOnePart(fields)) else { return .refused(.part) }
         let directives = CacheDirectives.effective(of: fields, for: profile).directives
-        guard suits(request, fields, directives, profile) else { return .refused(.method) }
+        guard isMethodStorable(request, fields, directives, profile) else { return .refused(.method) }
         if profile.kind == .shared {
-            if directives.isPrivate == .everything { return .refused(.isPrivate) }
-            if request.fields.contains("Authorization"), !isEveryones(directives) {
+            if directives.isPrivate == .wholeResponse { return .refused(.isPrivate) }
+            if request.fields.contains("Authorization"), !allowsSharing(directives) {
                 return .refused(.authorization)
             }
         }
@@ -74,14 +74,14 @@ package enum Storability: Sendable, Equatable {
             return .noStore
         }
         let isStated =
-            directives.isPublic || directives.isPrivate == .everything || directives.maxAge != nil
+            directives.isPublic || directives.isPrivate == .wholeResponse || directives.maxAge != nil
             || (profile.kind == .shared && directives.sharedMaxAge != nil) || fields.contains("Expires")
         return isStated || CacheStatus.isCacheableByDefault(status) ? nil : .notStated
     }
 
     /// Whether responses to the request's method may be stored. For POST, see RFC 9110, section 9.3.3; a
     /// response to HEAD has no body to store.
-    private static func suits(
+    private static func isMethodStorable(
         _ request: CacheRequest, _ fields: HTTPFields, _ directives: CacheDirectives, _ profile: CacheProfile
     ) -> Bool {
         if request.isRecorded { return true }
@@ -102,7 +102,7 @@ package enum Storability: Sendable, Equatable {
     }
 
     /// Whether a shared cache may store a response to a request with `Authorization` (RFC 9111, section 3.5).
-    private static func isEveryones(_ directives: CacheDirectives) -> Bool {
+    private static func allowsSharing(_ directives: CacheDirectives) -> Bool {
         directives.isPublic || directives.mustRevalidate || directives.sharedMaxAge != nil
     }
 }
@@ -116,22 +116,22 @@ extension HTTPFields {
     ]
 
     /// The fields without those of the connection, including the ones that `Connection` lists.
-    package var withoutConnectionFields: HTTPFields { removing(namesOfConnection) }
+    package var withoutConnectionFields: HTTPFields { removing(connectionFieldNames) }
 
     /// The names of the fields of the connection, including those in `Connection` that occur. Its usual
     /// values, `close` and `keep-alive`, are not names of fields.
-    private var namesOfConnection: FieldNames {
+    private var connectionFieldNames: FieldNames {
         // A fast path: nearly all messages have no such field, or this one.
         guard let value = combined("Connection"), !HTTPGrammar.matches(value, "keep-alive") else {
             return Self.connectionFields
         }
-        return Self.connectionFields.adding(listed("Connection").filter(contains))
+        return Self.connectionFields.adding(namesListed(in: "Connection").filter(contains))
     }
 
     /// The fields that may be stored: without those of the connection, and without those that `no-cache` or,
     /// in a shared cache, `private` lists (RFC 9111, sections 3.1, 5.2.2.4 and 5.2.2.7).
     package func storable(in profile: CacheProfile) -> HTTPFields {
-        var names = namesOfConnection
+        var names = connectionFieldNames
         let directives = CacheDirectives.effective(of: self, for: profile).directives
         if case .fields(let listed)? = directives.noCache { names = names.adding(listed) }
         if profile.kind == .shared, case .fields(let listed)? = directives.isPrivate {
@@ -148,7 +148,7 @@ extension HTTPFields {
 
     /// The stored fields, updated by those of a 304 or of a response to HEAD: each new field replaces all
     /// stored ones of its name.
-    package func updated(by newer: HTTPFields, in profile: CacheProfile) -> HTTPFields {
+    package func updating(with newer: HTTPFields, in profile: CacheProfile) -> HTTPFields {
         var changes = newer.storable(in: profile).removing(Self.bodyFields)
         // The stored body may differ in its bytes from the one that the strong tag is for.
         if let own = entityTag, own.isWeak, let tag = newer.entityTag, !tag.isWeak, tag.matchesWeakly(own) {
@@ -158,20 +158,22 @@ extension HTTPFields {
         var updated: [Field] = []
         updated.reserveCapacity(list.count + rest.count)
         // Keeps the order of the stored fields. Drops `Age`, which belongs to the message that contained it.
-        for held in list where !HTTPGrammar.matches(held.name, "Age") {
-            let new = rest.filter { HTTPGrammar.matches($0.name, held.name) }
+        for stored in list where !HTTPGrammar.matches(stored.name, "Age") {
+            let new = rest.filter { HTTPGrammar.matches($0.name, stored.name) }
             if !new.isEmpty {
                 updated += new
-                rest.removeAll { HTTPGrammar.matches($0.name, held.name) }
-            } else if !changes.list.contains(where: { HTTPGrammar.matches($0.name, held.name) }) {
-                updated.append(held)
+                rest.removeAll { HTTPGrammar.matches($0.name, stored.name) }
+            } else if !changes.list.contains(where: { HTTPGrammar.matches($0.name, stored.name) }) {
+                updated.append(stored)
             }
         }
         return HTTPFields(updated + rest)
     }
 
     /// The names in a field that is a list, in lower case.
-    private func listed(_ name: String) -> [String] { elements(name).map { HTTPGrammar.lowercased($0.utf8) } }
+    private func namesListed(in name: String) -> [String] {
+        elements(name).map { HTTPGrammar.lowercased($0.utf8) }
+    }
 
     package func removing(_ names: FieldNames) -> HTTPFields {
         guard list.contains(where: { names.contains($0.name) }) else { return self }
@@ -218,7 +220,7 @@ package enum CacheStatus {
 
     /// Whether the status describes a temporary condition instead of the resource, so that it must not
     /// replace a stored response.
-    package static func isPassing(_ status: Int) -> Bool {
+    package static func isTemporary(_ status: Int) -> Bool {
         switch status {
         case 408, 425, 429, 500...599: true
         default: false

@@ -14,13 +14,13 @@
 /// Matching takes linear time: a finite automaton takes one step for each byte.
 package struct URLGlob: Sendable, Hashable {
     package let text: String
-    private let subject: Subject
+    private let comparedPart: ComparedPart
     private let automaton: GlobAutomaton
 
     /// The part of a URL that the pattern is compared with.
-    private enum Subject: Sendable, Hashable {
+    private enum ComparedPart: Sendable, Hashable {
         case url, target
-        case place(hasPort: Bool)
+        case hostAndTarget(hasPort: Bool)
         case host(hasPort: Bool)
     }
 
@@ -34,20 +34,20 @@ package struct URLGlob: Sendable, Hashable {
         let authority = bytes.prefix { $0 != 0x2F }
         // Skips the colons of an IPv6 address, which is in brackets.
         let hasPort = authority[(authority.lastIndex(of: 0x5D) ?? 0)...].contains(0x3A)
-        subject =
+        comparedPart =
             isWholeURL
             ? .url
             : bytes.first == 0x2F
-                ? .target : bytes.contains(0x2F) ? .place(hasPort: hasPort) : .host(hasPort: hasPort)
+                ? .target : bytes.contains(0x2F) ? .hostAndTarget(hasPort: hasPort) : .host(hasPort: hasPort)
     }
 
     package func matches(_ url: WebURL) -> Bool {
-        if automaton.takesAll { return true }
+        if automaton.matchesEverything { return true }
         let target = text.utf8.contains(0x3F) ? url.target : url.path
         let authority = url.host + (url.port.map { ":\($0)" } ?? "")
-        return switch subject {
+        return switch comparedPart {
         case .url: automaton.matches("\(url.scheme)://\(authority)\(target)".utf8)
-        case .place(let hasPort):
+        case .hostAndTarget(let hasPort):
             url.isHTTP && automaton.matches(((hasPort ? authority : url.host) + target).utf8)
         case .target: automaton.matches(target.utf8)
         case .host(let hasPort): automaton.matches((hasPort ? authority : url.host).utf8)
@@ -60,67 +60,68 @@ package struct URLGlob: Sendable, Hashable {
 }
 
 /// A nondeterministic automaton that matches a glob. Its states are bits, one for each position between the
-/// parts of the pattern, so that a byte advances all active states at once.
+/// tokens of the pattern, so that a byte advances all active states at once.
 struct GlobAutomaton: Sendable {
-    private static let lengthLimit = 1024
+    private static let maxBytes = 1024
 
     /// The number of 64-bit words for the states.
     private let width: Int
     private let stateCount: Int
     /// For each byte, the states that it advances: those before a part that matches it.
-    private let advancing: [UInt64]
+    private let advancedStates: [UInt64]
     /// The states before a star of either kind, and those before `**`. They stay active when a star consumes
     /// a byte.
-    private let stars: [UInt64]
-    private let wideStars: [UInt64]
+    private let starStates: [UInt64]
+    private let doubleStarStates: [UInt64]
     /// Whether the pattern matches every text.
-    let takesAll: Bool
+    let matchesEverything: Bool
 
     /// A part of a pattern.
-    private enum Part: Equatable {
+    private enum Token: Equatable {
         case byte(UInt8)
-        case one, star, wideStar
+        case anyByte, star, doubleStar
     }
 
     /// Returns nil if the pattern is empty or too long.
     init?(_ pattern: some Collection<UInt8>) {
-        guard !pattern.isEmpty, pattern.count <= Self.lengthLimit else { return nil }
-        let parts = Self.parts(of: pattern)
-        takesAll = parts == [.wideStar]
-        stateCount = parts.count + 1
+        guard !pattern.isEmpty, pattern.count <= Self.maxBytes else { return nil }
+        let tokens = Self.tokens(of: pattern)
+        matchesEverything = tokens == [.doubleStar]
+        stateCount = tokens.count + 1
         width = (stateCount + 63) / 64
-        var advancing = [UInt64](repeating: 0, count: 256 * width)
-        var stars = [UInt64](repeating: 0, count: width)
-        var wideStars = stars
-        for (state, part) in parts.enumerated() {
+        var advancedStates = [UInt64](repeating: 0, count: 256 * width)
+        var starStates = [UInt64](repeating: 0, count: width)
+        var doubleStarStates = starStates
+        for (state, part) in tokens.enumerated() {
             let (word, bit) = (state / 64, UInt64(1) << UInt64(state % 64))
             switch part {
-            case .byte(let byte): advancing[Int(byte) * width + word] |= bit
-            case .one:
-                for byte in 0..<256 where byte != 0x2F { advancing[byte * width + word] |= bit }
-            case .star: stars[word] |= bit
-            case .wideStar:
-                stars[word] |= bit
-                wideStars[word] |= bit
+            case .byte(let byte): advancedStates[Int(byte) * width + word] |= bit
+            case .anyByte:
+                for byte in 0..<256 where byte != 0x2F { advancedStates[byte * width + word] |= bit }
+            case .star: starStates[word] |= bit
+            case .doubleStar:
+                starStates[word] |= bit
+                doubleStarStates[word] |= bit
             }
         }
-        self.advancing = advancing
-        self.stars = stars
-        self.wideStars = wideStars
+        self.advancedStates = advancedStates
+        self.starStates = starStates
+        self.doubleStarStates = doubleStarStates
     }
 
     /// Merges adjacent stars, since `passStars` skips only one star.
-    private static func parts(of pattern: some Collection<UInt8>) -> [Part] {
-        var parts: [Part] = []
+    private static func tokens(of pattern: some Collection<UInt8>) -> [Token] {
+        var tokens: [Token] = []
         for byte in pattern {
             switch byte {
-            case 0x2A where parts.last == .star || parts.last == .wideStar: parts[parts.count - 1] = .wideStar
-            case 0x2A: parts.append(.star)
-            case 0x3F: parts.append(.one)
-            default: parts.append(.byte(byte))
+            case 0x2A where tokens.last == .star || tokens.last == .doubleStar:
+                tokens[tokens.count - 1] = .doubleStar
+            case 0x2A: tokens.append(.star)
+            case 0x3F: tokens.append(.anyByte)
+            default: tokens.append(.byte(byte))
             }
         }
-        return parts
+        return tokens
     }
 
     func matches(_ text: some Sequence<UInt8>) -> Bool {
@@ -128,11 +129,11 @@ struct GlobAutomaton: Sendable {
         active[0] = 1
         passStars(&active)
         for byte in text {
-            let staying = byte == 0x2F ? wideStars : stars
+            let staying = byte == 0x2F ? doubleStarStates : starStates
             var carry: UInt64 = 0
             var isAlive = false
             for word in 0..<width {
-                let moved = active[word] & advancing[Int(byte) * width + word]
+                let moved = active[word] & advancedStates[Int(byte) * width + word]
                 active[word] = moved << 1 | carry | (active[word] & staying[word])
                 carry = moved >> 63
                 isAlive = isAlive || active[word] != 0
@@ -147,7 +148,7 @@ struct GlobAutomaton: Sendable {
     private func passStars(_ active: inout [UInt64]) {
         var carry: UInt64 = 0
         for word in 0..<width {
-            let passed = active[word] & stars[word]
+            let passed = active[word] & starStates[word]
             active[word] |= passed << 1 | carry
             carry = passed >> 63
         }

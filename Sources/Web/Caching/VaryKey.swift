@@ -12,7 +12,7 @@ package struct VaryKey: Sendable, Hashable {
     /// by more than header fields (`*`), or by a secret for which there is no key.
     package init?(response: HTTPFields, request: HTTPFields, secrets: SecretHasher) {
         let names = Set(response.elements("Vary").map { HTTPGrammar.lowercased($0.utf8) })
-        guard !names.contains("*"), names.count <= Self.nameLimit,
+        guard !names.contains("*"), names.count <= Self.maxNames,
             names.allSatisfy({ HTTPGrammar.isToken($0.utf8) })
         else { return nil }
         self.init(names: names.sorted(), request: request, secrets)
@@ -38,7 +38,7 @@ package struct VaryKey: Sendable, Hashable {
     }
 
     /// A response that varies by more fields counts as `Vary: *`.
-    private static let nameLimit = 64
+    private static let maxNames = 64
 
     /// The value of a field in the request; nil if the request lacked the field or the response does not vary
     /// by it.
@@ -49,7 +49,7 @@ package struct VaryKey: Sendable, Hashable {
     }
 
     /// The names and values in the lines that have a value.
-    private static func valued(_ text: String) -> [HTTPFields.Field] {
+    private static func fieldsWithValues(in text: String) -> [HTTPFields.Field] {
         text.utf8.split(separator: 0x0A).compactMap { line in
             guard let colon = line.firstIndex(of: 0x3A) else { return nil }
             let value = HTTPGrammar.text(line[colon...].dropFirst(2))
@@ -59,14 +59,14 @@ package struct VaryKey: Sendable, Hashable {
 
     /// The header fields of the request by which the response varies, without those that may carry a secret.
     package var harmlessFields: HTTPFields {
-        HTTPFields(Self.valued(text).filter { RequestSecrets.isHarmless($0.name) })
+        HTTPFields(Self.fieldsWithValues(in: text).filter { RequestSecrets.isHarmless($0.name) })
     }
 
     /// The same fields and, in addition, those whose secret is stored unchanged because a crawl without the
     /// user's credentials sent it.
     package var openFields: HTTPFields {
         HTTPFields(
-            Self.valued(text).compactMap { field in
+            Self.fieldsWithValues(in: text).compactMap { field in
                 if RequestSecrets.isHarmless(field.name) { return field }
                 guard field.value.hasPrefix(SecretHasher.openPrefix) else { return nil }
                 let value = field.value.dropFirst(SecretHasher.openPrefix.utf8.count)
@@ -74,11 +74,12 @@ package struct VaryKey: Sendable, Hashable {
             })
     }
 
-    /// The text for people and reports: one line for each field, without the values of secrets.
+    /// The text for display and reports: one line for each field, without the values of secrets.
     package var shown: String {
         text.utf8.split(separator: 0x0A).map { line in
             let text = HTTPGrammar.text(line)
-            guard let field = Self.valued(text).first, !RequestSecrets.isHarmless(field.name) else {
+            guard let field = Self.fieldsWithValues(in: text).first, !RequestSecrets.isHarmless(field.name)
+            else {
                 return text
             }
             return "\(field.name): (withheld)"
@@ -92,13 +93,13 @@ package struct VaryKey: Sendable, Hashable {
     ///   - hadSecret: set to true if a secret was stored without hashing.
     /// - Returns: nil if no request can match the key: earlier versions stored hashes without a key of
     ///   `Cookie` and `Authorization`.
-    package static func withholdingSecrets(
+    package static func hashingSecrets(
         of text: String, _ secrets: SecretHasher, hadSecret: inout Bool
     ) -> String? {
         var lines: [String] = []
         for line in text.utf8.split(separator: 0x0A) {
             let line = HTTPGrammar.text(line)
-            guard let field = valued(line).first, !RequestSecrets.isHarmless(field.name),
+            guard let field = fieldsWithValues(in: line).first, !RequestSecrets.isHarmless(field.name),
                 !field.value.hasPrefix(SecretHasher.prefix), !field.value.hasPrefix(SecretHasher.openPrefix)
             else {
                 lines.append(line)
@@ -114,12 +115,12 @@ package struct VaryKey: Sendable, Hashable {
 
     /// Whether a request selects the response that was stored under this key.
     package func matches(_ request: HTTPFields, _ secrets: SecretHasher) -> Bool {
-        rekeyed(for: request, secrets) == self
+        key(for: request, secrets) == self
     }
 
     /// The key of another request, if its response varies by the same fields: the key to look up in the
     /// store. Nil if one of these fields has a secret for which there is no key.
-    package func rekeyed(for request: HTTPFields, _ secrets: SecretHasher) -> VaryKey? {
+    package func key(for request: HTTPFields, _ secrets: SecretHasher) -> VaryKey? {
         var lines: [String] = []
         for line in text.utf8.split(separator: 0x0A) {
             let name = HTTPGrammar.text(line.prefix { $0 != 0x3A })
@@ -140,8 +141,8 @@ package struct VaryKey: Sendable, Hashable {
         var elements = request.elements(name)
         switch name {
         case "accept-encoding", "accept-language", "accept-charset":
-            elements = elements.map { weighted(HTTPGrammar.lowercased($0.utf8)) }.sorted()
-        case "accept": elements = elements.map(weighted).sorted()
+            elements = elements.map { withoutDefaultWeight(HTTPGrammar.lowercased($0.utf8)) }.sorted()
+        case "accept": elements = elements.map(withoutDefaultWeight).sorted()
         default: break
         }
         // The value must not contain a line end, which separates the lines of the key.
@@ -151,7 +152,7 @@ package struct VaryKey: Sendable, Hashable {
     }
 
     /// An element without spaces and without a weight of 1, which is the default.
-    private static func weighted(_ element: String) -> String {
+    private static func withoutDefaultWeight(_ element: String) -> String {
         guard element.utf8.contains(where: { $0 == 0x3B || HTTPGrammar.isSpace($0) }) else { return element }
         let bytes = element.utf8.filter { !HTTPGrammar.isSpace($0) }
         for one in [";q=1.000", ";q=1.00", ";q=1.0", ";q=1"]

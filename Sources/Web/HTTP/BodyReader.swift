@@ -11,10 +11,14 @@ package enum BodyFraming: Equatable, Sendable {
 /// Chunks are parsed strictly by RFC 9112, section 7.1: only CRLF ends a line. Two parsers that disagree on
 /// line ends can be made to see one request as two (request smuggling).
 ///
-/// A body of known length goes from `data` to `done`. A chunked body goes through `sizeStart` to `sizeEnd`,
-/// `data`, `dataReturn` and `dataEnd` for each chunk; after the last chunk, which has size 0, `lineStart` to
-/// `lineEnd` read each trailer field, and `lastEnd` precedes `done`. After a refusal, the reader can only go
-/// on with `takeLonger`.
+/// A body of known length goes from `data` to `done`. A chunked body goes through these states:
+///
+///     sizeStart → size → extensionStart → extension → sizeEnd → data → dataReturn → dataEnd     for each chunk
+///     lineStart → name → value → lineEnd                                        for each trailer field
+///     lineStart → lastEnd → done                                                at the end
+///
+/// The extension states are skipped if a chunk has no extension. The last chunk has size 0 and leads to `lineStart`.
+/// After `refused`, the only valid call is `continueReading(upTo:)`.
 package struct BodyReader: Sendable {
     /// The result of a call to `read`.
     package enum Progress: Equatable {
@@ -26,7 +30,7 @@ package struct BodyReader: Sendable {
     }
 
     /// The state: the part of the message to which the next byte belongs.
-    private enum Step: Sendable {
+    private enum State: Sendable {
         /// The number of remaining bytes of the body, or of the chunk if the body is chunked.
         case data(Int)
         case sizeStart, size, extensionStart, `extension`, sizeEnd
@@ -35,26 +39,29 @@ package struct BodyReader: Sendable {
         case done
     }
 
-    private var step: Step
+    private var state: State
     private let isChunked: Bool
+    /// The size of the current chunk.
     private var chunkByteCount = 0
+    /// The number of digits of the current chunk's size so far.
     private var digitCount = 0
-    private var aroundByteCount = 0
-    private var bodyLimit: Int
-    private let aroundLimit: Int
+    /// The number of bytes in chunk extensions and trailers so far.
+    private var overheadBytes = 0
+    private var maxBodyBytes: Int
+    private let maxOverheadBytes: Int
 
     /// - Parameters:
-    ///   - bodyLimit: the maximum length in bytes of the buffer that a chunked body is appended to. A
+    ///   - maxBodyBytes: the maximum length in bytes of the buffer that a chunked body is appended to. A
     ///     declared length is not checked here.
-    ///   - aroundLimit: the maximum number of bytes in chunk extensions and trailers.
-    package init(_ body: BodyFraming, bodyLimit: Int, aroundLimit: Int) {
+    ///   - maxOverheadBytes: the maximum number of bytes in chunk extensions and trailers.
+    package init(_ body: BodyFraming, maxBodyBytes: Int, maxOverheadBytes: Int) {
         switch body {
-        case .none: (step, isChunked) = (.done, false)
-        case .length(let count): (step, isChunked) = (.data(count), false)
-        case .chunked: (step, isChunked) = (.sizeStart, true)
+        case .none: (state, isChunked) = (.done, false)
+        case .length(let count): (state, isChunked) = (.data(count), false)
+        case .chunked: (state, isChunked) = (.sizeStart, true)
         }
-        self.bodyLimit = bodyLimit
-        self.aroundLimit = aroundLimit
+        self.maxBodyBytes = maxBodyBytes
+        self.maxOverheadBytes = maxOverheadBytes
     }
 
     /// Appends the bytes of the body to a buffer, and moves the position past all consumed bytes. Never
@@ -63,17 +70,17 @@ package struct BodyReader: Sendable {
         _ bytes: UnsafeBufferPointer<UInt8>, from position: inout Int, into body: inout [UInt8]
     ) -> Progress {
         while true {
-            switch step {
+            switch state {
             case .done: return .complete
             case .data(let left):
                 let count = min(left, bytes.count - position)
                 body.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[position..<position + count]))
                 position += count
-                step = count < left ? .data(left - count) : isChunked ? .dataReturn : .done
+                state = count < left ? .data(left - count) : isChunked ? .dataReturn : .done
                 if count < left { return .incomplete }
             default:
                 guard position < bytes.count else { return .incomplete }
-                let status = take(bytes[position], bodyByteCount: body.count)
+                let status = readFramingByte(bytes[position], bodyByteCount: body.count)
                 position += 1
                 if let status { return .refused(status) }
             }
@@ -83,24 +90,24 @@ package struct BodyReader: Sendable {
     /// Continues with a higher limit in the chunk for which `read` returned `.refused(413)`.
     ///
     /// - Returns: the hexadecimal digits of the chunk's size that were read so far.
-    package mutating func takeLonger(upTo limit: Int) -> [UInt8] {
-        bodyLimit = limit
-        step = .size
+    package mutating func continueReading(upTo limit: Int) -> [UInt8] {
+        maxBodyBytes = limit
+        state = .size
         let digits = String(chunkByteCount, radix: 16)
         return Array((String(repeating: "0", count: max(0, digitCount - digits.count)) + digits).utf8)
     }
 
     /// Consumes a byte that is not chunk data. Returns the status to refuse the message with; nil to
     /// continue.
-    private mutating func take(_ byte: UInt8, bodyByteCount: Int) -> Int? {
-        switch step {
+    private mutating func readFramingByte(_ byte: UInt8, bodyByteCount: Int) -> Int? {
+        switch state {
         case .data, .done: return nil
-        case .sizeStart, .size: return takeSize(byte, bodyByteCount)
+        case .sizeStart, .size: return readSizeByte(byte, bodyByteCount)
         case .extensionStart:
             guard byte != semicolon else { return move(to: .extension) }
-            return isBlank(byte) ? count() : 400
+            return isBlank(byte) ? countOverheadByte() : 400
         case .extension:
-            return byte == cr ? move(to: .sizeEnd) : isText(byte) ? count() : 400
+            return byte == cr ? move(to: .sizeEnd) : isText(byte) ? countOverheadByte() : 400
         case .sizeEnd:
             guard byte == lf else { return 400 }
             return move(to: chunkByteCount > 0 ? .data(chunkByteCount) : .lineStart)
@@ -110,41 +117,43 @@ package struct BodyReader: Sendable {
             return byte == lf ? move(to: .sizeStart) : 400
         case .lineStart:
             if byte == cr { return move(to: .lastEnd) }
-            return HTTPGrammar.isToken(byte) ? move(to: .name) ?? count() : 400
+            return HTTPGrammar.isToken(byte) ? move(to: .name) ?? countOverheadByte() : 400
         case .name:
             if byte == colon { return move(to: .value) }
-            return HTTPGrammar.isToken(byte) ? count() : 400
+            return HTTPGrammar.isToken(byte) ? countOverheadByte() : 400
         case .value:
-            return byte == cr ? move(to: .lineEnd) : isText(byte) ? count() : 400
+            return byte == cr ? move(to: .lineEnd) : isText(byte) ? countOverheadByte() : 400
         case .lineEnd: return byte == lf ? move(to: .lineStart) : 400
         case .lastEnd: return byte == lf ? move(to: .done) : 400
         }
     }
 
-    private mutating func takeSize(_ byte: UInt8, _ bodyByteCount: Int) -> Int? {
+    private mutating func readSizeByte(_ byte: UInt8, _ bodyByteCount: Int) -> Int? {
         if let digit = byte.hexDigitValue {
             // Counts leading zeros too, since there is no other limit on their number.
             digitCount += 1
             guard digitCount <= 16 else { return 400 }
             // Cannot overflow: the previous value was within the limit.
             chunkByteCount = chunkByteCount * 16 + Int(digit)
-            guard bodyByteCount + chunkByteCount <= bodyLimit else { return 413 }
+            guard bodyByteCount + chunkByteCount <= maxBodyBytes else { return 413 }
             return move(to: .size)
         }
-        guard case .size = step else { return 400 }
+        guard case .size = state else { return 400 }
         if byte == cr { return move(to: .sizeEnd) }
         if byte == semicolon { return move(to: .extension) }
         return isBlank(byte) ? move(to: .extensionStart) : 400
     }
 
-    private mutating func move(to next: Step) -> Int? {
-        step = next
+    /// Returns nil, so that callers can return the result of this function.
+    private mutating func move(to next: State) -> Int? {
+        state = next
         return nil
     }
 
-    private mutating func count() -> Int? {
-        aroundByteCount += 1
-        return aroundByteCount > aroundLimit ? 431 : nil
+    /// Counts a byte of a chunk extension or trailer. Returns 431 (Request Header Fields Too Large) beyond the limit.
+    private mutating func countOverheadByte() -> Int? {
+        overheadBytes += 1
+        return overheadBytes > maxOverheadBytes ? 431 : nil
     }
 
     private func isText(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7f || byte == 0x09 }

@@ -8,8 +8,9 @@ package struct ByteRanges: Sendable, Equatable {
 
     private let specs: [Spec]
 
-    /// No client has a reason to request more.
-    private static let countLimit = 32
+    /// A field with more ranges is ignored. Clients have no reason to request more, and many small ranges are a known
+    /// attack (RFC 9110, section 17.15).
+    private static let maxRanges = 32
 
     /// Parses a `Range` field. Returns nil if the unit is not bytes, the field is malformed, or it requests
     /// more than 32 ranges: the response then contains the whole body.
@@ -20,7 +21,7 @@ package struct ByteRanges: Sendable, Equatable {
         while true {
             scanner.skipSpaceAndCommas()
             if scanner.isAtEnd { break }
-            guard specs.count < Self.countLimit, let spec = Self.spec(&scanner) else { return nil }
+            guard specs.count < Self.maxRanges, let spec = Self.spec(&scanner) else { return nil }
             specs.append(spec)
             scanner.skipSpace()
             guard scanner.isAtEnd || scanner.next == 0x2C else { return nil }
@@ -39,9 +40,9 @@ package struct ByteRanges: Sendable, Equatable {
             case .last(let count): count > 0 && length > 0 ? max(0, length - count)..<length : nil
             }
         }
-        let joined = ranges.joiningTouching()
-        let isDisjoint = joined.lazy.map(\.count).reduce(0, +) == ranges.lazy.map(\.count).reduce(0, &+)
-        return isDisjoint ? ranges : joined
+        let merged = ranges.mergingAdjacent()
+        let isDisjoint = merged.lazy.map(\.count).reduce(0, +) == ranges.lazy.map(\.count).reduce(0, &+)
+        return isDisjoint ? ranges : merged
     }
 
     private static func spec(_ scanner: inout FieldScanner) -> Spec? {
@@ -68,16 +69,16 @@ package struct ByteRanges: Sendable, Equatable {
 
 extension [Range<Int>] {
     /// The ranges, sorted, with overlapping and adjacent ones merged.
-    func joiningTouching() -> [Range<Int>] {
-        var joined: [Range<Int>] = []
+    func mergingAdjacent() -> [Range<Int>] {
+        var merged: [Range<Int>] = []
         for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where !range.isEmpty {
-            if let last = joined.last, range.lowerBound <= last.upperBound {
-                joined[joined.count - 1] = last.lowerBound..<Swift.max(last.upperBound, range.upperBound)
+            if let last = merged.last, range.lowerBound <= last.upperBound {
+                merged[merged.count - 1] = last.lowerBound..<Swift.max(last.upperBound, range.upperBound)
             } else {
-                joined.append(range)
+                merged.append(range)
             }
         }
-        return joined
+        return merged
     }
 }
 
@@ -130,11 +131,11 @@ package struct ContentRange: Sendable, Hashable {
     }
 }
 
-/// The contents of a `.head` file, which is stored beside the beginning of a body while the rest is
-/// downloaded. If the run is killed, the next run uses it to resume the download.
-package struct PartHead: Sendable {
-    /// The suffix that the path of the body gets.
-    package static let ending = ".head"
+/// The contents of a `.head` file, which is stored beside an incomplete body while the rest is downloaded. If the run
+/// is killed, the next run uses it to resume the download.
+package struct PartialDownloadHead: Sendable {
+    /// The suffix that is appended to the path of the body.
+    package static let pathSuffix = ".head"
 
     /// The ID of the current boot of the machine. The body is usable only during the same boot, since it is
     /// not synced to the disk.

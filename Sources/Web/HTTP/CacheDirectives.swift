@@ -5,8 +5,8 @@
 /// malformed directive is ignored.
 package struct CacheDirectives: Sendable, Equatable {
     /// The scope of `no-cache` and `private`.
-    package enum Reach: Sendable, Equatable {
-        case everything
+    package enum Scope: Sendable, Equatable {
+        case wholeResponse
         /// Only these fields; the names are in lower case.
         case fields([String])
     }
@@ -23,8 +23,8 @@ package struct CacheDirectives: Sendable, Equatable {
     package var staleIfError: Int?
     package var minFresh: Int?
     package var maxStale: Staleness?
-    package var noCache: Reach?
-    package var isPrivate: Reach?
+    package var noCache: Scope?
+    package var isPrivate: Scope?
     package var isPublic = false
     package var noStore = false
     package var noTransform = false
@@ -78,8 +78,8 @@ package struct CacheDirectives: Sendable, Equatable {
         case "stale-if-error": staleIfError = number
         case "min-fresh": minFresh = number
         case "max-stale": maxStale = argument == nil ? .any : number.map { .seconds($0) }
-        case "no-cache": noCache = Self.reach(argument, joining: noCache)
-        case "private": isPrivate = Self.reach(argument, joining: isPrivate)
+        case "no-cache": noCache = Self.scope(argument, joining: noCache)
+        case "private": isPrivate = Self.scope(argument, joining: isPrivate)
         case "public": isPublic = true
         case "no-store": noStore = true
         case "no-transform": noTransform = true
@@ -93,19 +93,20 @@ package struct CacheDirectives: Sendable, Equatable {
     }
 
     /// A directive with more names applies to the whole response.
-    private static let nameLimit = 64
+    private static let maxFieldNames = 64
 
-    /// The wider of two scopes. A directive without names applies to the whole response.
-    private static func reach(_ argument: [UInt8]?, joining earlier: Reach?) -> Reach {
-        if earlier == .everything { return .everything }
+    /// The union of the scopes of two occurrences of a directive. A directive without names applies to the whole
+    /// response.
+    private static func scope(_ argument: [UInt8]?, joining earlier: Scope?) -> Scope {
+        if earlier == .wholeResponse { return .wholeResponse }
         let names = (argument ?? []).split(separator: 0x2C).map {
             HTTPGrammar.lowercased(HTTPGrammar.trimmed($0))
         }
         .filter { !$0.isEmpty }
         var known: [String] = []
         if case .fields(let earlier) = earlier { known = earlier }
-        let isPlausible = !names.isEmpty && known.count + names.count <= nameLimit
-        return isPlausible ? .fields(known + names) : .everything
+        let isPlausible = !names.isEmpty && known.count + names.count <= maxFieldNames
+        return isPlausible ? .fields(known + names) : .wholeResponse
     }
 }
 
@@ -163,11 +164,11 @@ extension CacheDirectives {
     }
 
     /// Reads a flag, or field names in a string, a token or a list of these.
-    private static func read(_ value: StructuredDictionary.Value, into reach: inout Reach?) -> Bool {
+    private static func read(_ value: StructuredDictionary.Value, into scope: inout Scope?) -> Bool {
         let items: [StructuredDictionary.Item]
         switch value {
         case .item(.boolean(let isSet)):
-            reach = isSet ? .everything : nil
+            scope = isSet ? .wholeResponse : nil
             return true
         case .item(let item): items = [item]
         case .list(let list): items = list
@@ -181,7 +182,7 @@ extension CacheDirectives {
             case .integer, .decimal, .bytes, .boolean, .date, .displayString: return false
             }
         }
-        reach = names.isEmpty ? .everything : .fields(names)
+        scope = names.isEmpty ? .wholeResponse : .fields(names)
         return true
     }
 }

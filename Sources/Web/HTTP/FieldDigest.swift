@@ -1,4 +1,4 @@
-/// A digest from a response's header fields. The algorithm may be unknown to the caller.
+/// A digest from the header fields of a response. Its algorithm may be one that Larder does not support.
 package struct FieldDigest: Sendable, Hashable {
     /// The name in the registry of RFC 9530, in lower case: `sha-256`, `sha-512`, `md5`, `sha`.
     package let algorithm: String
@@ -11,7 +11,7 @@ package struct FieldDigest: Sendable, Hashable {
 
     /// The members of a `Repr-Digest` or `Content-Digest` (RFC 9530) that are byte sequences. Empty if the
     /// field is not a structured dictionary: RFC 9651, section 4.2, ignores such a field as a whole.
-    package static func structured(_ text: String) -> [FieldDigest] {
+    package static func parseStructured(_ text: String) -> [FieldDigest] {
         guard let members = StructuredDictionary(text)?.members else { return [] }
         return members.compactMap { member in
             guard case .item(.bytes(let bytes)) = member.value else { return nil }
@@ -20,7 +20,7 @@ package struct FieldDigest: Sendable, Hashable {
     }
 
     /// The digests of a `Digest` field (RFC 3230) whose values are base64.
-    package static func legacy(_ text: String) -> [FieldDigest] {
+    package static func parseLegacy(_ text: String) -> [FieldDigest] {
         text.utf8.split(separator: 0x2C).compactMap { element in
             let element = HTTPGrammar.trimmed(element)
             guard let equals = element.firstIndex(of: 0x3D) else { return nil }
@@ -34,7 +34,7 @@ package struct FieldDigest: Sendable, Hashable {
     }
 
     /// The digest of a `Content-MD5` field (RFC 1864); nil unless it has 16 bytes.
-    package static func contentMD5(_ text: String) -> FieldDigest? {
+    package static func parseContentMD5(_ text: String) -> FieldDigest? {
         guard let bytes = Base64.decodeForgiving(text), bytes.count == 16 else { return nil }
         return FieldDigest(algorithm: "md5", bytes: bytes)
     }

@@ -16,7 +16,9 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
     /// A year with two digits is between 1970 and 2069. If `now` is given, it is instead the latest such year
     /// that is at most 50 years later.
     package init?(_ text: String, now: HTTPDate? = nil) {
-        if let fixed = text.utf8.withContiguousStorageIfAvailable(CivilDate.init(fixed:)), let civil = fixed {
+        if let parsed = text.utf8.withContiguousStorageIfAvailable(CivilDate.init(imfFixdate:)),
+            let civil = parsed
+        {
             self.init(civil)
         } else {
             self.init(utf8: Array(text.utf8), now: now)
@@ -49,7 +51,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 
     /// The time after a number of seconds, or before it if negative.
-    package func advanced(bySeconds seconds: Int64) -> HTTPDate {
+    package func adding(seconds: Int64) -> HTTPDate {
         let (sum, overflow) = secondsSinceEpoch.addingReportingOverflow(seconds)
         return HTTPDate(secondsSinceEpoch: overflow ? (seconds > 0 ? .max : .min) : sum)
     }
@@ -57,8 +59,11 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
 
 // MARK: - HTTPDateParser
 
-/// A parser that recognizes day, month, year, time and zone by their form, as in RFC 6265, section 5.1.1. In
-/// all formats that HTTP has used, the form of each part identifies it.
+/// A parser that recognizes day, month, year, time and zone by their form, as in RFC 6265, section 5.1.1.
+///
+/// In all formats that HTTP has used, the form of each part identifies it: a word is a weekday, a month or a zone, a
+/// number before a colon begins the time, the first number of one or two digits is the day, and the next one is the
+/// year. So the order of the parts and the separators do not matter.
 struct HTTPDateParser {
     private var scanner: FieldScanner
     private var year: Int?
@@ -70,26 +75,27 @@ struct HTTPDateParser {
 
     init(_ bytes: [UInt8]) { scanner = FieldScanner(bytes) }
 
-    /// Longer than any date. Longer values are rejected.
-    private static let lengthLimit = 128
+    /// Values longer than this are rejected; no date is as long.
+    private static let maxBytes = 128
 
+    /// Returns the seconds since 1970; nil if the text is not a date.
     mutating func parse(now: HTTPDate?) -> Int64? {
-        guard scanner.bytes.count <= Self.lengthLimit else { return nil }
+        guard scanner.bytes.count <= Self.maxBytes else { return nil }
         while let byte = scanner.next {
-            let isUnderstood: Bool
+            let isValid: Bool
             switch byte {
-            case 0x30...0x39: isUnderstood = readNumber()
-            case 0x41...0x5A, 0x61...0x7A: isUnderstood = readWord()
-            case 0x2B where hasTimeAndYear, 0x2D where hasTimeAndYear: isUnderstood = readOffset()
+            case 0x30...0x39: isValid = readNumber()
+            case 0x41...0x5A, 0x61...0x7A: isValid = readWord()
+            case 0x2B where hasTimeAndYear, 0x2D where hasTimeAndYear: isValid = readOffset()
             case 0x28:
                 scanner.skip { $0 != 0x29 }
-                isUnderstood = scanner.consume(0x29)
+                isValid = scanner.consume(0x29)
             case 0x20, 0x09, 0x2C, 0x2D, 0x2F, 0x2E:
                 scanner.skip { $0 == byte }
-                isUnderstood = true
-            default: isUnderstood = false
+                isValid = true
+            default: isValid = false
             }
-            guard isUnderstood else { return nil }
+            guard isValid else { return nil }
         }
         guard let year, let month, let day, let time else { return nil }
         var civil = CivilDate(
@@ -201,25 +207,25 @@ extension HTTPDate {
     init?(strict text: String, now: HTTPDate) {
         let bytes = Array(text.utf8)
         let weekday = bytes.prefix(while: \.isASCIIAlpha).count
-        let shapes = weekday == 3 ? [Self.fixedDate, Self.asctime] : weekday >= 6 ? [Self.rfc850] : []
-        guard shapes.contains(where: { Self.matches(bytes[weekday...], $0) }) else { return nil }
+        let formats = weekday == 3 ? [Self.imfFixdate, Self.asctime] : weekday >= 6 ? [Self.rfc850] : []
+        guard formats.contains(where: { Self.matches(bytes[weekday...], $0) }) else { return nil }
         self.init(text, now: now)
     }
 
     // Formats after the weekday: `a` is a letter, `0` a digit, `_` a digit or a space. Other characters match
     // themselves.
-    private static let fixedDate = Array(", 00 aaa 0000 00:00:00 GMT".utf8)
+    private static let imfFixdate = Array(", 00 aaa 0000 00:00:00 GMT".utf8)
     private static let rfc850 = Array(", 00-aaa-00 00:00:00 GMT".utf8)
     private static let asctime = Array(" aaa _0 00:00:00 0000".utf8)
 
-    private static func matches(_ bytes: ArraySlice<UInt8>, _ shape: [UInt8]) -> Bool {
-        guard bytes.count == shape.count else { return false }
-        return zip(bytes, shape).allSatisfy { byte, sign in
-            switch sign {
+    private static func matches(_ bytes: ArraySlice<UInt8>, _ format: [UInt8]) -> Bool {
+        guard bytes.count == format.count else { return false }
+        return zip(bytes, format).allSatisfy { byte, symbol in
+            switch symbol {
             case UInt8(ascii: "a"): byte.isASCIIAlpha
             case UInt8(ascii: "0"): byte.isASCIIDigit
             case UInt8(ascii: "_"): byte.isASCIIDigit || byte == 0x20
-            default: byte.lowercasedASCII == sign.lowercasedASCII
+            default: byte.lowercasedASCII == symbol.lowercasedASCII
             }
         }
     }
@@ -312,7 +318,8 @@ struct CivilDate {
         Int64(daysSinceEpoch) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
     }
 
-    /// The days since 1970-01-01. Counts years from March, so that the leap day is the last day of a year.
+    /// The days since 1970-01-01, by Howard Hinnant's `days_from_civil`. It counts years from March, so that the leap
+    /// day is the last day of a year, and in eras of 400 years, which all have 146,097 days.
     var daysSinceEpoch: Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -324,7 +331,7 @@ struct CivilDate {
 
     /// Parses the format that nearly all senders use, `Sun, 06 Nov 1994 08:49:37 GMT`; nil for all other
     /// texts, valid dates or not.
-    init?(fixed text: UnsafeBufferPointer<UInt8>) {
+    init?(imfFixdate text: UnsafeBufferPointer<UInt8>) {
         guard text.count == 29 else { return nil }
         func number(_ start: Int, _ count: Int) -> Int? {
             var value = 0
@@ -361,6 +368,7 @@ struct CivilDate {
         self.second = second
     }
 
+    /// The inverse of `secondsSinceEpoch` (`civil_from_days`).
     init(secondsSinceEpoch seconds: Int64) {
         let (days, rest) = Self.floorDivide(Int(seconds), 86_400)
         let (era, dayOfEra) = Self.floorDivide(days + 719_468, 146_097)

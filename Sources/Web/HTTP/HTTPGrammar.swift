@@ -63,14 +63,15 @@ package enum HTTPGrammar {
     ///   them are then encoded byte by byte, since they do not stand for bytes.
     static func reversibleText(_ bytes: some Collection<UInt8>, isReceived: Bool) -> String {
         if let text = asciiText(bytes) { return text }
-        if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasStandIn(text) {
+        if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasByteScalars(text) {
             return text
         }
         var text = ""
         text.unicodeScalars.append(
             contentsOf: bytes.lazy.map { byte in
                 byte < 0x80
-                    ? Unicode.Scalar(byte) : Unicode.Scalar(standIns + UInt32(byte)) ?? Unicode.Scalar(byte)
+                    ? Unicode.Scalar(byte)
+                    : Unicode.Scalar(byteScalarBase + UInt32(byte)) ?? Unicode.Scalar(byte)
             })
         return text
     }
@@ -83,14 +84,15 @@ package enum HTTPGrammar {
         return text ?? nil
     }
 
-    /// Has no early exit, so that the compiler can vectorize the loop.
+    /// Whether all bytes are ASCII. Has no early exit, so that the compiler can vectorize the loop.
     private static func isASCII(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var all: UInt8 = 0
         for byte in bytes { all |= byte }
         return all < 0x80
     }
 
-    private static let standIns: UInt32 = 0xEF00
+    /// The private-use character for a byte is this plus the byte.
+    private static let byteScalarBase: UInt32 = 0xEF00
 
     /// The bytes of a field's text: the inverse of `reversibleText`.
     package static func bytes(of text: String) -> [UInt8] {
@@ -101,7 +103,7 @@ package enum HTTPGrammar {
 
     /// Appends the bytes of a field's text to a buffer.
     package static func append(_ text: String, to bytes: inout [UInt8]) {
-        guard hasStandIn(text) else {
+        guard hasByteScalars(text) else {
             let isWhole: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
             if isWhole == nil { bytes.append(contentsOf: text.utf8) }
             return
@@ -117,11 +119,12 @@ package enum HTTPGrammar {
 
     /// The byte that a private-use character from `reversibleText` stands for; nil for other characters.
     package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
-        (standIns + 0x80...standIns + 0xFF).contains(scalar.value) ? UInt8(scalar.value - standIns) : nil
+        (byteScalarBase + 0x80...byteScalarBase + 0xFF).contains(scalar.value)
+            ? UInt8(scalar.value - byteScalarBase) : nil
     }
 
     /// Whether a text contains such private-use characters. In UTF-8, they are EE BE 80 to EE BF BF.
-    private static func hasStandIn(_ text: String) -> Bool {
+    private static func hasByteScalars(_ text: String) -> Bool {
         if text.utf8.withContiguousStorageIfAvailable(isASCII) == true { return false }
         var last: UInt8 = 0
         return text.utf8.contains { byte in

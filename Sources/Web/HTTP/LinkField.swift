@@ -33,15 +33,15 @@ package struct LinkField: Sendable, Equatable {
     }
 
     /// Ignores further links and parameters.
-    private static let linkLimit = 1000
-    private static let parameterLimit = 64
+    private static let maxLinks = 1000
+    private static let maxParameters = 64
 
     /// Parses the links of one value or of several values joined by commas. Skips a malformed link and
     /// continues after the next comma.
     package static func parse(_ text: String) -> [LinkField] {
         var scanner = FieldScanner(text)
         var links: [LinkField] = []
-        while links.count < linkLimit {
+        while links.count < maxLinks {
             scanner.skipSpaceAndCommas()
             if scanner.isAtEnd { break }
             guard scanner.consume(0x3C) else {
@@ -61,7 +61,7 @@ package struct LinkField: Sendable, Equatable {
 
     private static func parseParameters(_ scanner: inout FieldScanner) -> [Parameter] {
         var parameters: [Parameter] = []
-        while parameters.count < parameterLimit {
+        while parameters.count < maxParameters {
             scanner.skip { HTTPGrammar.isSpace($0) }
             guard scanner.consume(0x3B) else { break }
             scanner.skipSpace()

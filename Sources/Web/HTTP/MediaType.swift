@@ -29,7 +29,7 @@ package struct MediaType: Hashable, Sendable, CustomStringConvertible {
         essence = HTTPGrammar.lowercased(type) + "/" + HTTPGrammar.lowercased(subtype)
 
         var parameters: [Parameter] = []
-        while scanner.consume(0x3B), parameters.count < Self.parameterLimit {
+        while scanner.consume(0x3B), parameters.count < Self.maxParameters {
             scanner.skip(while: HTTPGrammar.isAnySpace)
             let name = scanner.take { $0 != 0x3B && $0 != 0x3D }
             guard scanner.consume(0x3D) else { continue }
@@ -64,7 +64,7 @@ package struct MediaType: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Far more parameters than real types have. Bounds the search for repeated names, which is quadratic.
-    private static let parameterLimit = 64
+    private static let maxParameters = 64
 
     /// Whether a byte can occur in an "HTTP quoted-string token code point". These are at most U+00FF, whose
     /// UTF-8 begins with at most C3.

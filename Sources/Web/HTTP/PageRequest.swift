@@ -1,15 +1,16 @@
 /// A request that a page sends while a browser renders it.
 package struct PageRequest: Sendable {
-    /// The use of the response in the browser, from `Sec-Fetch-Dest`. Without that field, a request is for a
-    /// document if it has `Upgrade-Insecure-Requests`, which browsers send only for documents.
+    /// The use of the response in the browser, from `Sec-Fetch-Dest`. Browsers omit that field for origins that are
+    /// not trustworthy, such as http URLs. Then a request is for a document if it has `Upgrade-Insecure-Requests`,
+    /// which browsers send only for documents.
     package enum Use: Sendable {
         /// The response becomes a document of the browser: the page itself or one that it navigates to.
         case document
         /// The response is shown in a frame or used by the page.
-        case part
+        case subresource
     }
 
-    /// A pseudo-method: the page wants to open a WebSocket.
+    /// A pseudo-method for a request to open a WebSocket.
     package static let socketMethod = "SOCKET"
 
     package let url: WebURL
@@ -17,9 +18,9 @@ package struct PageRequest: Sendable {
     package let fields: HTTPFields
     package let body: [UInt8]
     package let use: Use
-    /// Whether the stored responses for this URL cannot be used because they were requested from another
-    /// origin or without one, so that the page needs a response of its own.
-    package var wantsOwnAnswer = false
+    /// Whether the page needs a response of its own, because the stored responses for this URL were requested from
+    /// another origin or without one, so that CORS would block them.
+    package var needsOwnResponse = false
     /// Cookies of the request that the page's scripts set, in addition to those in the cookie jar.
     package var cookies: [PageCookie] = []
 
@@ -31,8 +32,8 @@ package struct PageRequest: Sendable {
         use =
             switch fields["Sec-Fetch-Dest"] {
             case "document": .document
-            case nil: fields.contains("Upgrade-Insecure-Requests") ? .document : .part
-            default: .part
+            case nil: fields.contains("Upgrade-Insecure-Requests") ? .document : .subresource
+            default: .subresource
             }
     }
 
@@ -41,24 +42,27 @@ package struct PageRequest: Sendable {
     /// connection, the browser and its cache.
     package var scriptFields: HTTPFields {
         var fields = fields.withoutConnectionFields
-        let isScript = fields["Sec-Fetch-Dest"].map { $0 == "empty" } ?? fields.contains("Origin")
+        let isFromScript = fields["Sec-Fetch-Dest"].map { $0 == "empty" } ?? fields.contains("Origin")
         let names = fields.list.map { $0.name.lowercased() }
-        for name in names where Self.isBrowsers(name) || name == "accept" && !isScript { fields.remove(name) }
+        for name in names where Self.isSetByBrowser(name) || name == "accept" && !isFromScript {
+            fields.remove(name)
+        }
         return fields
     }
 
     /// Whether a script may have set a stored request header field of this name. False for `Origin`, which
     /// the browser sets for each request, and for `Authorization`, which is stored only as a hash.
-    package static func mayBeScripts(_ name: String) -> Bool {
+    package static func canBeSetByScript(_ name: String) -> Bool {
         let name = name.lowercased()
-        return !isBrowsers(name) && name != "origin" && name != "authorization"
+        return !isSetByBrowser(name) && name != "origin" && name != "authorization"
     }
 
-    private static func isBrowsers(_ name: String) -> Bool {
-        browsersFields.contains(name) || name.hasPrefix("sec-")
+    /// Whether browsers set the field themselves, not scripts. The name must be in lower case.
+    private static func isSetByBrowser(_ name: String) -> Bool {
+        browserFields.contains(name) || name.hasPrefix("sec-")
     }
 
-    private static let browsersFields: Set<String> = [
+    private static let browserFields: Set<String> = [
         "host", "user-agent", "accept-encoding", "accept-language", "cookie", "referer", "range", "if-range",
         "if-none-match", "if-modified-since", "cache-control", "pragma", "content-length", "dnt", "priority",
         "upgrade-insecure-requests", "purpose", "proxy-connection", "proxy-authorization", "expect",
@@ -80,10 +84,9 @@ package struct PageCookie: Sendable, Equatable {
         self.name = String(Substring(HTTPGrammar.trimmed(name.utf8)))
     }
 
-    /// The cookies of all `Cookie` fields. Ignores those after the first 8192 bytes: servers limit the field
-    /// to about that.
+    /// The cookies of all `Cookie` fields. Ignores those after the first `maxBytes`.
     package static func all(in fields: HTTPFields) -> [PageCookie] {
-        var rest = mostBytes
+        var rest = maxBytes
         return fields.all("Cookie").flatMap { $0.split(separator: ";") }.compactMap { part in
             let cookie = PageCookie(part)
             rest -= cookie.text.utf8.count
@@ -91,19 +94,20 @@ package struct PageCookie: Sendable, Equatable {
         }
     }
 
-    private static let mostBytes = 8192
+    /// The usual limit of servers for the field.
+    private static let maxBytes = 8192
 }
 
-/// The reply of the crawl to a request that a page sent.
-package enum PageAnswer: Sendable {
+/// The result of a request that a page sent while the crawl rendered it.
+package enum PageRequestResult: Sendable {
     /// The response is stored now.
-    case held
-    /// The response itself. It need not be stored.
-    case given(status: Int, fields: HTTPFields, body: [UInt8])
+    case stored
+    /// The response itself, which may not be stored.
+    case response(status: Int, fields: HTTPFields, body: [UInt8])
     /// The page may connect a socket to the origin, in this network zone or a more public one.
     case connect(NetworkZone)
-    /// The request was not sent, for this reason.
-    case refused(String)
+    /// Larder did not send the request, for this reason.
+    case blocked(String)
     /// The request was sent, and failed for this reason.
     case failed(String)
 }

@@ -1,7 +1,7 @@
 /// Classifies request header fields that may carry a secret: a login, a session, an API key.
 ///
 /// An allowlist decides, since servers can give the field of an API key any name. A field counts as a secret
-/// unless it is known to be harmless: browsers, curl, wget or Larder send it by themselves, HTTP defines it
+/// unless it is known to be harmlessNames: browsers, curl, wget or Larder send it by themselves, HTTP defines it
 /// for the connection or for caching, or a well-known script library sends it to select a representation.
 /// Fields by which servers grant access (`X-Forwarded-For`, `X-Real-IP`) are deliberately not on the list.
 package enum RequestSecrets {
@@ -9,11 +9,13 @@ package enum RequestSecrets {
     package static func isHarmless(_ name: String) -> Bool {
         let name = HTTPGrammar.lowercased(name.utf8)
         // HTTP/2 puts the request line into fields such as `:authority`, and HAR files contain them.
-        return harmless.contains(name) || prefixes.contains { name.hasPrefix($0) }
+        return harmlessNames.contains(name) || harmlessPrefixes.contains { name.hasPrefix($0) }
     }
 
-    /// Whether any of the fields may carry a secret.
-    package static func areIn(_ fields: HTTPFields) -> Bool { fields.list.contains { !isHarmless($0.name) } }
+    /// Whether at least one of the fields may carry a secret.
+    package static func mayBeIn(_ fields: HTTPFields) -> Bool {
+        fields.list.contains { !isHarmless($0.name) }
+    }
 
     /// Whether a response to a request with these fields belongs to the client that sent it.
     ///
@@ -22,21 +24,21 @@ package enum RequestSecrets {
     /// other fields, since the server may not have considered them, so such a response is always private.
     ///
     /// - Parameter response: the header fields of the response.
-    package static func makePrivate(_ response: HTTPFields, to request: HTTPFields) -> Bool {
+    package static func makesPrivate(_ response: HTTPFields, to request: HTTPFields) -> Bool {
         var hasLogin = false
         for field in request.list where !isHarmless(field.name) {
-            guard logins.contains(field.name) else { return true }
+            guard loginFields.contains(field.name) else { return true }
             hasLogin = true
         }
         return hasLogin && !response.elements("Cache-Control").contains { HTTPGrammar.matches($0, "public") }
     }
 
-    /// The fields in which HTTP itself carries logins and sessions.
-    static let logins: FieldNames = ["authorization", "cookie"]
+    /// The fields in which HTTP itself carries loginFields and sessions.
+    static let loginFields: FieldNames = ["authorization", "cookie"]
 
-    private static let prefixes = [":", "sec-ch-", "sec-fetch-"]
+    private static let harmlessPrefixes = [":", "sec-ch-", "sec-fetch-"]
 
-    private static let harmless: Set<String> = [
+    private static let harmlessNames: Set<String> = [
         // Content negotiation.
         "accept", "accept-charset", "accept-datetime", "accept-encoding", "accept-language", "accept-query",
         "available-dictionary", "dictionary-id", "prefer", "want-content-digest", "want-digest",
@@ -84,7 +86,7 @@ package struct SecretHasher: Sendable {
 
     /// Returns the keyed hash of a message; nil without a key.
     private let hash: @Sendable (_ message: [UInt8]) -> [UInt8]?
-    /// Whether values are stored unchanged, except those of logins and cookies.
+    /// Whether values are stored unchanged, except those of loginFields and cookies.
     private let isOpen: Bool
 
     package init(_ hash: @escaping @Sendable (_ message: [UInt8]) -> [UInt8]?) {
@@ -99,17 +101,17 @@ package struct SecretHasher: Sendable {
 
     /// The hasher for requests without the user's credentials. A field that a public page's script adds to a
     /// request is as public as the page, so its value is stored unchanged and an update can send it again.
-    /// Cookies and logins are still hashed.
+    /// Cookies and loginFields are still hashed.
     package var open: SecretHasher { SecretHasher(openBeside: self) }
 
     /// A hasher without a key: a response that varies by a secret is never stored for, or matched by, another
     /// request.
     package static let none = SecretHasher { _ in nil }
 
-    /// The text that is stored in place of the value of a field: a hash of 128 bits, or the value itself if
-    /// it is open. Nil without a key.
+    /// The text that is stored in place of the value of a field: a hash of 128 bits, or the value itself for an
+    /// `open` hasher. Nil without a key.
     func tag(of value: String, in name: String) -> String? {
-        if isOpen, !RequestSecrets.logins.contains(name) { return Self.openPrefix + value }
+        if isOpen, !RequestSecrets.loginFields.contains(name) { return Self.openPrefix + value }
         guard let hash = hash(Array("vary \(name): \(value)".utf8)) else { return nil }
         return Self.prefix
             + hash.prefix(16).map { byte in

@@ -1,11 +1,15 @@
-/// The fixed clock and random numbers that the scripts of a steady page see while the page is fetched and
-/// each time it is shown, so that URLs that scripts make from them are always the same.
+/// A reproducible clock and reproducible random numbers for the scripts of a page.
 ///
-/// The stored header fields of a steady page contain its time. The field is not sent to clients.
+/// Some scripts put the time or a random number into the URLs that they request, for example `/data?t=1764000000`.
+/// Such a URL is stored when the page is rendered, but another one is requested when the page is displayed later. A
+/// page that does this is marked as *steady*: whenever it is rendered or displayed, its clock starts at the same time
+/// and its random numbers are the same, so that its scripts request the same URLs.
+///
+/// The start time is stored in a header field of the page. The field is not sent to clients.
 package enum SteadyTime {
     package static let fieldName = "Larder-Steady"
 
-    /// The time of a steady page in seconds since 1970, from its stored header fields; nil if the page is not
+    /// The start time of a steady page in seconds since 1970, from its stored header fields; nil if the page is not
     /// steady.
     package static func since(_ fields: HTTPFields) -> Int? {
         fields[fieldName].flatMap { Int($0) }.flatMap { (0...9_999_999_999).contains($0) ? $0 : nil }

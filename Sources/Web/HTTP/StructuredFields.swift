@@ -1,4 +1,5 @@
-/// A structured dictionary (RFC 9651, section 3.2). Parameters are parsed but not stored.
+/// A structured dictionary (RFC 9651, section 3.2), such as `max-age=60, must-revalidate`. Parameters are parsed but
+/// not stored.
 package struct StructuredDictionary: Sendable, Equatable {
     /// A bare item (RFC 9651, section 3.3).
     package enum Item: Sendable, Equatable {
@@ -32,7 +33,7 @@ package struct StructuredDictionary: Sendable, Equatable {
     /// several times, join the values first.
     package init?(_ text: String) {
         var parser = StructuredFieldParser(text)
-        guard let members = parser.dictionary() else { return nil }
+        guard let members = parser.parseDictionary() else { return nil }
         self.members = members
     }
 
@@ -51,20 +52,20 @@ struct StructuredFieldParser {
     init(_ text: String) { scanner = FieldScanner(text) }
 
     /// RFC 9651 requires support for at least 1024 members. A field with more counts as malformed.
-    private static let memberLimit = 1024
+    private static let maxMembers = 1024
 
-    mutating func dictionary() -> [StructuredDictionary.Member]? {
+    mutating func parseDictionary() -> [StructuredDictionary.Member]? {
         var members: [StructuredDictionary.Member] = []
-        var places: [String: Int] = [:]
+        var indices: [String: Int] = [:]
         scanner.skip { $0 == 0x20 }
         while !scanner.isAtEnd {
-            guard let key = key(), let value = memberValue() else { return nil }
+            guard let key = parseKey(), let value = parseMemberValue() else { return nil }
             let member = StructuredDictionary.Member(key: key, value: value)
-            if let place = places[key] {
-                members[place] = member
+            if let index = indices[key] {
+                members[index] = member
             } else {
-                guard members.count < Self.memberLimit else { return nil }
-                places[key] = members.count
+                guard members.count < Self.maxMembers else { return nil }
+                indices[key] = members.count
                 members.append(member)
             }
             scanner.skipSpace()
@@ -76,39 +77,39 @@ struct StructuredFieldParser {
         return members
     }
 
-    private mutating func memberValue() -> StructuredDictionary.Value? {
+    private mutating func parseMemberValue() -> StructuredDictionary.Value? {
         guard scanner.consume(0x3D) else { return skipParameters() ? .item(.boolean(true)) : nil }
-        if scanner.consume(0x28) { return innerList().map { .list($0) } }
-        return itemWithParameters().map { .item($0) }
+        if scanner.consume(0x28) { return parseInnerList().map { .list($0) } }
+        return parseItemWithParameters().map { .item($0) }
     }
 
-    private mutating func innerList() -> [StructuredDictionary.Item]? {
+    private mutating func parseInnerList() -> [StructuredDictionary.Item]? {
         var items: [StructuredDictionary.Item] = []
         while !scanner.isAtEnd {
             scanner.skip { $0 == 0x20 }
             if scanner.consume(0x29) { return skipParameters() ? items : nil }
-            guard let item = itemWithParameters() else { return nil }
+            guard let item = parseItemWithParameters() else { return nil }
             items.append(item)
             guard scanner.next == 0x20 || scanner.next == 0x29 else { return nil }
         }
         return nil
     }
 
-    private mutating func itemWithParameters() -> StructuredDictionary.Item? {
-        guard let item = item(), skipParameters() else { return nil }
+    private mutating func parseItemWithParameters() -> StructuredDictionary.Item? {
+        guard let item = parseItem(), skipParameters() else { return nil }
         return item
     }
 
     private mutating func skipParameters() -> Bool {
         while scanner.consume(0x3B) {
             scanner.skip { $0 == 0x20 }
-            guard key() != nil else { return false }
-            if scanner.consume(0x3D), item() == nil { return false }
+            guard parseKey() != nil else { return false }
+            if scanner.consume(0x3D), parseItem() == nil { return false }
         }
         return true
     }
 
-    private mutating func key() -> String? {
+    private mutating func parseKey() -> String? {
         guard let first = scanner.next, first == 0x2A || (0x61...0x7A).contains(first) else { return nil }
         return HTTPGrammar.text(
             scanner.take {
@@ -116,18 +117,18 @@ struct StructuredFieldParser {
             })
     }
 
-    private mutating func item() -> StructuredDictionary.Item? {
+    private mutating func parseItem() -> StructuredDictionary.Item? {
         guard let first = scanner.next else { return nil }
         switch first {
-        case 0x2D, 0x30...0x39: return number()
-        case 0x22: return string().map { .string($0) }
-        case 0x3A: return bytes().map { .bytes($0) }
-        case 0x3F: return boolean().map { .boolean($0) }
+        case 0x2D, 0x30...0x39: return parseNumber()
+        case 0x22: return parseString().map { .string($0) }
+        case 0x3A: return parseBytes().map { .bytes($0) }
+        case 0x3F: return parseBoolean().map { .boolean($0) }
         case 0x40:
             scanner.advance(1)
-            guard case .integer(let seconds) = number() else { return nil }
+            guard case .integer(let seconds) = parseNumber() else { return nil }
             return .date(seconds)
-        case 0x25: return displayString().map { .displayString($0) }
+        case 0x25: return parseDisplayString().map { .displayString($0) }
         case 0x2A, 0x41...0x5A, 0x61...0x7A:
             return .token(
                 HTTPGrammar.text(scanner.take { HTTPGrammar.isToken($0) || $0 == 0x3A || $0 == 0x2F }))
@@ -135,7 +136,7 @@ struct StructuredFieldParser {
         }
     }
 
-    private mutating func number() -> StructuredDictionary.Item? {
+    private mutating func parseNumber() -> StructuredDictionary.Item? {
         let start = scanner.position
         let sign = scanner.consume(0x2D) ? -1 : 1
         let digits = scanner.take(while: \.isASCIIDigit)
@@ -149,7 +150,7 @@ struct StructuredFieldParser {
         return .decimal(HTTPGrammar.text(scanner.bytes[start..<scanner.position]))
     }
 
-    private mutating func string() -> String? {
+    private mutating func parseString() -> String? {
         scanner.advance(1)
         var value: [UInt8] = []
         while let byte = scanner.next {
@@ -167,20 +168,20 @@ struct StructuredFieldParser {
         return nil
     }
 
-    private mutating func bytes() -> [UInt8]? {
+    private mutating func parseBytes() -> [UInt8]? {
         scanner.advance(1)
         let text = scanner.take { $0 != 0x3A }
         guard scanner.consume(0x3A) else { return nil }
         return Base64.decodeForgiving(text, skippingSpace: false)
     }
 
-    private mutating func boolean() -> Bool? {
+    private mutating func parseBoolean() -> Bool? {
         scanner.advance(1)
         if scanner.consume(0x31) { return true }
         return scanner.consume(0x30) ? false : nil
     }
 
-    private mutating func displayString() -> String? {
+    private mutating func parseDisplayString() -> String? {
         scanner.advance(1)
         guard scanner.consume(0x22) else { return nil }
         var value: [UInt8] = []
@@ -189,7 +190,8 @@ struct StructuredFieldParser {
             switch byte {
             case 0x22: return String(validating: value, as: UTF8.self)
             case 0x25:
-                guard let high = Self.lowerHex(scanner.next), let low = Self.lowerHex(scanner.following)
+                guard let high = Self.lowercaseHexDigitValue(scanner.next),
+                    let low = Self.lowercaseHexDigitValue(scanner.following)
                 else {
                     return nil
                 }
@@ -202,7 +204,7 @@ struct StructuredFieldParser {
         return nil
     }
 
-    private static func lowerHex(_ byte: UInt8?) -> UInt8? {
+    private static func lowercaseHexDigitValue(_ byte: UInt8?) -> UInt8? {
         guard let byte, !(0x41...0x46).contains(byte) else { return nil }
         return byte.hexDigitValue
     }

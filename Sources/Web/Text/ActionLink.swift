@@ -1,13 +1,14 @@
-/// Recognises links that change something on the server when they are requested: a crawl with the user's login must
-/// not follow them. Servers should change nothing on GET, but many do.
+/// Recognizes links that change something on the server when they are requested, such as "delete". A crawl with the
+/// user's login must not follow them. A GET request should change nothing (RFC 9110, section 9.2.1), but on many
+/// servers it does.
 package enum ActionLink {
-    /// Whether the path or the query names such an action.
+    /// Whether the path or the query of a URL names an action.
     ///
-    /// Some words name nothing else (`/items/17/delete`, `?deleteUser=3`). Others are also names of pages, such as
-    /// "archive": they count if they follow the number of an object, or if a parameter such as `action` has them as
-    /// its value.
-    package static func isNamed(by url: WebURL) -> Bool {
-        let parts = url.path.split(separator: "/").map { plain($0.utf8) }
+    /// Some words name only actions (`/items/17/delete`, `?deleteUser=3`). Others are also names of pages, such as
+    /// "archive": they count if they follow the number of an object, or if they are the value of a parameter such as
+    /// `action`.
+    package static func isActionURL(_ url: WebURL) -> Bool {
+        let parts = url.path.split(separator: "/").map { percentDecode($0.utf8) }
         for (place, part) in parts.enumerated() {
             let words = words(of: part.prefix { $0 != "." })
             let isAfterObject = place > 0 && isObject(parts[place - 1])
@@ -15,30 +16,34 @@ package enum ActionLink {
             let isBeforeObject = parts[(place + 1)...].prefix(2).contains(where: isObject)
             // The name of an article may contain any word.
             let isArticle = words.count > 3 || part.utf8.count > 32 || part.hasSuffix(".html")
-            let isPlace = place + 2 >= parts.count || isBeforeObject || isAfterObject
-            if !isArticle, isPlace, words.contains(where: isCertain) { return true }
+            let isNearEnd = place + 2 >= parts.count || isBeforeObject || isAfterObject
+            if !isArticle, isNearEnd, words.contains(where: isUnambiguous) { return true }
             if isAfterObject, ambiguous.contains(words.joined()) { return true }
         }
         guard let query = url.query else { return false }
         return query.utf8.split { $0 == 0x26 || $0 == 0x3B }.contains { isAction(parameter: $0) }
     }
 
+    /// Whether the name or the value of a query parameter is an action.
     private static func isAction(parameter: Substring.UTF8View.SubSequence) -> Bool {
-        let name = words(of: plain(parameter.prefix { $0 != 0x3D })[...])
-        if name.count <= 3, name.contains(where: isCertain) || name == ["add", "to", "cart"] { return true }
-        guard let last = name.last, commands.contains(last) else { return false }
-        let value = words(of: plain(parameter.drop { $0 != 0x3D }.dropFirst())[...])
+        let name = words(of: percentDecode(parameter.prefix { $0 != 0x3D })[...])
+        if name.count <= 3, name.contains(where: isUnambiguous) || name == ["add", "to", "cart"] {
+            return true
+        }
+        guard let last = name.last, actionParameters.contains(last) else { return false }
+        let value = words(of: percentDecode(parameter.drop { $0 != 0x3D }.dropFirst())[...])
         return value.count <= 3
-            && (value.contains(where: isCertain) || value.contains { ambiguous.contains($0) }
+            && (value.contains(where: isUnambiguous) || value.contains { ambiguous.contains($0) }
                 || ambiguous.contains(value.joined()))
     }
 
-    /// Text in URLs without percent encoding.
-    private static func plain(_ text: some Collection<UInt8>) -> String {
-        String(decoding: [UInt8](percentDecoding: Array(text.prefix(lengthLimit)).span), as: UTF8.self)
+    /// The text of a part of a URL without percent-encoding.
+    private static func percentDecode(_ text: some Collection<UInt8>) -> String {
+        String(decoding: [UInt8](percentDecoding: Array(text.prefix(maxPartBytes)).span), as: UTF8.self)
     }
 
-    private static let lengthLimit = 200
+    /// The rest of a longer part of a URL is ignored.
+    private static let maxPartBytes = 200
 
     /// The words of a name in lower case: `deleteUser`, `delete-user`, `delete_user` and `17:delete` have two.
     private static func words(of name: Substring) -> [String] {
@@ -69,10 +74,10 @@ package enum ActionLink {
             && text.allSatisfy { $0.isASCIIDigit || $0 == 0x2D || 0x61...0x66 ~= $0 | 0x20 }
     }
 
-    private static func isCertain(_ word: String) -> Bool { certain.contains(word) }
+    private static func isUnambiguous(_ word: String) -> Bool { unambiguous.contains(word) }
 
     /// Words that name only actions. They are English in nearly all applications.
-    private static let certain: Set<String> = [
+    private static let unambiguous: Set<String> = [
         "delete", "deleteall", "deletepost", "remove", "destroy", "erase", "purge", "trash", "untrash",
         "unpublish",
         "unapprove", "disapprove", "undelete", "unsubscribe", "unfollow", "unlike", "unwatch", "unstar",
@@ -95,25 +100,27 @@ package enum ActionLink {
     ]
 
     /// The last words of parameters whose values name actions.
-    private static let commands: Set<String> = [
+    private static let actionParameters: Set<String> = [
         "action", "act", "do", "op", "cmd", "command", "method", "task", "mode",
     ]
 
-    /// Whether the text of a link is the name of an action, or one that deletes followed by at most two words. A longer
-    /// text is rather the title of a page.
-    package static func isNamed(by text: String) -> Bool {
-        guard text.utf8.count <= textLimit else { return false }
+    /// Whether the text of a link names an action: it is one of `verbs`, or a verb such as "delete" with at most two
+    /// other words. A longer text is rather the title of a page.
+    package static func isActionText(_ text: String) -> Bool {
+        guard text.utf8.count <= maxTextBytes else { return false }
         let words = text.lowercased().split { $0.isWhitespace || $0 == "\u{A0}" }
         guard let first = words.first, let last = words.last, words.count <= 4 else { return false }
         if verbs.contains(words.joined(separator: " ")) { return true }
         guard (2...3).contains(words.count) else { return false }
-        return deleting.contains(String(first)) || deleting.contains(String(last)) && words.count == 2
+        return deletingVerbs.contains(String(first))
+            || deletingVerbs.contains(String(last)) && words.count == 2
     }
 
-    private static let textLimit = 120
+    /// Longer texts are not examined.
+    private static let maxTextBytes = 120
 
     /// Words that delete something, whatever follows.
-    private static let deleting: Set<String> = [
+    private static let deletingVerbs: Set<String> = [
         "delete", "remove", "unpublish", "löschen", "lösche", "supprimer", "borrar", "excluir", "apagar",
         "verwijderen",
         "radera", "slett", "slet", "poista", "usuń", "smazat", "odstranit", "удалить", "видалити",

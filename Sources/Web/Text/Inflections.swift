@@ -1,16 +1,19 @@
-/// Other inflected forms of an English word, so that a search finds them too: forms of nouns and verbs.
+/// Generates the other inflected forms of an English word, so that a search finds them too: forms of nouns and verbs.
 ///
-/// They are made by rules, without a dictionary, and only for queries: a form that does not exist costs one
-/// lookup and finds nothing.
+/// The rules need no dictionary. They apply only to queries: a form that does not exist costs one lookup and finds
+/// nothing.
+///
+///     stopped → stop, stops, stopping
 package enum Inflections {
-    private static let shortestWord = 3
-    private static let longestWord = 24
+    // Shorter and longer words have no other forms.
+    private static let minWordBytes = 3
+    private static let maxWordBytes = 24
 
     /// Returns the other forms of a word; none for words with other letters than a to z.
     ///
     /// - Parameter word: the folded word (`FoldedCharacters`).
     package static func of(_ word: Span<UInt8>) -> [[UInt8]] {
-        guard (shortestWord...longestWord).contains(word.count) else { return [] }
+        guard (minWordBytes...maxWordBytes).contains(word.count) else { return [] }
         var bytes: [UInt8] = []
         for index in word.indices {
             guard word[index] &- 0x61 < 26 else { return [] }
@@ -27,6 +30,7 @@ package enum Inflections {
         var ending: String
     }
 
+    /// Removes the ending of a word. The first rule that applies counts.
     private static func stem(_ word: [UInt8]) -> Stem {
         func has(_ ending: String) -> Bool {
             word.count >= ending.utf8.count + 3 && word.reversed().starts(with: ending.utf8.reversed())
@@ -34,8 +38,8 @@ package enum Inflections {
         func cut(_ count: Int) -> [UInt8] { Array(word.dropLast(count)) }
         if has("ies") || has("ied") { return Stem(bytes: cut(3), ending: "y") }
         if has("sses") || has("ches") || has("shes") || has("xes") { return Stem(bytes: cut(2), ending: "") }
-        if has("ing") { return undoubled(cut(3)) }
-        if has("ed") { return undoubled(cut(2)) }
+        if has("ing") { return removeDoubledConsonant(cut(3)) }
+        if has("ed") { return removeDoubledConsonant(cut(2)) }
         if has("ss") || has("us") || has("is") { return Stem(bytes: word, ending: "") }
         if has("es") { return Stem(bytes: cut(2), ending: "e") }
         if has("s") { return Stem(bytes: cut(1), ending: "") }
@@ -48,7 +52,7 @@ package enum Inflections {
 
     /// Removes a doubled consonant: `stopp` becomes `stop`. Other stems, such as `pars`, may have lost an
     /// `e`.
-    private static func undoubled(_ bytes: [UInt8]) -> Stem {
+    private static func removeDoubledConsonant(_ bytes: [UInt8]) -> Stem {
         if bytes.count >= 4, bytes[bytes.count - 1] == bytes[bytes.count - 2],
             !isVowel(bytes[bytes.count - 1]),
             !"lsz".utf8.contains(bytes[bytes.count - 1])

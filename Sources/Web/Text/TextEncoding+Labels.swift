@@ -10,7 +10,7 @@ extension TextEncoding {
         var upper = label.count
         while lower < upper, Self.isWhitespace(label[lower]) { lower += 1 }
         while lower < upper, Self.isWhitespace(label[upper - 1]) { upper -= 1 }
-        guard upper - lower <= Self.maximumLabelByteCount else { return nil }
+        guard upper - lower <= Self.maxLabelBytes else { return nil }
         var key: [UInt8] = []
         for index in lower..<upper { key.append(label[index].lowercasedASCII) }
         guard let encoding = Self.byLabel[String(decoding: key, as: UTF8.self)] else { return nil }
@@ -42,7 +42,7 @@ extension TextEncoding {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0C || byte == 0x0D
     }
 
-    private static let maximumLabelByteCount = 32
+    private static let maxLabelBytes = 32
 
     private static let names = allCases.map { $0.namesAndLabels.name }
 

@@ -1,6 +1,7 @@
 /// The host parser of the standard, section 3.5.
 enum HostParser {
-    /// Appends the serialized host. Returns false if the standard defines a failure.
+    /// Appends the serialized host: an IP address or a domain, or any text for schemes that are not special. Returns
+    /// false if the standard defines a failure.
     static func append(_ host: Span<UInt8>, isSpecial: Bool, to output: inout [UInt8]) -> Bool {
         if host[0] == UInt8(ascii: "[") {
             guard host[host.count - 1] == UInt8(ascii: "]"),
@@ -15,36 +16,37 @@ enum HostParser {
         let start = output.count
         guard appendDomain(host, to: &output) else { return false }
 
-        switch Meaning(of: output.span.extracting(start...)) {
+        switch DomainKind(of: output.span.extracting(start...)) {
         case .name:
             return true
         case .address(let address):
             output.removeSubrange(start...)
             address.append(to: &output)
             return true
-        case .nothing:
+        case .invalid:
             return false
         }
     }
 
     /// The result of parsing a domain in its ASCII form: a name, an IPv4 address or a failure.
-    private enum Meaning {
+    private enum DomainKind {
         case name
         case address(IPv4Address)
-        case nothing
+        case invalid
 
         init(of domain: Span<UInt8>) {
             let forbidden = ByteSet.forbiddenDomain
             if domain.isEmpty || domain.indices.contains(where: { forbidden.contains(domain[$0]) }) {
-                self = .nothing
-            } else if IPv4Address.isNamed(by: domain) {
-                self = IPv4Address(domain).map { .address($0) } ?? .nothing
+                self = .invalid
+            } else if IPv4Address.endsInNumber(domain) {
+                self = IPv4Address(domain).map { .address($0) } ?? .invalid
             } else {
                 self = .name
             }
         }
     }
 
+    /// Appends the host of a URL whose scheme is not special.
     private static func appendOpaque(_ host: Span<UInt8>, to output: inout [UInt8]) -> Bool {
         let forbidden = ByteSet.forbiddenHost
         guard host.indices.allSatisfy({ !forbidden.contains(host[$0]) }) else { return false }
@@ -76,8 +78,9 @@ enum HostParser {
 struct IPv4Address {
     private var value: UInt32
 
-    /// Whether the last label of a domain is a number, so that it must be a valid IPv4 address.
-    static func isNamed(by domain: Span<UInt8>) -> Bool {
+    /// Whether the last label of a domain is a number, so that the domain must be a valid IPv4 address (the "ends in a
+    /// number checker" of the standard).
+    static func endsInNumber(_ domain: Span<UInt8>) -> Bool {
         var end = domain.count
         if end > 0, domain[end - 1] == UInt8(ascii: ".") { end -= 1 }
         var start = end
@@ -153,7 +156,7 @@ struct IPv6Address {
     /// Appends the address without brackets, in lower case, with the longest run of two or more zeros as
     /// `::`.
     func append(to output: inout [UInt8]) {
-        let zeros = longestZeros
+        let zeros = compressibleZeros
         var index = 0
         while index < 8 {
             if index == zeros.lowerBound, !zeros.isEmpty {
@@ -168,7 +171,7 @@ struct IPv6Address {
     }
 
     /// The first of the longest runs of zeros; empty if none has two pieces.
-    private var longestZeros: Range<Int> {
+    private var compressibleZeros: Range<Int> {
         var longest = 0..<0
         var start = 0
         for index in 0...8 where index == 8 || pieces[index] != 0 {
@@ -184,6 +187,7 @@ extension IPv6Address {
     private struct Reader {
         var pieces: InlineArray<8, UInt16>
         private var pieceIndex = 0
+        /// The index of the first piece after `::`; nil before that.
         private var compression: Int?
         private var position = 0
 

@@ -7,11 +7,12 @@ import CICU
 final class IDNA: @unchecked Sendable {
     static let shared = IDNA()
 
-    /// Punycode takes quadratic time, and no domain of this length can be looked up.
-    private static let maximumByteCount = 4096
+    /// Longer domains are rejected: Punycode takes quadratic time, and DNS limits names to 255 bytes.
+    private static let maxBytes = 4096
 
-    /// The maximum growth: one scalar can expand to 18 (U+FDFA), each of which takes a few letters.
-    private static let growth = 32
+    /// The output buffer has this many times the size of the input. One scalar can expand to 18 (U+FDFA), each of
+    /// which takes a few letters of Punycode.
+    private static let maxGrowthFactor = 32
 
     /// The ICU instance; nil if ICU does not find its data, so that all non-ASCII domains are rejected.
     private let handle: OpaquePointer?
@@ -29,24 +30,26 @@ final class IDNA: @unchecked Sendable {
 
     /// Appends the ASCII form of a domain that is not ASCII. Returns false if it has none.
     func append(asciiFormOf domain: Span<UInt8>, to output: inout [UInt8]) -> Bool {
-        guard let handle, domain.count <= Self.maximumByteCount else { return false }
+        guard let handle, domain.count <= Self.maxBytes else { return false }
         var errors: UInt32 = 0
         var status = U_ZERO_ERROR
-        let ascii = Self.revised(domain).withUnsafeBytes { domain in
-            [CChar](unsafeUninitializedCapacity: domain.count * Self.growth + 64) { buffer, count in
+        let ascii = Self.mapToUnicode16(domain).withUnsafeBytes { domain in
+            [CChar](unsafeUninitializedCapacity: domain.count * Self.maxGrowthFactor + 64) { buffer, count in
                 let written = larder_idna_name_to_ascii(
                     handle, domain.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(domain.count),
                     buffer.baseAddress, Int32(buffer.count), &errors, &status)
                 count = max(0, min(Int(written), buffer.count))
             }
         }
-        guard status.rawValue <= U_ZERO_ERROR.rawValue, errors & ~Self.tolerated == 0 else { return false }
+        guard status.rawValue <= U_ZERO_ERROR.rawValue, errors & ~Self.ignoredErrors == 0 else {
+            return false
+        }
         output.append(contentsOf: ascii.lazy.map { UInt8(bitPattern: $0) })
         return true
     }
 
     /// Errors that the standard ignores, since it sets CheckHyphens and VerifyDnsLength to false.
-    private static let tolerated = UInt32(
+    private static let ignoredErrors = UInt32(
         UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LONG | UIDNA_ERROR_DOMAIN_NAME_TOO_LONG
             | UIDNA_ERROR_LEADING_HYPHEN | UIDNA_ERROR_TRAILING_HYPHEN | UIDNA_ERROR_HYPHEN_3_4)
 }
@@ -54,7 +57,7 @@ final class IDNA: @unchecked Sendable {
 extension IDNA {
     /// The mapping of a scalar in the UTS 46 of Unicode 15.1 and 16, where it differs from older versions of
     /// ICU. Newer versions map the results to themselves.
-    enum Revision: Equatable {
+    enum Unicode16Mapping: Equatable {
         case mapped(UInt32)
         case ignored
 
@@ -85,11 +88,11 @@ extension IDNA {
 
     /// The domain after the mappings of Unicode 16. Malformed UTF-8 becomes U+FFFD, which no domain may
     /// contain.
-    private static func revised(_ domain: Span<UInt8>) -> [UInt8] {
+    private static func mapToUnicode16(_ domain: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(domain.count)
         domain.forEachScalar { scalar in
-            switch Revision(of: scalar) {
+            switch Unicode16Mapping(of: scalar) {
             case nil: output.append(utf8: scalar.value)
             case .mapped(let other): output.append(utf8: other)
             case .ignored: break

@@ -1,7 +1,10 @@
 import Glibc
 
-/// The domains under which the public can register names, from the Public Suffix List including its private
-/// part.
+/// The domains under which the public can register names, from the Public Suffix List (https://publicsuffix.org)
+/// including its private part.
+///
+/// A rule `uk` or `co.uk` names a suffix. `*.ck` makes each name directly below `ck` a suffix, and `!www.ck` is an
+/// exception from such a wildcard.
 package struct PublicSuffixes: Sendable {
     /// The list of the system. Without one, every top-level domain is a suffix, so that `co.uk` counts as a
     /// site.
@@ -18,8 +21,8 @@ package struct PublicSuffixes: Sendable {
     /// The names all of whose children are suffixes.
     private var wildcards: Set<String> = []
 
-    /// The maximum size that is read. The list has less than a megabyte.
-    private static let maximumByteCount = 16 << 20
+    /// Reads no more than this. The list has less than a megabyte.
+    private static let maxBytes = 16 << 20
 
     /// Whether any rule was read.
     package var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
@@ -42,7 +45,7 @@ package struct PublicSuffixes: Sendable {
         defer { fclose(file) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
-        while bytes.count < maximumByteCount {
+        while bytes.count < maxBytes {
             let count = fread(&chunk, 1, chunk.count, file)
             guard count > 0 else { break }
             bytes += chunk[..<count]
@@ -57,16 +60,16 @@ package struct PublicSuffixes: Sendable {
         let rule = line.extracting(..<end)
         if rule.isEmpty || rule.starts(with: "//") { return }
         if rule.starts(with: "*.") {
-            if let name = Self.name(rule.extracting(2...)) { wildcards.insert(name) }
+            if let name = Self.asciiName(rule.extracting(2...)) { wildcards.insert(name) }
         } else if rule.starts(with: "!") {
-            if let name = Self.name(rule.extracting(1...)) { rules[name] = .exception }
-        } else if let name = Self.name(rule) {
+            if let name = Self.asciiName(rule.extracting(1...)) { rules[name] = .exception }
+        } else if let name = Self.asciiName(rule) {
             rules[name] = .suffix
         }
     }
 
-    private static func name(_ rule: Span<UInt8>) -> String? {
-        if isPlain(rule) { return rule.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
+    private static func asciiName(_ rule: Span<UInt8>) -> String? {
+        if isASCIIForm(rule) { return rule.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
         var ascii: [UInt8] = []
         guard !rule.isEmpty, HostParser.append(rule, isSpecial: true, to: &ascii) else { return nil }
         return String(decoding: ascii, as: UTF8.self)
@@ -74,7 +77,7 @@ package struct PublicSuffixes: Sendable {
 
     /// Whether a name is its own ASCII form, as most are. It has only lower-case letters, hyphens and dots,
     /// so it is not an IP address either.
-    private static func isPlain(_ rule: Span<UInt8>) -> Bool {
+    private static func isASCIIForm(_ rule: Span<UInt8>) -> Bool {
         var isLabelStart = true
         for index in rule.indices {
             let byte = rule[index]
@@ -97,7 +100,7 @@ package struct PublicSuffixes: Sendable {
     /// end of the host is removed. Nil for public suffixes, IP addresses and names with empty labels.
     package func registrableDomain(of host: String) -> String? {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
-        guard !name.isEmpty, !name.hasPrefix("["), !IPv4Address.isNamed(by: host.utf8.span) else {
+        guard !name.isEmpty, !name.hasPrefix("["), !IPv4Address.endsInNumber(host.utf8.span) else {
             return nil
         }
         var previous: Substring?

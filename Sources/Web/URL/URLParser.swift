@@ -1,6 +1,12 @@
-/// The basic URL parser of the standard, section 4.4. Its states read the components in the order of the
-/// serialization, so each appends directly to the output. The input must be trimmed, well-formed UTF-8
-/// without tabs and newlines.
+/// The basic URL parser of the standard, section 4.4.
+///
+/// The standard describes a state machine that reads one character at a time. Here, each of its states is a function
+/// that reads a whole component; the comments name the states. The states read the components in the order of the
+/// serialization, so each function appends its component to `output`, records its end in `layout`, and calls the
+/// function of the next state.
+///
+/// The input must be trimmed, well-formed UTF-8 without tabs and newlines. Functions that return a `Bool` return false
+/// where the standard returns failure.
 struct URLParser {
     var output: [UInt8] = []
     var layout = WebURL.Layout()
@@ -11,7 +17,7 @@ struct URLParser {
         output.reserveCapacity(capacity)
     }
 
-    /// Returns false if the standard defines a failure.
+    /// The scheme states: parses a URL, or a reference if it has no scheme.
     mutating func parse(_ input: Span<UInt8>, base: WebURL?) -> Bool {
         guard let colon = Self.schemeColon(in: input) else {
             return parseReference(input, base: base)
@@ -21,6 +27,7 @@ struct URLParser {
         if kind == .file {
             return parseFile(input, from: rest, base: base?.layout.kind == .file ? base : nil)
         }
+        // The special relative or authority state: `https:a` is relative to a base with the same scheme.
         if kind != .other, let base, base.layout.kind == kind {
             return parseRelative(input, from: rest, base: base)
         }
@@ -33,9 +40,9 @@ struct URLParser {
         if input.starts(with: "//", at: rest) {
             return parseAuthority(input, from: rest + 2)
         }
-        layout.setAuthority(at: mark)
+        layout.setAuthority(at: outputOffset)
         if input.starts(with: "/", at: rest) {
-            beginPath()
+            startPath()
             parsePath(input, from: rest + 1)
         } else {
             parseOpaquePath(input, from: rest)
@@ -120,7 +127,7 @@ struct URLParser {
 
 extension URLParser {
     /// The last component to copy from the base.
-    enum Part { case authority, path, query }
+    enum BaseComponent { case authority, path, query }
 
     private func isSlash(_ input: Span<UInt8>, at index: Int) -> Bool {
         guard index < input.count else { return false }
@@ -134,19 +141,20 @@ extension URLParser {
     }
 
     /// The offset of the next byte in the output.
-    var mark: UInt32 { UInt32(output.count) }
+    var outputOffset: UInt32 { UInt32(output.count) }
 
     private mutating func copyScheme(_ base: WebURL) {
         layout.schemeEnd = base.layout.schemeEnd
         output.append(base.href.utf8.span.extracting(...Int(layout.schemeEnd)))
     }
 
-    /// Copies all components up to the end of one. Leaves out the marker before a path without a host.
-    mutating func copy(_ base: WebURL, through part: Part) {
+    /// Copies all components up to the end of `part`. Leaves out the `/.` that may precede a path without a host (see
+    /// `insertPathMarker`).
+    mutating func copy(_ base: WebURL, through part: BaseComponent) {
         let source = base.href.utf8.span
         layout = base.layout
         output.append(source.extracting(..<Int(layout.authorityEnd)))
-        beginPath()
+        startPath()
         switch part {
         case .authority:
             break
@@ -155,8 +163,8 @@ extension URLParser {
             endPath()
         case .query:
             output.append(source.extracting(Int(base.layout.pathStart)..<Int(base.layout.queryEnd)))
-            layout.queryEnd = mark
-            layout.pathEnd = mark - (base.layout.queryEnd - base.layout.pathEnd)
+            layout.queryEnd = outputOffset
+            layout.pathEnd = outputOffset - (base.layout.queryEnd - base.layout.pathEnd)
         }
     }
 }
@@ -167,7 +175,7 @@ extension URLParser {
     private mutating func parseAuthority(_ input: Span<UInt8>, from start: Int) -> Bool {
         output.append(UInt8(ascii: "/"))
         output.append(UInt8(ascii: "/"))
-        layout.setAuthority(at: mark)
+        layout.setAuthority(at: outputOffset)
         let end = nextDelimiter(in: input, from: start)
         var hostStart = start
         if let at = Self.last(UInt8(ascii: "@"), in: input, start..<end) {
@@ -175,7 +183,7 @@ extension URLParser {
             guard hostStart < end else { return false }
             appendCredentials(input.extracting(start..<at))
         }
-        layout.hostStart = mark
+        layout.hostStart = outputOffset
 
         let portColon = Self.portColon(in: input, hostStart..<end)
         let host = input.extracting(hostStart..<(portColon ?? end))
@@ -184,17 +192,17 @@ extension URLParser {
         } else {
             guard HostParser.append(host, isSpecial: layout.isSpecial, to: &output) else { return false }
         }
-        layout.hostEnd = mark
+        layout.hostEnd = outputOffset
         if let portColon {
             guard appendPort(input.extracting((portColon + 1)..<end)) else { return false }
         }
-        layout.authorityEnd = mark
-        beginPath()
+        layout.authorityEnd = outputOffset
+        startPath()
         parsePathAfterAuthority(input, from: end)
         return true
     }
 
-    /// The end of a host or segment: the offset of a slash, question mark or number sign, or the end of the
+    /// The end of a host or segment: the offset of a slash, question outputOffset or number sign, or the end of the
     /// input.
     private func nextDelimiter(in input: Span<UInt8>, from start: Int) -> Int {
         var index = start
@@ -207,16 +215,17 @@ extension URLParser {
         return index
     }
 
+    /// Appends the user name and password, followed by an `@` if either is not empty.
     private mutating func appendCredentials(_ userinfo: Span<UInt8>) {
         var colon = 0
         while colon < userinfo.count, userinfo[colon] != UInt8(ascii: ":") { colon += 1 }
         output.append(percentEncoding: userinfo.extracting(..<colon), .userinfo)
-        layout.usernameEnd = mark
+        layout.usernameEnd = outputOffset
         if colon + 1 < userinfo.count {
             output.append(UInt8(ascii: ":"))
             output.append(percentEncoding: userinfo.extracting((colon + 1)...), .userinfo)
         }
-        layout.passwordEnd = mark
+        layout.passwordEnd = outputOffset
         if layout.passwordEnd > layout.usernameStart {
             output.append(UInt8(ascii: "@"))
         }
@@ -288,12 +297,13 @@ extension URLParser {
         }
         copy(base, through: .authority)
         if !WindowsDrive.begins(input, at: start + 1) {
-            keepDrive(of: base)
+            copyDriveLetter(of: base)
         }
         parsePath(input, from: start + 1)
         return true
     }
 
+    /// The file host state. `localhost` becomes an empty host.
     private mutating func parseFileHost(_ input: Span<UInt8>, from start: Int) -> Bool {
         writeFileAuthority()
         let end = nextDelimiter(in: input, from: start)
@@ -309,9 +319,9 @@ extension URLParser {
             if output[Int(layout.hostStart)...].elementsEqual("localhost".utf8) {
                 output.removeLast("localhost".utf8.count)
             }
-            layout.hostEnd = mark
-            layout.authorityEnd = mark
-            beginPath()
+            layout.hostEnd = outputOffset
+            layout.authorityEnd = outputOffset
+            startPath()
         }
         parsePathAfterAuthority(input, from: end)
         return true
@@ -320,8 +330,8 @@ extension URLParser {
     private mutating func writeFileAuthority() {
         output += "file://".utf8
         layout.schemeEnd = 4
-        layout.setAuthority(at: mark)
-        beginPath()
+        layout.setAuthority(at: outputOffset)
+        startPath()
     }
 }
 
@@ -347,14 +357,14 @@ enum WindowsDrive {
 
 /// The path, opaque path, query and fragment states.
 extension URLParser {
-    private mutating func beginPath() {
-        layout.pathStart = mark
+    private mutating func startPath() {
+        layout.pathStart = outputOffset
         endPath()
     }
 
     private mutating func endPath() {
-        layout.pathEnd = mark
-        layout.queryEnd = mark
+        layout.pathEnd = outputOffset
+        layout.queryEnd = outputOffset
     }
 
     /// The path start state. The path may be empty only if the scheme is not special.
@@ -384,6 +394,7 @@ extension URLParser {
         }
     }
 
+    /// Appends a path segment, or resolves it if it is `.` or `..`.
     private mutating func append(segment: Span<UInt8>, isLast: Bool, _ encoded: ByteSet) {
         switch Self.dotCount(of: segment) {
         case 2:
@@ -392,7 +403,8 @@ extension URLParser {
         case 1:
             if isLast { output.append(UInt8(ascii: "/")) }
         default:
-            let isDrive = layout.kind == .file && mark == layout.pathStart && WindowsDrive.matches(segment)
+            let isDrive =
+                layout.kind == .file && outputOffset == layout.pathStart && WindowsDrive.matches(segment)
             output.append(UInt8(ascii: "/"))
             output.append(percentEncoding: segment, encoded)
             if isDrive { output[output.count - 1] = UInt8(ascii: ":") }
@@ -421,7 +433,7 @@ extension URLParser {
 
     /// Removes the last segment, but not a drive letter that is the only segment.
     private mutating func shortenPath() {
-        guard layout.kind != .file || !isDriveAlone else { return }
+        guard layout.kind != .file || !isPathOnlyDriveLetter else { return }
         let start = Int(layout.pathStart)
         var slash = output.count - 1
         while slash >= start, output[slash] != UInt8(ascii: "/") { slash -= 1 }
@@ -429,21 +441,22 @@ extension URLParser {
         output.removeLast(output.count - slash)
     }
 
-    private var isDriveAlone: Bool {
+    private var isPathOnlyDriveLetter: Bool {
         let path = output.span.extracting(Int(layout.pathStart)...)
         return path.count == 3 && WindowsDrive.matches(path.extracting(1...))
     }
 
     /// Appends the drive letter at the beginning of the base's path, if there is one.
-    private mutating func keepDrive(of base: WebURL) {
+    private mutating func copyDriveLetter(of base: WebURL) {
         let path = base.href.utf8.span.extracting(Int(base.layout.pathStart)..<Int(base.layout.pathEnd))
         guard path.count >= 3, path[1].isASCIIAlpha, path[2] == UInt8(ascii: ":") else { return }
         guard path.count == 3 || path[3] == UInt8(ascii: "/") else { return }
         output.append(path.extracting(..<3))
     }
 
+    /// The opaque path state, for URLs such as `mailto:` and `data:`.
     private mutating func parseOpaquePath(_ input: Span<UInt8>, from start: Int) {
-        beginPath()
+        startPath()
         var end = start
         while end < input.count, input[end] != UInt8(ascii: "?"), input[end] != UInt8(ascii: "#") { end += 1 }
         var path = input.extracting(start..<end)
@@ -475,7 +488,7 @@ extension URLParser {
         }
     }
 
-    /// Parses a query. `start` is the offset of the question mark.
+    /// Parses a query. `start` is the offset of the question outputOffset.
     private mutating func parseQuery(_ input: Span<UInt8>, from start: Int) {
         endPath()
         var end = start + 1
@@ -489,7 +502,7 @@ extension URLParser {
         case .ws, .wss, .other:
             output.append(percentEncoding: query, encoded)
         }
-        layout.queryEnd = mark
+        layout.queryEnd = outputOffset
         parseFragment(input, from: end)
     }
 

@@ -4,6 +4,7 @@
 ///
 /// All other inputs are left to `URLParser`, so a case that is missing here only costs time.
 extension WebURL {
+    /// Resolves an input that needs no encoding; nil for inputs that `URLParser` must parse.
     init?(plain input: Span<UInt8>, base: WebURL?) {
         if let layout = Layout(plainAbsolute: input) {
             self.init(href: String(base: "", 0, input, from: 0), layout: layout)
@@ -13,34 +14,35 @@ extension WebURL {
         self.init(plainReference: input, base: base)
     }
 
+    /// Resolves a reference by appending it, from `start` on, to the first `baseByteCount` bytes of the base.
     private init?(plainReference input: Span<UInt8>, base: WebURL) {
         var layout = base.layout
         guard !input.isEmpty else { return nil }
         var start = 0
-        let kept: Int
+        let baseByteCount: Int
         switch input[0] {
         case UInt8(ascii: "#"):
-            kept = Int(layout.queryEnd)
-            guard PlainTail(fragmentOf: input, from: 0) != nil else { return nil }
-            self.init(href: String(base: base.href, kept, input, from: 0), layout: layout)
+            baseByteCount = Int(layout.queryEnd)
+            guard SerializedTail(fragmentOf: input, from: 0) != nil else { return nil }
+            self.init(href: String(base: base.href, baseByteCount, input, from: 0), layout: layout)
             return
         case UInt8(ascii: "?"):
-            kept = Int(layout.pathEnd)
+            baseByteCount = Int(layout.pathEnd)
         case UInt8(ascii: "/"):
             // A second slash or a backslash begins an authority.
             guard input.count > 1, input[1] != UInt8(ascii: "/"), input[1] != UInt8(ascii: "\\") else {
                 return nil
             }
-            kept = Int(layout.pathStart) + 1
+            baseByteCount = Int(layout.pathStart) + 1
             start = 1
         default:
             guard URLParser.schemeColon(in: input) == nil else { return nil }
-            kept = base.folderEnd(climbingBy: input, from: &start)
+            baseByteCount = base.folderEnd(climbingBy: input, from: &start)
         }
-        guard let tail = PlainTail(input, from: start) else { return nil }
-        layout.pathEnd = UInt32(kept + tail.pathEnd - start)
-        layout.queryEnd = UInt32(kept + tail.queryEnd - start)
-        self.init(href: String(base: base.href, kept, input, from: start), layout: layout)
+        guard let tail = SerializedTail(input, from: start) else { return nil }
+        layout.pathEnd = UInt32(baseByteCount + tail.pathEnd - start)
+        layout.queryEnd = UInt32(baseByteCount + tail.queryEnd - start)
+        self.init(href: String(base: base.href, baseByteCount, input, from: start), layout: layout)
     }
 
     /// Resolves the `./` and `../` at `start` against the folder of this URL, and moves `start` past them.
@@ -90,7 +92,7 @@ extension WebURL.Layout {
             else { return nil }
         }
         guard end < input.count, input[end] == UInt8(ascii: "/") else { return nil }
-        guard let tail = PlainTail(input, from: end + 1) else { return nil }
+        guard let tail = SerializedTail(input, from: end + 1) else { return nil }
         schemeEnd = UInt32(hostStart - 3)
         setAuthority(at: UInt32(hostStart))
         self.hostEnd = UInt32(hostEnd)
@@ -121,13 +123,13 @@ extension WebURL.Layout {
 }
 
 /// The ends of the path and the query in an input whose rest is already serialized.
-private struct PlainTail {
+private struct SerializedTail {
     private(set) var pathEnd: Int
     private(set) var queryEnd: Int
 
     /// Returns nil if the rest contains a byte to encode, a dot segment or a byte outside ASCII.
     init?(_ input: Span<UInt8>, from start: Int) {
-        let stops = ByteSet.plainPathStops
+        let stops = ByteSet.serializedPathStops
         var index = start
         var segmentStart = start
         scan: while index < input.count {
@@ -188,18 +190,18 @@ private struct PlainTail {
 }
 
 extension ByteSet {
-    fileprivate static let plainPathStops = path.union("/\\%")
+    fileprivate static let serializedPathStops = path.union("/\\%")
 }
 
 extension String {
-    /// Joins the first `kept` bytes of `base` and the bytes of `input` from `start` on. All must be ASCII.
-    fileprivate init(base: String, _ kept: Int, _ input: Span<UInt8>, from start: Int) {
-        let beginning = base.utf8.span.extracting(..<kept)
+    /// Joins the first `baseByteCount` bytes of `base` and the bytes of `input` from `start` on. All must be ASCII.
+    fileprivate init(base: String, _ baseByteCount: Int, _ input: Span<UInt8>, from start: Int) {
+        let beginning = base.utf8.span.extracting(..<baseByteCount)
         let end = input.extracting(start...)
-        self.init(unsafeUninitializedCapacity: kept + end.count) { buffer in
+        self.init(unsafeUninitializedCapacity: baseByteCount + end.count) { buffer in
             beginning.withUnsafeBufferPointer { _ = buffer.update(fromContentsOf: $0) }
-            end.withUnsafeBufferPointer { _ = buffer[kept...].update(fromContentsOf: $0) }
-            return kept + end.count
+            end.withUnsafeBufferPointer { _ = buffer[baseByteCount...].update(fromContentsOf: $0) }
+            return baseByteCount + end.count
         }
     }
 }

@@ -1,7 +1,12 @@
-/// A URL as parsed and serialized by the WHATWG URL standard.
+/// A URL as parsed and serialized by the WHATWG URL standard (https://url.spec.whatwg.org).
 ///
 /// It is stored as its serialization, which is always ASCII, with the offsets of its components. Two URLs are
 /// equal if their serializations are.
+///
+///     WebURL("../b?q#top", base: page)   // "https://example.com/b?q#top" for the page "https://example.com/a/"
+///
+/// `URLParser` implements the standard's state machine. A fast path in `WebURL+Resolving.swift` handles the inputs
+/// that need no encoding.
 package struct WebURL: Sendable {
     /// The serialization, including the fragment.
     package let href: String
@@ -29,7 +34,7 @@ extension WebURL {
     /// empty if there is no host.
     package var host: String { part(layout.hostStart, layout.hostEnd) }
 
-    /// The port in the serialization; nil if it is the scheme's default.
+    /// The port in the serialization; nil if there is none, as for the default port of the scheme.
     package var port: Int? {
         layout.authorityEnd > layout.hostEnd ? Int(part(layout.hostEnd + 1, layout.authorityEnd)) : nil
     }
@@ -149,8 +154,8 @@ extension WebURL {
 }
 
 extension WebURL {
-    /// The maximum length of the input. Longer inputs are not URLs. The limit keeps offsets far below 2^32.
-    package static let maximumByteCount = 16 << 20
+    /// The maximum length of an input; longer ones are rejected. The limit keeps offsets far below 2^32.
+    package static let maxBytes = 16 << 20
 
     /// Parses a URL, resolved against `base` if it is relative. Returns nil if the standard defines a
     /// failure.
@@ -163,7 +168,7 @@ extension WebURL {
     /// - Parameter queryEncoding: the encoding of the document that contains the URL. Browsers encode the
     ///   query of an http URL in it.
     package init?(utf8 bytes: Span<UInt8>, base: WebURL? = nil, queryEncoding: TextEncoding = .utf8) {
-        guard bytes.count <= Self.maximumByteCount else { return nil }
+        guard bytes.count <= Self.maxBytes else { return nil }
         let input = bytes.extracting(Self.trimmedRange(of: bytes))
         if let plain = WebURL(plain: input, base: base) {
             self = plain
@@ -184,7 +189,7 @@ extension WebURL {
         self.init(href: String(decoding: parser.output, as: UTF8.self), layout: parser.layout)
     }
 
-    /// The range without C0 controls and spaces at either end.
+    /// The range without C0 controls and spaces at either end, which the standard removes.
     private static func trimmedRange(of bytes: Span<UInt8>) -> Range<Int> {
         var lower = 0
         var upper = bytes.count

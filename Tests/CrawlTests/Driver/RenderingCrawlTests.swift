@@ -214,7 +214,7 @@ import Web
                     url: page.url(origin.url("/graphql")), method: "POST", fields: fields,
                     body: Array(body.utf8))
                 browser.door.withLock { $0 }?.ask(page.number, request) { answer in
-                    guard case .given(_, _, let body) = answer else { return }
+                    guard case .response(_, _, let body) = answer else { return }
                     told.change { $0.append(String(decoding: body, as: UTF8.self)) }
                 }
             }
@@ -246,10 +246,10 @@ import Web
                 browser.door.withLock { $0 }?.ask(page.number, request) { answer in
                     let text =
                         switch answer {
-                        case .given(_, _, let body): String(decoding: body, as: UTF8.self)
-                        case .held: "held"
+                        case .response(_, _, let body): String(decoding: body, as: UTF8.self)
+                        case .stored: "held"
                         case .connect: "connected"
-                        case .refused(let why), .failed(let why): why
+                        case .blocked(let why), .failed(let why): why
                         }
                     told.change { $0.append(text) }
                 }
@@ -505,13 +505,13 @@ private final class ScriptedBrowser: PageRenderer {
         door.withLock { $0 }?.ask(page.number, request) { [self] in note(request.url, $0) }
     }
 
-    private func note(_ url: WebURL, _ answer: PageAnswer) {
+    private func note(_ url: WebURL, _ answer: PageRequestResult) {
         let text =
             switch answer {
-            case .held: "held"
+            case .stored: "held"
             case .connect: "connected"
-            case .given(let status, _, let body): "\(status) \(String(decoding: body, as: UTF8.self))"
-            case .refused: "refused"
+            case .response(let status, _, let body): "\(status) \(String(decoding: body, as: UTF8.self))"
+            case .blocked: "refused"
             case .failed: "failed"
             }
         state.withLock { $0.answers.append("\(url.path): \(text)") }

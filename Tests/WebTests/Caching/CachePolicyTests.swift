@@ -138,7 +138,7 @@ struct CachePolicyActionTests {
     func byProtocol(response: String, request: String, later: Int64, expected: CacheAction) {
         let stored = entry(head("Cache-Control: \(response)", Self.tag))
         let request = CacheRequest.get(request.isEmpty ? [:] : ["Cache-Control": request])
-        let now = noon.advanced(bySeconds: later)
+        let now = noon.adding(seconds: later)
         #expect(CachePolicy.protocol.action(for: request, entry: stored, now: now) == expected)
         #expect(CachePolicy.auto.action(for: request, entry: stored, now: now) == expected)
     }
@@ -147,7 +147,7 @@ struct CachePolicyActionTests {
         func action(_ text: String, _ wish: String) -> CacheAction {
             let stored = entry(head("Cache-Control: \(text)", Self.tag), profile: .reverseProxy)
             return CachePolicy.protocol.action(
-                for: .get(["Cache-Control": wish]), entry: stored, now: noon.advanced(bySeconds: 61))
+                for: .get(["Cache-Control": wish]), entry: stored, now: noon.adding(seconds: 61))
         }
         #expect(action("s-maxage=60", "max-stale") == .validate(with: Self.asked))
         #expect(action("max-age=60, proxy-revalidate", "max-stale") == .validate(with: Self.asked))
@@ -179,7 +179,7 @@ struct CachePolicyActionTests {
 
     @Test func `what cannot change is not refreshed behind while it is fresh`() {
         let settled = entry(head("Cache-Control: max-age=60, immutable", Self.tag))
-        let later = noon.advanced(bySeconds: 60)
+        let later = noon.adding(seconds: 60)
         #expect(CachePolicy.refreshBehind.action(for: .get(), entry: settled, now: noon) == .serve(.fresh))
         #expect(
             CachePolicy.refreshBehind.action(for: .get(), entry: settled, now: later)
@@ -216,12 +216,12 @@ struct CachePolicyActionTests {
 }
 
 struct CachePolicyConclusionTests {
-    private static let later = noon.advanced(bySeconds: 100)
+    private static let later = noon.adding(seconds: 100)
     private static let stored = entry(
         head("Cache-Control: max-age=60", "ETag: \"1\"", "X: old", "Content-Length: 5"))
 
-    private static func answer(_ status: Int, _ fields: HTTPFields) -> CacheAnswer {
-        CacheAnswer(status: status, fields: fields, requestTime: later, responseTime: later)
+    private static func answer(_ status: Int, _ fields: HTTPFields) -> OriginResponse {
+        OriginResponse(status: status, fields: fields, requestTime: later, responseTime: later)
     }
 
     private static func conclude(
@@ -348,7 +348,7 @@ struct CachePolicyConclusionTests {
                 == head(
                     "Cache-Control: max-age=90", "ETag: \"1\"", "X: new", "Content-Length: 5", "Y: 1", "Y: 2",
                     "Date: @+100"))
-        #expect(updated.freshness.isFresh(at: Self.later.advanced(bySeconds: 89)))
+        #expect(updated.freshness.isFresh(at: Self.later.adding(seconds: 89)))
         #expect(updated.freshness.age(at: Self.later) == 0)
     }
 
@@ -473,7 +473,7 @@ struct CachePolicyConclusionTests {
         #expect(joined.isPart && first.isPart)
         #expect(joined.fields["X"] == "new")
         #expect(change(head("Content-Range: bytes 5-9/10", "ETag: \"2\""), Self.stored) == .none)
-        let whole = first.completed(byteCount: 10)
+        let whole = first.completing(byteCount: 10)
         #expect(whole.status == 200 && !whole.isPart)
         #expect(whole.fields == head("ETag: \"1\"", "X: new", "Date: @+100", "Content-Length: 10"))
     }

@@ -179,7 +179,7 @@ struct CacheRehearsalTests {
             let request = CacheRequest(
                 method: step.method, url: webURL("https://example.com\(step.path)"), fields: step.request)
             let found = cache.answer(
-                request, at: noon.advanced(bySeconds: step.after),
+                request, at: noon.adding(seconds: step.after),
                 origin: step.status.map { ($0, step.response) })
             #expect(found.source == step.source, "step \(index)")
             if step.source != .network { #expect(found.status == step.answer, "step \(index)") }
@@ -190,7 +190,7 @@ struct CacheRehearsalTests {
         var cache = RehearsedCache()
         let response = head("Age: 30", "Date: @-40", "Expires: @+600", "X: 1")
         _ = cache.answer(.get(), at: noon, origin: (200, response))
-        let found = cache.answer(.get(), at: noon.advanced(bySeconds: 3), origin: nil)
+        let found = cache.answer(.get(), at: noon.adding(seconds: 3), origin: nil)
         #expect(found.fields == head("Age: 43", "Date: @-40", "Expires: @+600", "X: 1"))
     }
 
@@ -216,7 +216,7 @@ struct CacheRehearsalTests {
         let request = CacheRequest.get(head("Abc: 123", "If-None-Match: \"9\""))
         _ = cache.answer(
             request, at: noon, origin: (200, head("Vary: Abc", "ETag: \"1\"", "Cache-Control: max-age=1")))
-        let found = cache.answer(request, at: noon.advanced(bySeconds: 1), origin: (304, head("ETag: \"1\"")))
+        let found = cache.answer(request, at: noon.adding(seconds: 1), origin: (304, head("ETag: \"1\"")))
         #expect(found.sent == head("Abc: 123", "If-None-Match: \"1\""))
         #expect(found.source == .validated)
     }

@@ -34,8 +34,8 @@ struct CacheRulesTests {
             ("/a status=200", .setting("status=200")), ("/a refuse status=9", .setting("status=9")),
             ("/a refuse larger-than=1X", .setting("larger-than=1X")), ("/a refuse text=", .setting("text=")),
             (String(repeating: "a", count: 2000), .pattern(String(repeating: "a", count: 2000))),
-        ] as [(String, CacheRules.Rule.Mistake)])
-    func `a rule that cannot be read says why`(text: String, mistake: CacheRules.Rule.Mistake) {
+        ] as [(String, CacheRules.Rule.ParseError)])
+    func `a rule that cannot be read says why`(text: String, mistake: CacheRules.Rule.ParseError) {
         #expect(throws: mistake) { try CacheRules.Rule(text) }
     }
 
@@ -70,7 +70,7 @@ struct CacheRulesTests {
             url: webURL("https://example.com" + path), status: 200,
             fields: ["Content-Type": "text/javascript"],
             beginning: Array(text.utf8))
-        #expect(ResponseInspection.refusingStandIns.accepts(subject) == isAccepted)
+        #expect(ResponseInspection.rejectingHTMLStandIns.accepts(subject) == isAccepted)
     }
 
     @Test(
@@ -87,7 +87,7 @@ struct CacheRulesTests {
     {
         let subject = ResponseInspection.Subject(
             url: webURL("https://example.com" + path), status: status, fields: ["Content-Type": type])
-        #expect(ResponseInspection.refusingStandIns.accepts(subject) == isAccepted)
+        #expect(ResponseInspection.rejectingHTMLStandIns.accepts(subject) == isAccepted)
         #expect(ResponseInspection.acceptingAll.accepts(subject))
     }
 

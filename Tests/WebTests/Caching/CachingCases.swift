@@ -10,7 +10,7 @@ func head(_ lines: String...) -> HTTPFields {
         let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let value = parts.count == 2 ? parts[1].drop { $0 == " " } : ""
         let date = value.first == "@" ? Int64(value.dropFirst()) : nil
-        fields.append(String(parts[0]), date.map { noon.advanced(bySeconds: $0).text } ?? String(value))
+        fields.append(String(parts[0]), date.map { noon.adding(seconds: $0).text } ?? String(value))
     }
     return fields
 }

@@ -41,7 +41,7 @@ struct CachingFuzzTests {
 
     /// Moments at the ends of what a date can be, and close to each other.
     private static let moments = [
-        noon, noon.advanced(bySeconds: 1), noon.advanced(bySeconds: 60), HTTPDate(secondsSinceEpoch: .min),
+        noon, noon.adding(seconds: 1), noon.adding(seconds: 60), HTTPDate(secondsSinceEpoch: .min),
         HTTPDate(secondsSinceEpoch: .max),
     ]
 
@@ -73,7 +73,7 @@ struct CachingFuzzTests {
     ) {
         let freshness = entry.freshness
         #expect((0...1 << 31).contains(freshness.lifetime) && (0...1 << 32).contains(freshness.age(at: now)))
-        let answer = CacheAnswer(
+        let answer = OriginResponse(
             status: Self.pick([200, 206, 304, 404, 500, 503], &random), fields: Self.fields(&random),
             requestTime: now,
             responseTime: now)

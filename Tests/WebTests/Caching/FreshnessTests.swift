@@ -29,7 +29,7 @@ struct FreshnessTests {
         Case(head("Cache-Control: max-age=60", "Cache-Control: max-age=5"), 60, .maxAge),
         Case(head("Cache-Control: x=\"max-age=99\", max-age=1"), 1, .maxAge),
         Case(head("Cache-Control: max-age=60, s-maxage=5"), 60, .maxAge),
-        Case(head("Cache-Control: s-maxage=5"), 0, .nothing),
+        Case(head("Cache-Control: s-maxage=5"), 0, .unspecified),
         Case(head("Cache-Control: max-age=60", "Expires: @-9"), 60, .maxAge),
         Case(head("Cache-Control: max-age=60", "Expires: 0"), 60, .maxAge),
         Case(head("Cache-Control: max-age=0", "Expires: @+9"), 0, .maxAge),
@@ -45,10 +45,10 @@ struct FreshnessTests {
         Case(head("Last-Modified: @-1000", "Date: @+0"), 100, .heuristic),
         Case(head("Last-Modified: @-1000"), 100, .heuristic),
         Case(head("Last-Modified: @-9999999999"), 86_400, .heuristic),
-        Case(head("Last-Modified: @+5"), 0, .nothing),
-        Case(head("Last-Modified: long ago"), 0, .nothing),
+        Case(head("Last-Modified: @+5"), 0, .unspecified),
+        Case(head("Last-Modified: long ago"), 0, .unspecified),
         Case(head("CDN-Cache-Control: max-age=9", "Cache-Control: max-age=60"), 60, .maxAge),
-        Case(head(), 0, .nothing),
+        Case(head(), 0, .unspecified),
     ]) func `a private cache reads the lifetime`(_ test: Case) {
         let found = freshness(test.fields)
         #expect(found.lifetime == test.lifetime)
@@ -65,7 +65,9 @@ struct FreshnessTests {
         Case(head("CDN-Cache-Control: foo, max-age=9;a=b"), 9, .targetedField),
         Case(head("CDN-Cache-Control: max-age=9", "Expires: @-9"), 9, .targetedField),
         Case(head("CDN-Cache-Control: max-age=0", "Expires: @+9"), 0, .targetedField),
-        Case(head("CDN-Cache-Control: no-cache", "Cache-Control: max-age=60", "Expires: @+60"), 0, .nothing),
+        Case(
+            head("CDN-Cache-Control: no-cache", "Cache-Control: max-age=60", "Expires: @+60"), 0, .unspecified
+        ),
         // What is no dictionary, or has a value of the wrong type, is not there at all.
         Case(head("CDN-Cache-Control: max-age=9, &&&", "Cache-Control: max-age=60"), 60, .maxAge),
         Case(head("CDN-Cache-Control: max-age=\"9\"", "Cache-Control: max-age=60"), 60, .maxAge),
@@ -120,14 +122,14 @@ struct FreshnessTests {
         // RFC 9111, section 4.2.3, with numbers.
         let answer = head("Date: @-30", "Age: 20", "Cache-Control: max-age=100")
         let found = Freshness(
-            status: 200, fields: answer, requestTime: noon, responseTime: noon.advanced(bySeconds: 5),
+            status: 200, fields: answer, requestTime: noon, responseTime: noon.adding(seconds: 5),
             profile: .private)
         #expect(found.initialAge == 35)
-        #expect(found.age(at: noon.advanced(bySeconds: 15)) == 45)
-        #expect(found.staleness(at: noon.advanced(bySeconds: 15)) == -55)
-        #expect(found.isFresh(at: noon.advanced(bySeconds: 69)))
-        #expect(!found.isFresh(at: noon.advanced(bySeconds: 70)))
-        #expect(found.age(at: noon.advanced(bySeconds: -1000)) == 35)
+        #expect(found.age(at: noon.adding(seconds: 15)) == 45)
+        #expect(found.staleness(at: noon.adding(seconds: 15)) == -55)
+        #expect(found.isFresh(at: noon.adding(seconds: 69)))
+        #expect(!found.isFresh(at: noon.adding(seconds: 70)))
+        #expect(found.age(at: noon.adding(seconds: -1000)) == 35)
     }
 
     @Test(
@@ -157,7 +159,7 @@ struct FreshnessTests {
     @Test(
         arguments: [
             ("must-revalidate", .forbidden, .forbidden), ("no-cache", .forbidden, .forbidden),
-            ("proxy-revalidate", .permitted, .forbidden), ("s-maxage=5", .permitted, .onlyAsStated),
+            ("proxy-revalidate", .permitted, .forbidden), ("s-maxage=5", .permitted, .onlyWithDirective),
             ("no-cache=\"a\"", .permitted, .permitted), ("max-age=5", .permitted, .permitted),
         ] as [(String, Freshness.StaleUse, Freshness.StaleUse)])
     func `a server can forbid stale answers`(

@@ -76,14 +76,15 @@ struct LookupCandidateTests {
     func `known cache-busting parameters are left out and the others stay as they are`(
         query: String, expected: String?
     ) {
-        let found = CacheBusters.known.stripped(webURL("https://x.example/a\(query)"))
+        let found = CacheBusters.known.removing(from: webURL("https://x.example/a\(query)"))
         #expect(found?.href == expected.map { "https://x.example/a\($0)" })
     }
 
     @Test func `the list is the caller's`() {
         let own = CacheBusters(names: ["z"], includesBareVersions: false)
-        #expect(own.stripped(webURL("https://x.example/?z=1&v=2&3"))?.href == "https://x.example/?v=2&3")
-        #expect(own.stripped(webURL("https://x.example/?v=2&3")) == nil)
+        #expect(
+            own.removing(from: webURL("https://x.example/?z=1&v=2&3"))?.href == "https://x.example/?v=2&3")
+        #expect(own.removing(from: webURL("https://x.example/?v=2&3")) == nil)
     }
 }
 
@@ -105,7 +106,7 @@ struct LookupCandidateTests {
         ("http://a.test/in.php?redirect_to=http%3A%2F%2Fa.test%2F", "http://a.test/in.php"),
     ])
     func `what names who asks is left out`(url: String, stripped: String) throws {
-        #expect(SessionParameters.stripped(try #require(WebURL(url)))?.href == stripped)
+        #expect(SessionParameters.removing(from: try #require(WebURL(url)))?.href == stripped)
     }
 
     @Test(arguments: [
@@ -116,6 +117,6 @@ struct LookupCandidateTests {
         "http://a.test/x?a=1&&b", "http://a.test/x?=PHPSESSID", "http://a.test/jsessionid=1",
     ])
     func `everything else is left alone`(url: String) throws {
-        #expect(SessionParameters.stripped(try #require(WebURL(url))) == nil)
+        #expect(SessionParameters.removing(from: try #require(WebURL(url))) == nil)
     }
 }

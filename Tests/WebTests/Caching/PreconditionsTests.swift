@@ -73,8 +73,8 @@ struct PreconditionsTests {
 
     @Test func `a date is as good as a strong tag only when it is older than the answer`() {
         let conditions = Preconditions(head("If-Range: @-100"))
-        #expect(!conditions.allowsRange(of: Self.current, date: noon.advanced(bySeconds: -100)))
-        #expect(conditions.allowsRange(of: Self.current, date: noon.advanced(bySeconds: -99)))
+        #expect(!conditions.allowsRange(of: Self.current, date: noon.adding(seconds: -100)))
+        #expect(conditions.allowsRange(of: Self.current, date: noon.adding(seconds: -99)))
         #expect(!conditions.allowsRange(of: Self.current, date: nil))
         let weak = Validator(head("ETag: W/\"1\""))
         #expect(!Preconditions(head("If-Range: W/\"1\"")).allowsRange(of: weak, date: noon))

@@ -55,7 +55,7 @@ struct RehearsedCache {
         let isConditional = fields.contains("If-None-Match") || fields.contains("If-Modified-Since")
         let outcome = origin.map {
             CacheOutcome.answered(
-                CacheAnswer(status: $0.0, fields: $0.1, requestTime: now, responseTime: now))
+                OriginResponse(status: $0.0, fields: $0.1, requestTime: now, responseTime: now))
         }
         let conclusion = policy.conclusion(
             of: outcome ?? .unreachable, for: request, entry: entry, wasConditional: isConditional,

@@ -15,7 +15,7 @@ import Testing
         var status = 200
         var fields: HTTPFields = ["Content-Type": "text/html"]
         var title: String?
-        var ending = JudgedResponse.Ending.declared
+        var ending = ResponseSummary.Ending.declared
         var asksForPassword = false
         var expected: ReplacementCheck.Reason?
         /// Paths whose stored copies are restored.
@@ -38,9 +38,9 @@ import Testing
     func `a request without credentials does not replace what was fetched with them`(isPrivate: Bool) throws {
         let url = try #require(WebURL("http://example.test/"))
         let html: HTTPFields = ["Content-Type": "text/html"]
-        let stored = JudgedResponse(
+        let stored = ResponseSummary(
             url, status: 200, fields: html, digest: 1, byteCount: 10, isPrivate: isPrivate)
-        let new = JudgedResponse(url, status: 200, fields: html, digest: 2, byteCount: 11)
+        let new = ResponseSummary(url, status: 200, fields: html, digest: 2, byteCount: 11)
         for purpose in [ReplacementCheck.Purpose.run, .serving] {
             var check = ReplacementCheck(purpose, keepsPrivate: true)
             let verdict = check.judge(url, stored: stored, new: new, now: 0)
@@ -52,10 +52,10 @@ import Testing
 
     private static func judged(
         _ url: WebURL, _ status: Int, _ fields: HTTPFields, _ body: String, _ title: String?,
-        _ ending: JudgedResponse.Ending = .declared, _ asksForPassword: Bool = false
-    ) -> JudgedResponse {
+        _ ending: ResponseSummary.Ending = .declared, _ asksForPassword: Bool = false
+    ) -> ResponseSummary {
         let digest = body.utf8.reduce(UInt64(5381)) { ($0 &* 33) ^ UInt64($1) }
-        return JudgedResponse(
+        return ResponseSummary(
             url, status: status, fields: fields, digest: body.isEmpty ? 0 : digest,
             byteCount: body.utf8.count,
             title: title, ending: ending, asksForLogin: asksForPassword)

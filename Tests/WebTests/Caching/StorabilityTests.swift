@@ -178,12 +178,12 @@ struct StorabilityTests {
             (head("Set-Cookie: a"), head("Set-Cookie: b", "Connection: c", "C: 1"), head("Set-Cookie: b")),
         ] as [(HTTPFields, HTTPFields, HTTPFields)])
     func updated(stored: HTTPFields, newer: HTTPFields, expected: HTTPFields) {
-        #expect(stored.updated(by: newer, in: .private) == expected)
+        #expect(stored.updating(with: newer, in: .private) == expected)
     }
 
     @Test func `an answer from the store tells its age`() {
         let stored = entry(head("Age: 30", "Cache-Control: max-age=60", "Date: @+0"))
-        let served = stored.servedFields(at: noon.advanced(bySeconds: 3))
+        let served = stored.servedFields(at: noon.adding(seconds: 3))
         #expect(served == head("Age: 33", "Cache-Control: max-age=60", "Date: @+0"))
     }
 }

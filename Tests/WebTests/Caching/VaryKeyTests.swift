@@ -39,7 +39,7 @@ struct VaryKeyTests {
         #expect(key.matches(second, .unkeyed) == isSame)
         #expect((VaryKey(response: response, request: second, secrets: .unkeyed) == key) == isSame)
         #expect(VaryKey(stored: key.text) == key)
-        #expect((key.rekeyed(for: second, .unkeyed) == key) == isSame)
+        #expect((key.key(for: second, .unkeyed) == key) == isSame)
     }
 
     @Test(arguments: [
@@ -101,14 +101,14 @@ struct VaryKeyTests {
         old: String, beginning: String?, hadSecret: Bool
     ) throws {
         var found = false
-        let new = VaryKey.withholdingSecrets(of: old, .unkeyed, hadSecret: &found)
+        let new = VaryKey.hashingSecrets(of: old, .unkeyed, hadSecret: &found)
         #expect(found == hadSecret)
         guard let beginning else { return #expect(new == nil) }
         let text = try #require(new)
         #expect(text.hasPrefix(beginning) && !text.hasSuffix(" k"))
         #expect(hadSecret || text == old)
         var again = false
-        #expect(VaryKey.withholdingSecrets(of: text, .unkeyed, hadSecret: &again) == text && !again)
+        #expect(VaryKey.hashingSecrets(of: text, .unkeyed, hadSecret: &again) == text && !again)
         if old.hasSuffix("x-api-key: k") {
             #expect(VaryKey(stored: text).matches(["Accept": "a", "X-Api-Key": "k"], .unkeyed))
         }

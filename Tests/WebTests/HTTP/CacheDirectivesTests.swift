@@ -43,7 +43,7 @@ struct CacheDirectivesTests {
         #expect(found.minFresh == 4)
         #expect(found.maxStale == .any)
         #expect(found.onlyIfCached)
-        #expect(found.noCache == .everything)
+        #expect(found.noCache == .wholeResponse)
         #expect(found.maxAge == 0)
         #expect(CacheDirectives("max-stale=10").maxStale == .seconds(10))
         #expect(CacheDirectives("max-stale=x").maxStale == nil)
@@ -52,25 +52,25 @@ struct CacheDirectivesTests {
 
     @Test(
         arguments: [
-            ("no-cache", CacheDirectives.Reach.everything), ("no-cache=\"\"", .everything),
-            ("no-cache=\" , \"", .everything),
+            ("no-cache", CacheDirectives.Scope.wholeResponse), ("no-cache=\"\"", .wholeResponse),
+            ("no-cache=\" , \"", .wholeResponse),
             ("no-cache=\"Set-Cookie, X-A\"", .fields(["set-cookie", "x-a"])),
             ("no-cache=Set-Cookie", .fields(["set-cookie"])),
             ("no-cache=\"a\", no-cache=\"b\"", .fields(["a", "b"])),
-            ("no-cache=\"a\", no-cache", .everything),
-            ("no-cache, no-cache=\"a\"", .everything), ("private", nil),
-        ] as [(String, CacheDirectives.Reach?)]) func `no-cache reaches what it names`(
-            text: String, expected: CacheDirectives.Reach?
+            ("no-cache=\"a\", no-cache", .wholeResponse),
+            ("no-cache, no-cache=\"a\"", .wholeResponse), ("private", nil),
+        ] as [(String, CacheDirectives.Scope?)]) func `no-cache reaches what it names`(
+            text: String, expected: CacheDirectives.Scope?
         )
     {
         #expect(CacheDirectives(text).noCache == expected)
     }
 
     @Test func `a hostile list of names reaches everything`() {
-        #expect(CacheDirectives(String(repeating: "no-cache=a,", count: 50_000)).noCache == .everything)
+        #expect(CacheDirectives(String(repeating: "no-cache=a,", count: 50_000)).noCache == .wholeResponse)
         #expect(
             CacheDirectives("no-cache=\"" + String(repeating: "a,", count: 50_000) + "\"").noCache
-                == .everything)
+                == .wholeResponse)
     }
 
     @Test func `several fields are one list and Pragma counts only without them`() {
@@ -80,7 +80,7 @@ struct CacheDirectivesTests {
         #expect(both.maxAge == 5)
         #expect(both.isPrivate == .fields(["x"]))
         #expect(both.noCache == nil)
-        #expect(CacheDirectives(["Pragma": "x, no-cache"]).noCache == .everything)
+        #expect(CacheDirectives(["Pragma": "x, no-cache"]).noCache == .wholeResponse)
         #expect(CacheDirectives([:]) == CacheDirectives())
     }
 }

@@ -15,7 +15,7 @@ struct FieldDigestTests {
             text: String, algorithms: [String]
         )
     {
-        let found = FieldDigest.structured(text)
+        let found = FieldDigest.parseStructured(text)
         #expect(found == algorithms.map { FieldDigest(algorithm: $0, bytes: Self.hello) })
     }
 
@@ -28,13 +28,14 @@ struct FieldDigestTests {
             text: String, algorithms: [String]
         )
     {
-        let found = FieldDigest.legacy(text).filter { $0.algorithm != "unixsum" }
+        let found = FieldDigest.parseLegacy(text).filter { $0.algorithm != "unixsum" }
         #expect(found == algorithms.map { FieldDigest(algorithm: $0, bytes: Self.hello) })
     }
 
     @Test func `Content-MD5 holds sixteen bytes`() {
-        #expect(FieldDigest.contentMD5("Q2hlY2sgSW50ZWdyaXR5IQ==")?.bytes == Array("Check Integrity!".utf8))
-        #expect(FieldDigest.contentMD5("aGk=") == nil)
+        #expect(
+            FieldDigest.parseContentMD5("Q2hlY2sgSW50ZWdyaXR5IQ==")?.bytes == Array("Check Integrity!".utf8))
+        #expect(FieldDigest.parseContentMD5("aGk=") == nil)
     }
 
     @Test func `a digest is written as it is read`() {
@@ -48,8 +49,8 @@ struct FieldDigestTests {
         let structured = ["Repr-Digest", "Content-Digest"].compactMap { row[$0]?.string }
         let known = ["sha-256": 32, "sha-512": 64]
         let found =
-            (structured.flatMap(FieldDigest.structured)
-            + (row["Digest"]?.string.map(FieldDigest.legacy) ?? []))
+            (structured.flatMap(FieldDigest.parseStructured)
+            + (row["Digest"]?.string.map(FieldDigest.parseLegacy) ?? []))
             .filter { known[$0.algorithm] != nil }
         #expect(found.isEmpty == (row["valid"]?.isNull == true))
         #expect(found.allSatisfy { known[$0.algorithm] == $0.bytes.count })

@@ -130,8 +130,8 @@ struct HTTPDateTests {
     @Test func `moments stay within four digits of a year`() {
         #expect(HTTPDate(secondsSinceEpoch: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
         #expect(
-            HTTPDate(secondsSinceEpoch: 0).advanced(bySeconds: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
-        #expect(HTTPDate(secondsSinceEpoch: -5).advanced(bySeconds: .min) < HTTPDate(secondsSinceEpoch: -5))
+            HTTPDate(secondsSinceEpoch: 0).adding(seconds: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
+        #expect(HTTPDate(secondsSinceEpoch: -5).adding(seconds: .min) < HTTPDate(secondsSinceEpoch: -5))
     }
 }
 

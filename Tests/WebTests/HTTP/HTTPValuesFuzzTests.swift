@@ -53,8 +53,9 @@ struct HTTPValuesFuzzTests {
         #expect(LinkField.parse(text).allSatisfy { $0.targetRange.upperBound <= text.utf8.count }, "\(text)")
         #expect((RefreshDirective(text)?.urlRange?.upperBound ?? 0) <= text.utf8.count, "\(text)")
         #expect(
-            FieldDigest.structured(text).allSatisfy { FieldDigest.structured($0.text) == [$0] }, "\(text)")
+            FieldDigest.parseStructured(text).allSatisfy { FieldDigest.parseStructured($0.text) == [$0] },
+            "\(text)")
         #expect((CacheDirectives(text).maxAge ?? 0) <= 1 << 31, "\(text)")
-        #expect(FieldDigest.legacy(text).allSatisfy { !$0.algorithm.isEmpty }, "\(text)")
+        #expect(FieldDigest.parseLegacy(text).allSatisfy { !$0.algorithm.isEmpty }, "\(text)")
     }
 }

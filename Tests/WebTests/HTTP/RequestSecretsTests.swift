@@ -28,8 +28,8 @@ struct RequestSecretsTests {
     {
         for name in names {
             #expect(RequestSecrets.isHarmless(name), "\(name)")
-            #expect(!RequestSecrets.areIn([name: "a"]))
-            #expect(!RequestSecrets.makePrivate([:], to: [name: "a"]))
+            #expect(!RequestSecrets.mayBeIn([name: "a"]))
+            #expect(!RequestSecrets.makesPrivate([:], to: [name: "a"]))
         }
     }
 
@@ -42,17 +42,17 @@ struct RequestSecretsTests {
         ]) func secret(name: String)
     {
         #expect(!RequestSecrets.isHarmless(name))
-        #expect(RequestSecrets.areIn(["Accept": "a", name: "a"]))
-        #expect(RequestSecrets.makePrivate([:], to: ["Accept": "a", name: "a"]))
+        #expect(RequestSecrets.mayBeIn(["Accept": "a", name: "a"]))
+        #expect(RequestSecrets.makesPrivate([:], to: ["Accept": "a", name: "a"]))
     }
 
     @Test(arguments: [
         ("Authorization", false), ("Cookie", false), ("X-Api-Key", true), ("Proxy-Authorization", true),
     ]) func `public excuses the logins that HTTP knows and no others`(name: String, isPrivate: Bool) {
         #expect(
-            RequestSecrets.makePrivate(["Cache-Control": "max-age=9, Public"], to: [name: "a"]) == isPrivate)
-        #expect(RequestSecrets.makePrivate(["Cache-Control": "max-age=9"], to: [name: "a"]))
+            RequestSecrets.makesPrivate(["Cache-Control": "max-age=9, Public"], to: [name: "a"]) == isPrivate)
+        #expect(RequestSecrets.makesPrivate(["Cache-Control": "max-age=9"], to: [name: "a"]))
         let both: HTTPFields = [name: "a", "X-Key": "b"]
-        #expect(RequestSecrets.makePrivate(["Cache-Control": "public"], to: both))
+        #expect(RequestSecrets.makesPrivate(["Cache-Control": "public"], to: both))
     }
 }

@@ -13,7 +13,7 @@ import Web
         "/v1/items/17:delete", "/items/17/archive",
     ])
     func `a URL names an action`(target: String) throws {
-        #expect(ActionLink.isNamed(by: try #require(WebURL("http://a.test" + target))))
+        #expect(ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
     }
 
     @Test(arguments: [
@@ -26,7 +26,7 @@ import Web
         "/block/800000", "/star/sirius", "/index.php?title=Archive", "/man.cgi?query=clone", "/search?q=copy",
     ])
     func `a URL names none`(target: String) throws {
-        #expect(!ActionLink.isNamed(by: try #require(WebURL("http://a.test" + target))))
+        #expect(!ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
     }
 
     @Test(arguments: [
@@ -34,7 +34,7 @@ import Web
         "Supprimer la page",
         "удалить", "删除", "削除", "삭제", "ログアウト", "Subscribe",
     ])
-    func `a text names an action`(text: String) { #expect(ActionLink.isNamed(by: text)) }
+    func `a text names an action`(text: String) { #expect(ActionLink.isActionText(text)) }
 
     @Test(arguments: [
         "", "Deleted scenes", "How to delete a file from your disk", "Copyright", "Read more", "Edit",
@@ -42,5 +42,5 @@ import Web
         "Delete old snapshots with the command prune", "Peru", "Copy editing guide", "Buy local food",
         "How to unsubscribe", "MySQL主从复制原理详解", "JavaScript数组删除元素的方法", "コピー機の選び方",
     ])
-    func `a text names none`(text: String) { #expect(!ActionLink.isNamed(by: text)) }
+    func `a text names none`(text: String) { #expect(!ActionLink.isActionText(text)) }
 }

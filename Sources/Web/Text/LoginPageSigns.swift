@@ -1,5 +1,7 @@
-/// Words and forms by which a page or a URL shows that it asks the user to log in.
-package enum LoginWords {
+/// Signs by which a page, its title or its URL shows that it asks the user to log in. Each sign alone is weak: callers
+/// combine them.
+package enum LoginPageSigns {
+    /// Phrases in titles, in lower case.
     private static let phrases = [
         "log in", "login", "log-in", "logon", "sign in", "signin", "sign-in", "sign on", "authentication",
         "anmelden", "anmeldung", "einloggen", "connexion", "se connecter", "identification", "iniciar sesión",
@@ -18,16 +20,17 @@ package enum LoginWords {
         "user_session", "users_sign_in",
     ]
 
-    private static let longestTitle = 512
+    /// The rest of a longer title is ignored.
+    private static let maxTitleBytes = 512
 
     /// Whether a title contains a phrase for logging in.
-    package static func areSaid(in title: String) -> Bool {
-        let bytes = title.utf8.prefix(longestTitle).map(\.lowercasedASCII)
-        return phrases.contains { isFound($0, in: bytes) }
+    package static func isLoginTitle(_ title: String) -> Bool {
+        let bytes = title.utf8.prefix(maxTitleBytes).map(\.lowercasedASCII)
+        return phrases.contains { contains($0, in: bytes) }
     }
 
     /// Whether the path or the host of a URL contains a name for a login.
-    package static func areSaid(by url: WebURL) -> Bool {
+    package static func isLoginURL(_ url: WebURL) -> Bool {
         let parts = url.path.utf8.split(separator: UInt8(ascii: "/")).map { part in
             HTTPGrammar.lowercased(part.prefix { $0 != UInt8(ascii: ".") })
         }
@@ -36,33 +39,33 @@ package enum LoginWords {
     }
 
     /// Whether a page has an input field for a password.
-    package static func isAsked(in page: Span<UInt8>) -> Bool {
+    package static func hasPasswordField(_ page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in
-            hasTag("input", in: page) { tag in isFound(Array("password".utf8), in: tag) }
+            hasTag("input", in: page) { tag in contains(Array("password".utf8), in: tag) }
         }
     }
 
     /// Whether a page has any input field.
-    package static func hasField(_ page: Span<UInt8>) -> Bool {
+    package static func hasInputField(_ page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in hasTag("input", in: page) { _ in true } }
     }
 
-    /// Whether a page only submits a form: it has one with the method POST, and no script.
-    package static func isForm(_ page: Span<UInt8>) -> Bool {
+    /// Whether a page has a form with the method POST and no script, as the terms page of a captive portal.
+    package static func isFormWithoutScript(_ page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in
-            hasTag("form", in: page) { tag in isFound(Array("post".utf8), in: tag) }
+            hasTag("form", in: page) { tag in contains(Array("post".utf8), in: tag) }
                 && !hasTag("script", in: page) { _ in true }
         }
     }
 
     /// Whether a form of the page is submitted to a URL for logins.
-    package static func areSentTo(by page: Span<UInt8>) -> Bool {
+    package static func submitsToLoginURL(_ page: Span<UInt8>) -> Bool {
         page.withUnsafeBufferPointer { page in
-            hasTag("form", in: page) { tag in forms.contains { isFound($0, in: tag) } }
+            hasTag("form", in: page) { tag in loginURLParts.contains { contains($0, in: tag) } }
         }
     }
 
-    private static let forms = [
+    private static let loginURLParts = [
         "login", "log-in", "logon", "signin", "sign-in", "sign_in", "session", "auth",
     ]
     .map { Array($0.utf8) }
@@ -70,7 +73,7 @@ package enum LoginWords {
     /// Whether any tag with this name meets a condition, which gets the bytes of the tag after its name in
     /// lower case.
     private static func hasTag(
-        _ name: String, in page: UnsafeBufferPointer<UInt8>, isSo: ([UInt8]) -> Bool
+        _ name: String, in page: UnsafeBufferPointer<UInt8>, where condition: ([UInt8]) -> Bool
     ) -> Bool {
         let name = Array(name.utf8)
         var rest = page[...]
@@ -80,15 +83,16 @@ package enum LoginWords {
                 zip(rest, name).allSatisfy({ $0.lowercasedASCII == $1 }),
                 !rest[rest.startIndex + name.count].isASCIIAlphanumeric
             else { continue }
-            let tag = rest.dropFirst(name.count).prefix(longestTag).prefix { $0 != UInt8(ascii: ">") }
-            if isSo(tag.map(\.lowercasedASCII)) { return true }
+            let tag = rest.dropFirst(name.count).prefix(maxTagBytes).prefix { $0 != UInt8(ascii: ">") }
+            if condition(tag.map(\.lowercasedASCII)) { return true }
         }
         return false
     }
 
-    private static let longestTag = 2048
+    /// The rest of a longer tag is ignored.
+    private static let maxTagBytes = 2048
 
-    private static func isFound(_ phrase: [UInt8], in bytes: [UInt8]) -> Bool {
+    private static func contains(_ phrase: [UInt8], in bytes: [UInt8]) -> Bool {
         guard bytes.count >= phrase.count else { return false }
         return (0...bytes.count - phrase.count).contains { bytes[$0...].starts(with: phrase) }
     }

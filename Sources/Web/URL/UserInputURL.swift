@@ -1,14 +1,14 @@
-/// The reason why a text is not a usable URL, with advice on how to write one.
-package struct URLMistake: Error, Sendable, Equatable, CustomStringConvertible {
+/// The reason why a text that a user typed is not a usable URL, with advice on how to write one.
+package struct URLInputError: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
     package let kind: Kind
 
     /// The kinds of mistakes.
     package enum Kind: Sendable, Equatable {
         /// Not a URL.
-        case form
+        case notAURL
         /// A single word, which is probably not a host. Contains the complete URL.
-        case word(String)
+        case singleWord(String)
         /// A URL that is neither http nor https.
         case scheme
         /// A URL that contains a user name or password. Contains its host.
@@ -26,29 +26,31 @@ extension WebURL {
     /// since few servers on this machine use TLS. A single word is rejected unless it is written as a
     /// complete URL.
     ///
-    /// - Parameter mayBeWord: whether a single word is accepted, as the name of a made-up site.
-    package static func typed(_ text: String, mayBeWord: Bool = false) throws(URLMistake) -> WebURL {
-        let isWhole = hasScheme(text)
-        var url = WebURL(isWhole ? text : "https://" + text)
-        if let given = url, !isWhole, given.isLoopback { url = WebURL("http://" + text) }
+    /// - Parameter allowsSingleWord: whether to accept a single word as a host, for sites under an invented name.
+    package static func parseUserInput(_ text: String, allowsSingleWord: Bool = false) throws(URLInputError)
+        -> WebURL
+    {
+        let hasScheme = startsWithScheme(text)
+        var url = WebURL(hasScheme ? text : "https://" + text)
+        if let given = url, !hasScheme, given.isLoopback { url = WebURL("http://" + text) }
         guard let url, !url.isHTTP || !url.host.isEmpty else {
-            throw URLMistake(.form, "\"\(text)\" is not a URL: write it like https://example.com/")
+            throw URLInputError(.notAURL, "\"\(text)\" is not a URL: write it like https://example.com/")
         }
         guard url.isHTTP else {
-            throw URLMistake(
+            throw URLInputError(
                 .scheme,
                 "\(text) cannot be prefetched: only http and https can; name a page such as https://example.com/"
             )
         }
         guard !url.hasCredentials else {
-            throw URLMistake(
+            throw URLInputError(
                 .credentials(url.host),
                 "the URL of \(url.host) contains a user name or password: leave them out, they must not be stored"
             )
         }
-        guard isWhole || mayBeWord || !url.isBareWord else {
-            throw URLMistake(
-                .word(url.href),
+        guard hasScheme || allowsSingleWord || !url.hasDotlessHost else {
+            throw URLInputError(
+                .singleWord(url.href),
                 "\"\(text)\" is a word, not a URL: write it like https://example.com/, or in full as \(url.href)"
             )
         }
@@ -57,14 +59,14 @@ extension WebURL {
 
     /// Whether the host has no dot. Such a host is usually a mistake, such as the name of a command or an
     /// option.
-    private var isBareWord: Bool {
+    private var hasDotlessHost: Bool {
         port == nil && !isLoopback && !host.utf8.contains(UInt8(ascii: ".")) && !host.hasPrefix("[")
             || host.hasPrefix("-")
     }
 
     /// Whether the text before the first slash ends with a colon: true for `https://a`, false for `a:80/` and
     /// `a/?u=https://b`.
-    private static func hasScheme(_ text: String) -> Bool {
+    private static func startsWithScheme(_ text: String) -> Bool {
         let start = text.utf8.prefix {
             $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
         }

@@ -1,5 +1,5 @@
-/// The properties of a stored or new response that ``ReplacementCheck`` uses.
-package struct JudgedResponse: Sendable, Equatable {
+/// The properties of a stored or new response by which ``ReplacementCheck`` compares them.
+package struct ResponseSummary: Sendable, Equatable {
     /// How the end of the body was determined.
     package enum Ending: Sendable, Equatable {
         /// By the length in the head, or by the last chunk.
@@ -61,27 +61,28 @@ package struct JudgedResponse: Sendable, Equatable {
 
     /// Whether a page asks for a login: its title says so, and it has a password field.
     package static func asksForLogin(_ body: [UInt8], titled title: String?) -> Bool {
-        guard let title, LoginWords.areSaid(in: title) else { return false }
-        return LoginWords.isAsked(in: body.span)
+        guard let title, LoginPageSigns.isLoginTitle(title) else { return false }
+        return LoginPageSigns.hasPasswordField(body.span)
     }
 
     package var isHTML: Bool { type == "text/html" || type == "application/xhtml+xml" }
 
     /// Whether the response has a type that pages load and that is never HTML.
-    package var isNoDocument: Bool {
+    package var isNeverHTML: Bool {
         guard let type else { return false }
         return ["image/", "font/", "audio/", "video/"].contains { type.hasPrefix($0) }
             || type.hasSuffix("javascript") || type.hasSuffix("ecmascript")
             || ["text/css", "application/wasm", "application/font-woff"].contains(type)
     }
 
-    /// Whether the response is usable for a reader: a success or a redirect.
+    /// Whether the response is a success or a redirect.
     package var isUsable: Bool { (200..<400).contains(status) }
 
-    package var isTitledLogin: Bool { title.map(LoginWords.areSaid) ?? false }
+    /// Whether the title contains a phrase for logging in.
+    package var hasLoginTitle: Bool { title.map(LoginPageSigns.isLoginTitle) ?? false }
 
     /// Whether both responses have the same validator, although their bodies differ.
-    func hasSameVersion(as stored: JudgedResponse) -> Bool {
+    func hasSameValidator(as stored: ResponseSummary) -> Bool {
         guard digest != stored.digest else { return false }
         if let entityTag { return entityTag == stored.entityTag }
         return lastModified != nil && lastModified == stored.lastModified
@@ -89,9 +90,9 @@ package struct JudgedResponse: Sendable, Equatable {
 
     /// Whether only the origin can have sent the response: a captive portal has neither the stored body nor
     /// the assets of the site.
-    func provesOrigin(over stored: JudgedResponse?) -> Bool {
+    func provesOrigin(over stored: ResponseSummary?) -> Bool {
         guard status == 200, byteCount > 0, ending != .bytesBeyondLength else { return false }
-        guard let stored, stored.isUsable else { return isNoDocument }
+        guard let stored, stored.isUsable else { return isNeverHTML }
         return digest == stored.digest
     }
 }
@@ -99,17 +100,17 @@ package struct JudgedResponse: Sendable, Equatable {
 /// How a new body that is shorter than the stored one relates to it.
 package struct BodyComparison: Sendable, Equatable {
     /// The new body is, byte for byte, the beginning of the stored one.
-    package var isBeginning: Bool
+    package var isPrefixOfStored: Bool
     /// The stored body ends an HTML document, and the new one does not.
-    package var lacksEnd: Bool
+    package var onlyStoredEnds: Bool
     /// Both bodies end an HTML document.
-    package var haveEnd: Bool
+    package var bothEnd: Bool
 
     package init(stored: Span<UInt8>, new: Span<UInt8>) {
-        isBeginning = new.count < stored.count && Self.isEqual(stored.extracting(first: new.count), new)
+        isPrefixOfStored = new.count < stored.count && Self.isEqual(stored.extracting(first: new.count), new)
         let (storedEnds, newEnds) = (Self.endsHTML(stored), Self.endsHTML(new))
-        lacksEnd = storedEnds && !newEnds
-        haveEnd = storedEnds && newEnds
+        onlyStoredEnds = storedEnds && !newEnds
+        bothEnd = storedEnds && newEnds
     }
 
     private static func isEqual(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {

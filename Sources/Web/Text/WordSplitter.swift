@@ -5,7 +5,10 @@
 /// `XMLHttpRequest` are indexed as words too, at the same position. In scripts without spaces, every two
 /// adjacent characters are a word: the breaks of a dictionary depend on the context, so a query could be
 /// split differently than the text.
-package final class WordCutter {
+///
+///     "Straße of XMLHttp"  →  "strasse", "of", "xmlhttp" with "xml" and "http" at the same position
+///     "虚拟主机"            →  "虚拟", "拟主", "主机", "机"
+package final class WordSplitter {
     /// Increases when the same text is split differently. An index of another version cannot be used.
     package static let version = 1
 
@@ -13,42 +16,47 @@ package final class WordCutter {
     package enum Purpose: Sendable {
         /// The text is indexed.
         case index
-        /// The text is a query. It gets no additional words for parts of an identifier.
-        case question
+        /// The text is a query, for which no words for parts of an identifier are added.
+        case query
     }
 
-    private var state = State()
+    private var state = SplitterState()
 
     package init() {}
 
     /// Passes each word with its range in the text to `take`. The text should be UTF-8; malformed bytes
     /// separate words.
     ///
-    /// - Parameter take: Its last argument tells whether the word is at the same position as the one before
-    ///   it. It returns false to stop. It must not use the cutter.
-    package func cut(
+    /// - Parameter take: receives a word, its range in the text, and whether it is at the same position as the word
+    ///   before it. It returns false to stop. It must not use this splitter.
+    package func split(
         _ text: Span<UInt8>, for purpose: Purpose, _ take: (Span<UInt8>, Range<Int>, Bool) -> Bool
     ) {
-        text.withUnsafeBufferPointer { state.cut($0, purpose, take) }
+        text.withUnsafeBufferPointer { state.split($0, purpose, take) }
     }
 }
 
-/// The work of a `WordCutter`, as a value, so that its properties are accessed without run-time checks.
-private struct State {
-    typealias Purpose = WordCutter.Purpose
+/// The work of a `WordSplitter`, as a value, so that its properties are accessed without run-time checks.
+private struct SplitterState {
+    typealias Purpose = WordSplitter.Purpose
 
     /// The maximum length of a word in bytes. The rest of a longer word is ignored.
-    private static let wordLimit = 64
-    private static let partLimit = 8
+    private static let maxWordBytes = 64
+    /// A word with as many part boundaries is not split into parts: it is probably a key or encoded data.
+    private static let maxParts = 8
 
     private var characters = FoldedCharacters()
+    /// The current word, or the current character of a run without spaces.
     private var word: [UInt8] = []
+    /// The character before the current one in a run without spaces.
     private var previous: [UInt8] = []
+    /// The offsets in `word` at which parts of an identifier begin, except the first part.
     private var parts: [Int] = []
 
-    fileprivate typealias Taker = (Span<UInt8>, Range<Int>, Bool) -> Bool
+    fileprivate typealias Consumer = (Span<UInt8>, Range<Int>, Bool) -> Bool
 
-    fileprivate mutating func cut(_ text: UnsafeBufferPointer<UInt8>, _ purpose: Purpose, _ take: Taker) {
+    fileprivate mutating func split(_ text: UnsafeBufferPointer<UInt8>, _ purpose: Purpose, _ take: Consumer)
+    {
         var index = 0
         while index < text.count {
             let byte = text[index]
@@ -57,23 +65,24 @@ private struct State {
                     index += 1
                     continue
                 }
-                guard takeWord(text, &index, purpose, take) else { return }
+                guard passWord(text, &index, purpose, take) else { return }
                 continue
             }
             let (character, length) = Self.character(text, at: index)
             word.removeAll(keepingCapacity: true)
             switch characters.fold(character, into: &word) {
             case .gap, .mark: index += length
-            case .letter: guard takeWord(text, &index, purpose, take) else { return }
-            case .unspaced: guard takeRun(text, &index, purpose, take) else { return }
+            case .letter: guard passWord(text, &index, purpose, take) else { return }
+            case .unspaced: guard passUnspacedRun(text, &index, purpose, take) else { return }
             }
         }
     }
 
     // MARK: - Words between spaces
 
-    private mutating func takeWord(
-        _ text: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ purpose: Purpose, _ take: Taker
+    /// Reads the word at `index`, and passes it and its parts to `take`. Returns false to stop.
+    private mutating func passWord(
+        _ text: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ purpose: Purpose, _ take: Consumer
     ) -> Bool {
         let start = index
         word.removeAll(keepingCapacity: true)
@@ -89,7 +98,7 @@ private struct State {
                 // The last capital of several begins the next part, as in XMLHttp.
                 if !isCapital, byte >= 0x61, isUpper, wasUpper { parts.append(word.count - 1) }
                 (wasUpper, isUpper, isLower) = (isUpper, isCapital, byte >= 0x61)
-                if word.count < Self.wordLimit { word.append(isCapital ? byte | 0x20 : byte) }
+                if word.count < Self.maxWordBytes { word.append(isCapital ? byte | 0x20 : byte) }
                 index += 1
                 continue
             }
@@ -102,19 +111,20 @@ private struct State {
                 break loop
             case .letter, .mark: break
             }
-            if word.count > Self.wordLimit { word.removeLast(word.count - count) }
+            if word.count > Self.maxWordBytes { word.removeLast(word.count - count) }
             (isUpper, wasUpper, isLower) = (false, false, false)
             index += length
         }
         var letter: [UInt8]?
-        if word.count == 1 { letter = takeSign(text, &index) }
+        if word.count == 1 { letter = readSuffixSign(text, &index) }
         guard take(word.span, start..<index, false) else { return false }
         guard purpose == .index else { return true }
         if let letter { return take(letter.span, start..<index, true) }
-        return parts.isEmpty || parts.count >= Self.partLimit || takeParts(start..<index, take)
+        return parts.isEmpty || parts.count >= Self.maxParts || passParts(start..<index, take)
     }
 
-    private mutating func takeParts(_ place: Range<Int>, _ take: Taker) -> Bool {
+    /// Passes the parts of the identifier in `word`, if they have at least two bytes.
+    private mutating func passParts(_ place: Range<Int>, _ take: Consumer) -> Bool {
         var start = 0
         for end in parts + [word.count] where end > start {
             defer { start = end }
@@ -126,7 +136,7 @@ private struct State {
 
     /// Appends the sign to the letter of C++ or C#, and returns the letter alone; nil if there is no such
     /// sign.
-    private mutating func takeSign(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> [UInt8]? {
+    private mutating func readSuffixSign(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> [UInt8]? {
         let rest = text.count - index
         let isDouble = rest >= 2 && text[index] == UInt8(ascii: "+") && text[index + 1] == UInt8(ascii: "+")
         let isSharp = rest >= 1 && text[index] == UInt8(ascii: "#")
@@ -143,16 +153,17 @@ private struct State {
 
     // MARK: - Runs without spaces
 
-    /// The maximum length in bytes of a character with its marks.
-    private static let longestCharacter = 32
+    /// The maximum length of a character with its marks. Further marks are ignored.
+    private static let maxCharacterBytes = 32
 
-    private mutating func takeRun(
-        _ text: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ purpose: Purpose, _ take: Taker
+    /// Reads a run of characters of a script without spaces, and passes each pair of adjacent characters.
+    private mutating func passUnspacedRun(
+        _ text: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ purpose: Purpose, _ take: Consumer
     ) -> Bool {
         previous.removeAll(keepingCapacity: true)
         var start = index
         var isAlone = true
-        while let next = takeCharacter(text, &index) {
+        while let next = readUnspacedCharacter(text, &index) {
             if !previous.isEmpty {
                 previous.append(contentsOf: word)
                 guard take(previous.span, start..<index, false) else { return false }
@@ -170,7 +181,9 @@ private struct State {
 
     /// Reads the next character of a run, with its marks, into `word`. Returns its offset; nil at the end of
     /// the run.
-    private mutating func takeCharacter(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> Int? {
+    private mutating func readUnspacedCharacter(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int)
+        -> Int?
+    {
         let start = index
         word.removeAll(keepingCapacity: true)
         while index < text.count, text[index] >= 0x80 {
@@ -178,7 +191,7 @@ private struct State {
             let count = word.count
             let kind = characters.fold(character, into: &word)
             let isTaken = index == start ? kind == .unspaced : kind == .mark
-            if !isTaken || word.count > Self.longestCharacter { word.removeLast(word.count - count) }
+            if !isTaken || word.count > Self.maxCharacterBytes { word.removeLast(word.count - count) }
             guard isTaken else { break }
             index += length
         }
@@ -189,7 +202,7 @@ private struct State {
     /// byte.
     private static func character(_ text: UnsafeBufferPointer<UInt8>, at index: Int) -> (UInt32, Int) {
         let lead = text[index]
-        let (count, least): (Int, UInt32) =
+        let (count, minValue): (Int, UInt32) =
             switch lead {
             case 0xC2...0xDF: (2, 0x80)
             case 0xE0...0xEF: (3, 0x800)
@@ -203,20 +216,20 @@ private struct State {
             guard byte & 0xC0 == 0x80 else { return (0xFFFD, 1) }
             character = character << 6 | UInt32(byte & 0x3F)
         }
-        guard character >= least, character <= 0x10FFFF, character & 0xFFFF_F800 != 0xD800 else {
+        guard character >= minValue, character <= 0x10FFFF, character & 0xFFFF_F800 != 0xD800 else {
             return (0xFFFD, 1)
         }
         return (character, count)
     }
 }
 
-extension WordCutter {
+extension WordSplitter {
     /// The words of a query, or of a part of one.
     package func words(of text: String) -> [String] {
         var words: [String] = []
         var text = text
         text.withUTF8 { bytes in
-            cut(Span(_unsafeElements: bytes), for: .question) { word, _, _ in
+            split(Span(_unsafeElements: bytes), for: .query) { word, _, _ in
                 words.append(word.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
                 return true
             }

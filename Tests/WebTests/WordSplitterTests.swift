@@ -2,11 +2,11 @@ import Testing
 
 @testable import Web
 
-@Suite struct WordCutterTests {
+@Suite struct WordSplitterTests {
     /// Words with a slash before those that stand at the place of the one before.
-    private static func words(_ text: [UInt8], _ purpose: WordCutter.Purpose) -> [String] {
+    private static func words(_ text: [UInt8], _ purpose: WordSplitter.Purpose) -> [String] {
         var words: [String] = []
-        WordCutter().cut(text.span, for: purpose) { word, place, isColocated in
+        WordSplitter().split(text.span, for: purpose) { word, place, isColocated in
             #expect(place.lowerBound < place.upperBound && place.upperBound <= text.count)
             words.append(
                 (isColocated ? "/" : "")
@@ -43,12 +43,12 @@ import Testing
         ("XMLHttpRequest", ["xmlhttprequest"]), ("C++", ["c++"]), ("虚拟主机", ["虚拟", "拟主", "主机"]), ("机", ["机"]),
     ])
     func `in a question no word stands in for another`(text: String, words: [String]) {
-        #expect(Self.words(Array(text.utf8), .question) == words)
+        #expect(Self.words(Array(text.utf8), .query) == words)
     }
 
     @Test func `every question is cut as the text that has it`() {
         for piece in ["ภาษาไทย", "ファイルの設定", "データベース接続", "ကမ္ဘာ", "नमस्ते दुनिया"] {
-            let asked = Self.words(Array(piece.utf8), .question)
+            let asked = Self.words(Array(piece.utf8), .query)
             let written = Self.words(Array("前\(piece)後".utf8), .index).map { $0 }
             #expect(!asked.isEmpty)
             let found = written.indices.contains { written[$0...].starts(with: asked) }

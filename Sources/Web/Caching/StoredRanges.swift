@@ -1,5 +1,6 @@
-/// The stored byte ranges of a body, and the version that they belong to (RFC 9111, sections 3.3 and 3.4).
-package struct HeldParts: Sendable, Equatable {
+/// The byte ranges of a body that are stored, and the version of the body that they belong to (RFC 9111, sections 3.3
+/// and 3.4).
+package struct StoredRanges: Sendable, Equatable {
     /// The ranges in ascending order. They are not empty, and neither overlap nor touch.
     package let ranges: [Range<Int>]
     /// The length of the whole body; nil if it is not known.
@@ -7,8 +8,8 @@ package struct HeldParts: Sendable, Equatable {
     /// The strong entity tag, which proves that parts are of the same version; nil if the version has none.
     package let entityTag: EntityTag?
 
-    /// Parts in more ranges than this are not combined.
-    private static let countLimit = 1024
+    /// Parts are not merged if the result would have more ranges.
+    private static let maxRanges = 1024
 
     private init(ranges: [Range<Int>], total: Int?, entityTag: EntityTag?) {
         self.ranges = ranges
@@ -29,7 +30,7 @@ package struct HeldParts: Sendable, Equatable {
     /// the connection broke.
     package init(whole fields: HTTPFields, byteCount: Int, isComplete: Bool) {
         self.init(
-            ranges: [0..<max(0, byteCount)].joiningTouching(),
+            ranges: [0..<max(0, byteCount)].mergingAdjacent(),
             total: isComplete ? byteCount : fields.contentLength.flatMap { $0 >= byteCount ? $0 : nil },
             entityTag: Self.strongTag(fields))
     }
@@ -43,35 +44,35 @@ package struct HeldParts: Sendable, Equatable {
         return total == 0 || ranges == [0..<total]
     }
 
-    package func holds(_ range: Range<Int>) -> Bool {
+    package func contains(_ range: Range<Int>) -> Bool {
         range.isEmpty
             || ranges.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
     }
 
     /// Whether all requested ranges are stored. False if the length of the body is not known.
-    package func holds(_ wanted: ByteRanges) -> Bool {
+    package func contains(_ wanted: ByteRanges) -> Bool {
         guard let total else { return false }
         let ranges = wanted.resolved(in: total)
-        return !ranges.isEmpty && ranges.allSatisfy { holds($0) }
+        return !ranges.isEmpty && ranges.allSatisfy { contains($0) }
     }
 
-    /// The ranges of both; nil if they may be of different versions, since only equal strong entity tags
-    /// prove that they are not. Also nil if their lengths contradict each other or there are too many ranges.
-    package func combined(with other: HeldParts) -> HeldParts? {
+    /// The ranges of both. Nil unless equal strong entity tags prove that both are of the same version; also nil if
+    /// their lengths contradict each other or there are too many ranges.
+    package func merging(_ other: StoredRanges) -> StoredRanges? {
         guard let entityTag, let otherTag = other.entityTag, entityTag.matchesStrongly(otherTag),
             total == nil || other.total == nil || total == other.total
         else { return nil }
-        let joined = (ranges + other.ranges).joiningTouching()
+        let merged = (ranges + other.ranges).mergingAdjacent()
         let total = total ?? other.total
-        guard joined.count <= Self.countLimit, (joined.last?.upperBound ?? 0) <= total ?? .max else {
+        guard merged.count <= Self.maxRanges, (merged.last?.upperBound ?? 0) <= total ?? .max else {
             return nil
         }
-        return HeldParts(ranges: joined, total: total, entityTag: entityTag)
+        return StoredRanges(ranges: merged, total: total, entityTag: entityTag)
     }
 
     /// The header fields that request the first gap, or the whole body if its version has changed. Nil if the
     /// body is complete, or if a new part could not be combined with the stored ones.
-    package var completion: HTTPFields? {
+    package var completionRequest: HTTPFields? {
         guard !isComplete, let entityTag else { return nil }
         let start = ranges.first.flatMap { $0.lowerBound == 0 ? $0.upperBound : nil } ?? 0
         let end = ranges.first { $0.lowerBound > start }?.lowerBound

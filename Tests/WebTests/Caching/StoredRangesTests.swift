@@ -2,26 +2,26 @@ import Testing
 
 @testable import Web
 
-struct HeldPartsTests {
-    private static func part(_ range: String, _ count: Int, tag: String = "\"1\"") -> HeldParts? {
-        HeldParts(partial: head("Content-Range: bytes \(range)", "ETag: \(tag)"), byteCount: count)
+struct StoredRangesTests {
+    private static func part(_ range: String, _ count: Int, tag: String = "\"1\"") -> StoredRanges? {
+        StoredRanges(partial: head("Content-Range: bytes \(range)", "ETag: \(tag)"), byteCount: count)
     }
 
     @Test func `parts of one version join until they are the whole`() throws {
         let first = try #require(Self.part("0-3/10", 4))
         let last = try #require(Self.part("8-9/*", 2))
-        let both = try #require(last.combined(with: first))
+        let both = try #require(last.merging(first))
         #expect(both.ranges == [0..<4, 8..<10])
         #expect(both.total == 10)
         #expect(!both.isComplete)
-        #expect(both.completion == ["Range": "bytes=4-7", "If-Range": "\"1\""])
-        #expect(last.completion == ["Range": "bytes=0-7", "If-Range": "\"1\""])
-        #expect(first.completion == ["Range": "bytes=4-", "If-Range": "\"1\""])
+        #expect(both.completionRequest == ["Range": "bytes=4-7", "If-Range": "\"1\""])
+        #expect(last.completionRequest == ["Range": "bytes=0-7", "If-Range": "\"1\""])
+        #expect(first.completionRequest == ["Range": "bytes=4-", "If-Range": "\"1\""])
         let middle = try #require(Self.part("3-8/10", 6))
-        let all = try #require(both.combined(with: middle))
+        let all = try #require(both.merging(middle))
         #expect(all.isComplete)
         #expect(all.ranges == [0..<10])
-        #expect(all.completion == nil)
+        #expect(all.completionRequest == nil)
     }
 
     @Test(
@@ -32,14 +32,14 @@ struct HeldPartsTests {
     {
         let held = try #require(Self.part("5-9/10", 5))
         let other = try #require(Self.part(range, count, tag: tag))
-        #expect(held.combined(with: other) == nil)
-        #expect(other.combined(with: held) == nil)
+        #expect(held.merging(other) == nil)
+        #expect(other.merging(held) == nil)
     }
 
     @Test func `without a strong tag nothing can be completed`() throws {
         let weak = try #require(Self.part("0-3/10", 4, tag: "W/\"1\""))
-        #expect(weak.combined(with: weak) == nil)
-        #expect(weak.completion == nil)
+        #expect(weak.merging(weak) == nil)
+        #expect(weak.completionRequest == nil)
     }
 
     @Test(arguments: [("0-3/10", 5), ("*/10", 4), ("3-0/10", 4), ("0-3/2", 4), ("x", 1)])
@@ -49,13 +49,13 @@ struct HeldPartsTests {
 
     @Test func `a whole that broke off is the part that came`() {
         let fields = head("Content-Length: 10", "ETag: \"1\"")
-        let broken = HeldParts(whole: fields, byteCount: 4, isComplete: false)
+        let broken = StoredRanges(whole: fields, byteCount: 4, isComplete: false)
         #expect(broken.ranges == [0..<4])
-        #expect(broken.completion == ["Range": "bytes=4-", "If-Range": "\"1\""])
-        #expect(HeldParts(whole: fields, byteCount: 10, isComplete: true).isComplete)
-        #expect(HeldParts(whole: [:], byteCount: 0, isComplete: true).isComplete)
-        #expect(!HeldParts(whole: [:], byteCount: 4, isComplete: false).isComplete)
-        #expect(HeldParts(whole: fields, byteCount: 0, isComplete: false).ranges.isEmpty)
+        #expect(broken.completionRequest == ["Range": "bytes=4-", "If-Range": "\"1\""])
+        #expect(StoredRanges(whole: fields, byteCount: 10, isComplete: true).isComplete)
+        #expect(StoredRanges(whole: [:], byteCount: 0, isComplete: true).isComplete)
+        #expect(!StoredRanges(whole: [:], byteCount: 4, isComplete: false).isComplete)
+        #expect(StoredRanges(whole: fields, byteCount: 0, isComplete: false).ranges.isEmpty)
     }
 
     @Test(
@@ -67,6 +67,6 @@ struct HeldPartsTests {
         ]) func `a range is answered from parts when they hold all of it`(text: String, isHeld: Bool) throws
     {
         let held = try #require(Self.part("4-9/10", 6))
-        #expect(held.holds(try #require(ByteRanges(text))) == isHeld)
+        #expect(held.contains(try #require(ByteRanges(text))) == isHeld)
     }
 }
