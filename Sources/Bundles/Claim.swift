@@ -179,11 +179,11 @@ extension Claim {
             }
         }
         // `fieldNames` lists these names too.
-        add(fields.combined("Repr-Digest").map(FieldDigest.structured) ?? [], "Repr-Digest")
-        add(fields.combined("Digest").map(FieldDigest.legacy) ?? [], "Digest")
+        add(fields.combined("Repr-Digest").map(FieldDigest.parseStructured) ?? [], "Repr-Digest")
+        add(fields.combined("Digest").map(FieldDigest.parseLegacy) ?? [], "Digest")
         guard !isPartial else { return list }
-        add(fields.combined("Content-Digest").map(FieldDigest.structured) ?? [], "Content-Digest")
-        add(fields["Content-MD5"].flatMap(FieldDigest.contentMD5).map { [$0] } ?? [], "Content-MD5")
+        add(fields.combined("Content-Digest").map(FieldDigest.parseStructured) ?? [], "Content-Digest")
+        add(fields["Content-MD5"].flatMap(FieldDigest.parseContentMD5).map { [$0] } ?? [], "Content-MD5")
         return list
     }
 

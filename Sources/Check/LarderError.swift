@@ -131,11 +131,12 @@ extension NetworkOptions {
 }
 
 extension WebURL {
-    /// A URL as a person writes it; see `typed`.
+    /// A URL as a person writes it; see `parseUserInput`.
     ///
     /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL.
     package static func start(_ text: String, allowsSingleWord: Bool = false) throws(LarderError) -> WebURL {
-        do throws(URLInputError) { return try typed(text, allowsSingleWord: allowsSingleWord) } catch {
+        do throws(URLInputError) { return try parseUserInput(text, allowsSingleWord: allowsSingleWord) } catch
+        {
             throw LarderError(error)
         }
     }

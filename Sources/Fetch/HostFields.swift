@@ -11,7 +11,7 @@ package struct HostFields: Sendable {
 
     /// Whether any field, for whatever host, may be a secret (`RequestSecrets`).
     var hasSecrets: Bool {
-        RequestSecrets.mayBeIn(everywhere) || byHost.values.contains(where: RequestSecrets.areIn)
+        RequestSecrets.mayBeIn(everywhere) || byHost.values.contains(where: RequestSecrets.mayBeIn)
     }
 
     package var isEmpty: Bool { everywhere.isEmpty && byHost.isEmpty }

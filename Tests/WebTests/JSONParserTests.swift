@@ -29,7 +29,7 @@ struct JSONValueTests {
             ("\"\\ud83d\\u0041\"", "\"\u{FFFD}A\""), ("\"\\ud83d\\ud83d\\ude00\"", "\"\u{FFFD}😀\""),
             ("\"\\u0000\"", "\"\\u0000\""),
             ("\"\u{7F}é😀\"", "\"\u{7F}é😀\""), ("\"\"", "\"\""),
-        ] as [(String, String)]) func `a text is read as it is meant`(text: String, expected: String) throws
+        ] as [(String, String)]) func `a JSON text is parsed`(text: String, expected: String) throws
     {
         #expect(Self.compact(try Self.parse(text)) == expected)
     }
@@ -56,7 +56,7 @@ struct JSONValueTests {
             ("[1]//x", "1:4", "the end of the text"),
             ("\u{FEFF}x", "1:1", "a value"), ("\u{FEFF}\u{FEFF}1", "1:1", "a value"),
             ("[1\r2]", "2:1", "',' or ']' after an element"),
-        ] as [(String, String, String)]) func `an error tells where and what was expected`(
+        ] as [(String, String, String)]) func `a syntax error reports its position and the expected text`(
             text: String, place: String, expected: String
         )
     {
@@ -65,13 +65,13 @@ struct JSONValueTests {
         #expect(error?.expected == expected)
     }
 
-    @Test func `an error reads well`() {
+    @Test func `the description of an error is a sentence`() {
         let error = #expect(throws: JSONError.self) { try Self.parse("{\n  \"a\": tru\n}") }
         #expect(error?.description == "line 2, column 8: expected 'true', found 't'")
         #expect(error?.offset == 9)
     }
 
-    @Test func `every node knows its bytes`() throws {
+    @Test func `every node has its byte range`() throws {
         let text = "\u{FEFF}{ \"é\" : [ 1.50, \"a\\n\" , {} ] , \"z\":null }"
         let bytes = Array(text.utf8)
         let root = try Self.parse(text)
@@ -95,7 +95,7 @@ struct JSONValueTests {
             ("9223372036854775807", Int.max, 0x1p63),
             ("9223372036854775808", nil, 0x1p63), ("1e999", nil, nil), ("1e18", nil, 1e18),
             ("-1E-2", nil, -0.01),
-        ] as [(String, Int?, Double?)]) func `a number is exact or not at all`(
+        ] as [(String, Int?, Double?)]) func `a number converts to Int only if it is exact`(
             text: String, int: Int?, double: Double?
         )
         throws
@@ -106,14 +106,14 @@ struct JSONValueTests {
         #expect(number.double == double)
     }
 
-    @Test func `repeated keys are kept and can be told`() throws {
+    @Test func `repeated keys are preserved and reported`() throws {
         let object = try Self.parse("{\"a\":1,\"b\":2,\"a\":3,\"\\u0061\":4}")
         #expect(object["a"]?.int == 4)
         #expect(object.duplicateMembers.map(\.value.int) == [3, 4])
         #expect(object.duplicateMembers.first?.keyOffset == 13)
     }
 
-    @Test func `asking for the wrong kind gives nothing`() throws {
+    @Test func `an accessor for another type returns nil`() throws {
         let array = try Self.parse("[true]")
         #expect(array["a"] == nil)
         #expect(array[1] == nil)
@@ -130,7 +130,7 @@ struct JSONValueTests {
         #expect(try JSONValue.parse(bytes.span).string == "a\u{FFFD}b\u{FFFD}")
     }
 
-    @Test func `limits hold`() throws {
+    @Test func `a text beyond a limit is rejected`() throws {
         let deep = { String(repeating: "[", count: $0) + String(repeating: "]", count: $0) }
         #expect(try Self.parse(deep(512)).array?.count == 1)
         #expect(throws: JSONError.self) { try Self.parse(deep(513)) }
@@ -140,7 +140,9 @@ struct JSONValueTests {
         #expect(try Self.parse("[1,2]", JSONLimits(depth: 1, byteCount: 5, valueCount: 3)).array?.count == 2)
     }
 
-    @Test func `any damage gives a value or an error and a value written comes back`() throws {
+    @Test func `damaged text parses or fails without a crash, and a parsed value survives a round trip`()
+        throws
+    {
         let seed = Array(
             "{\"a\":[1,-2.5e3,\"\\ud83d\\ude00\\u00e9x\",true,null],\"é\":{\"b\":{}}, \"c\" : false}".utf8)
         var random = TestRandom(seed: 7)
@@ -175,7 +177,7 @@ struct TextPositionTests {
             ("a\rb", 2, "2:1"),
             ("a\n\nb", 2, "2:1"),
             ("é€😀x", 9, "1:4"), ("\u{FEFF}ab", 4, "1:2"), ("a\n", 2, "2:1"),
-        ] as [(String, Int, String)]) func `a byte is told as an editor tells it`(
+        ] as [(String, Int, String)]) func `an offset is converted to line and column as in editors`(
             text: String, offset: Int, expected: String
         )
     {

@@ -28,7 +28,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test func `compact output has no space`() {
+    @Test func `compact output has no whitespace`() {
         #expect(
             write(.compact, report)
                 == #"{"url":"http://a/?b=\"c\"","counts":[1,-2],"none":[],"pages":[{"ok":true},{},1.5,null],"#
@@ -64,7 +64,9 @@ struct JSONWriterTests {
             ("", "\"\""), ("a/b</script>", "\"a/b</script>\""),
             ("\u{0}\u{1}\u{8}\t\n\u{B}\u{C}\r\u{1F}", #""\u0000\u0001\b\t\n\u000b\f\r\u001f""#),
             ("\"\\", #""\"\\""#), ("\u{2028}\u{2029}é😀\u{7F}", "\"\u{2028}\u{2029}é😀\u{7F}\""),
-        ] as [(String, String)]) func `strings are escaped where they must be`(text: String, expected: String)
+        ] as [(String, String)]) func `strings are escaped only where JSON requires it`(
+            text: String, expected: String
+        )
         throws
     {
         let written = write(.compact) { $0.string(text) }
@@ -78,7 +80,7 @@ struct JSONWriterTests {
             (-.infinity, "null"),
             (.nan, "null"),
             (.leastNonzeroMagnitude, "5e-324"),
-        ] as [(Double, String)]) func `doubles are the shortest that read back`(
+        ] as [(Double, String)]) func `doubles have the shortest text that parses to the same number`(
             value: Double, expected: String
         ) throws
     {
@@ -87,13 +89,13 @@ struct JSONWriterTests {
         if value.isFinite { #expect(try JSONValue.parse(Array(written.utf8).span).double == value) }
     }
 
-    @Test func `what is written can be taken before the end`() {
+    @Test func `output can be taken in pieces`() {
         var writer = JSONWriter()
         writer.object { $0.member("a", Int64.min) }
         #expect(writer.takeBytes() == Array("{\"a\":-9223372036854775808}".utf8))
     }
 
-    @Test func `a tree is written as it was read`() throws {
+    @Test func `a parsed tree is written back unchanged`() throws {
         let text = #"{"b":1.50,"a":[true,null,"x"],"a":{}}"#
         let value = try JSONValue.parse(Array(text.utf8).span)
         #expect(write(.compact) { $0.value(value) } == text)
@@ -105,7 +107,7 @@ struct JSONWriterTests {
         var members: JSONMembers { ["from": from, "to": to] }
     }
 
-    @Test func `an object lists its members once, in their order, and those of others with them`() {
+    @Test func `an object is written with its members in order, including members of a second object`() {
         let move = Move(from: "a", to: nil)
         let members: JSONMembers = ["moves": [move], "none": [Move](), "inner": move.members + ["count": 2]]
         #expect(
@@ -115,7 +117,7 @@ struct JSONWriterTests {
         #expect(move.members.text() == "{\n  \"from\": \"a\",\n  \"to\": null\n}")
     }
 
-    @Test func `a member that has nothing to say may be left out`() {
+    @Test func `empty optional members are omitted`() {
         let nothing: String? = nil
         let members: JSONMembers = [
             "a": IfAny(nothing), "b": IfAny([Int]()), "c": IfAny("x"), "d": IfAny([1]), "e": nothing,

@@ -4,7 +4,7 @@ import Web
 @Suite("PublicSuffixes")
 struct PublicSuffixesTests {
     private static let list = """
-        // A small list.
+        // A small list of rules.
         com
         uk
         co.uk  what follows is no rule

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"))
 struct RobotsConformanceTests {
-    /// Lines of robots_test.cc that are not met on purpose.
+    /// Lines of robots_test.cc from which Larder deviates on purpose.
     private static let exceptions: [Int: String] = [
         419: "Google leaves it to its caller to escape the URL; RFC 9309, section 2.2.2, escapes both sides",
         430: "as line 419",
@@ -13,7 +13,7 @@ struct RobotsConformanceTests {
             "RFC 9309, section 2.2.2, decodes escapes of unreserved characters before it compares; Google does not",
     ]
 
-    /// Path and query of a URL as the tables write it, possibly unescaped.
+    /// The path and query of a URL in the tables, which may be unescaped.
     private static func target(_ url: String) -> String {
         let bytes = Array(url.utf8)
         var rest = bytes[...]
@@ -24,7 +24,7 @@ struct RobotsConformanceTests {
     }
 
     @Test(arguments: ConformanceData.cases("robots/google-robots-cases.json"))
-    func `the cases of Google's parser are met`(row: JSONValue) throws {
+    func `robots.txt files are interpreted as by Google's parser`(row: JSONValue) throws {
         let line = try #require(row["line"]?.int)
         let expected = row["allowed"]?.bool == true
         let robots = try #require(row["robots"]?.string)
@@ -100,10 +100,10 @@ struct RobotsConformanceTests {
             ("wildcards.txt", "larder", "/x", true),
             ("sitemap-robots.txt", "larder", "/", true),
             ("www.flot.com-robots.txt", "larder", "/admin/x", false),
-        ] as [(String, String, String, Bool)]) func `the files of crawler-commons are understood`(
-            name: String, agent: String, target: String, expected: Bool
-        ) throws
-    {
+        ] as [(String, String, String, Bool)])
+    func `the rules of crawler-commons' test files are interpreted correctly`(
+        name: String, agent: String, target: String, expected: Bool
+    ) throws {
         let bytes = ConformanceData.bytes("robots/files/\(name)")
         try #require(!bytes.isEmpty)
         #expect(RobotsFile(bytes.span).rules(for: agent).allows(target) == expected)
@@ -116,7 +116,7 @@ struct RobotsConformanceTests {
             ("crawl-delay-group-merging.txt", "yourbot", nil), ("crawl-delay-group-merging.txt", "else", 30),
             ("twitter.com-robots.txt", "slurp", 1),
             ("twitter.com-robots.txt", "Googlebot", nil),
-        ] as [(String, String, Double?)]) func `the delays of crawler-commons' files are found`(
+        ] as [(String, String, Double?)]) func `the delays of crawler-commons' test files are found`(
             name: String, agent: String, expected: Double?
         )
     {
@@ -138,7 +138,7 @@ struct RobotsConformanceTests {
             ),
             ("robots-with-utf16be-bom.txt", ["http://www.newsweek.com/sitemap_index.xml"]),
             ("www.flot.com-robots.txt", ["http://flot.com/sitemap_index.xml"]),
-        ] as [(String, [String])]) func `the sitemaps of crawler-commons' files are found`(
+        ] as [(String, [String])]) func `the sitemaps of crawler-commons' test files are found`(
             name: String, expected: [String]
         )
     {

@@ -32,7 +32,7 @@ struct RobotsRulesTests {
             ("User-agent: *\nDisallow: /a b", "/a%20b", false), ("User-agent: *\nDisallow /a b", "/a", true),
             ("User-agent: *\nDisallow: a", "/a", true), ("User-agent: *\nDisallow: *", "/x", false),
             ("User-agent: *\nDisallow: *x*", "/axb", false),
-        ] as [(String, String, Bool)]) func `groups and records are read`(
+        ] as [(String, String, Bool)]) func `user agents are matched to groups and records`(
             robots: String, target: String, expected: Bool
         )
     {
@@ -74,14 +74,14 @@ struct RobotsRulesTests {
             ("Disallow: /\nAllow: /d/index.html", "/d/", true),
             ("Disallow: /\nAllow: /d/index.html", "/d/x", false),
             ("Allow: /\nDisallow: /d/index.html", "/d/", true),
-        ] as [(String, String, Bool)]) func `the longest match wins and Allow wins a tie`(
+        ] as [(String, String, Bool)]) func `the longest matching pattern decides, and Allow wins a tie`(
             rules: String, target: String, expected: Bool
         )
     {
         #expect(Self.allows("User-agent: *\n\(rules)", target) == expected)
     }
 
-    @Test func `the rule that decided can be shown`() throws {
+    @Test func `the deciding rule is reported with its line`() throws {
         let rules = RobotsFile(Array("# x\r\nUser-agent: *\r\nAllow: /\r\nDisallow: /a*é # no".utf8).span)
             .rules(
                 for: "larder")
@@ -105,7 +105,7 @@ struct RobotsRulesTests {
             ("User-agent: *\nCrawl-delay: 1\nDisallow: /\nUser-agent: larder", nil),
             ("User-agent: *\nCrawl-delay: 1\nDisallow: /a\nUser-agent: *\nCrawl-delay: 4\nCrawl-delay: 2", 4),
             ("User-agent: x\nCrawl-delay: 1\nUser-agent: larder\nDisallow: /", nil),
-        ] as [(String, Double?)]) func `the delay of the agents named above it is kept`(
+        ] as [(String, Double?)]) func `a crawl delay applies to the agents named above it`(
             robots: String, expected: Double?
         )
     {
@@ -114,14 +114,14 @@ struct RobotsRulesTests {
         #expect(RobotsFile(Array(robots.utf8).span).rules(for: agent).crawlDelay == expected)
     }
 
-    @Test func `hostile wildcards cost no more than the path is long`() {
+    @Test func `many wildcards are matched in linear time`() {
         let stars = "User-agent: *\nDisallow: /" + String(repeating: "*a", count: 8000) + "b$"
         #expect(Self.allows(stars, "/" + String(repeating: "a", count: 60_000)))
         let run = "User-agent: *\nDisallow: /*" + String(repeating: "a", count: 16_000) + "b"
         #expect(Self.allows(run, "/" + String(repeating: "a", count: 60_000)))
     }
 
-    @Test func `hostile groups cost no more than the file is long`() {
+    @Test func `many groups are parsed in linear time`() {
         let agents = (0..<15_000).map { "User-agent: a\($0)\n" }.joined()
         let delays = String(repeating: "Crawl-delay: 1\n", count: 10_000)
         let file = RobotsFile(Array((agents + delays + "Disallow: /x").utf8).span)
@@ -129,7 +129,7 @@ struct RobotsRulesTests {
         #expect(!file.rules(for: "a0").allows("/x"))
     }
 
-    @Test func `only the first 500 KiB count and no half line`() {
+    @Test func `only the complete lines of the first 500 KiB count`() {
         let head = "User-agent: *\nDisallow: /first\n"
         let filler = String(repeating: "#", count: RobotsFile.maxBytes - head.utf8.count - 20) + "\n"
         let file = RobotsFile(

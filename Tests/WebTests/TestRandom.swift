@@ -1,4 +1,4 @@
-/// A small generator, so that a failing case comes again.
+/// A small random number generator with a fixed sequence, so that failures are reproducible.
 struct TestRandom: RandomNumberGenerator {
     private var state: UInt64
 

@@ -19,7 +19,7 @@ struct URLConformanceTests {
     struct Parsing: Sendable, CustomTestStringConvertible {
         let input: String
         let base: String?
-        /// nil where parsing fails.
+        /// Nil if parsing fails.
         let parts: [String: String]?
 
         static let all = URLConformance.objects(in: "urltestdata.json").map { object in
@@ -68,7 +68,7 @@ struct URLConformanceTests {
 
         var testDescription: String { input }
 
-        /// By way of a URL, which cannot have an empty host.
+        /// The host is parsed as part of a URL, which cannot have an empty one.
         func check() {
             guard !input.isEmpty else { return }
             #expect(WebURL("https://\(input)/x")?.host == (output == "" ? nil : output))
@@ -91,7 +91,7 @@ struct URLConformanceTests {
         }
     }
 
-    /// By what the table expects.
+    /// Groups of rows by the expected result.
     private static let exceptions: [String: Comment] = [
         "xn--20-9802c.xn--0w5a.xn--1-eg4e.":
             "U+32931 came with Unicode 17, and ICU before 78 has it unassigned",
@@ -164,11 +164,11 @@ struct URLConformanceTests {
     }
 }
 
-/// The case tables about URLs that other projects publish.
+/// The test tables about URLs of other projects.
 enum URLConformance {
     static let absence: Comment = "the conformance data is not there (LARDER_CONFORMANCE)"
 
-    /// The objects of a table; the strings between them are comments.
+    /// The objects of a table. The strings between them are comments.
     static func objects(in name: String) -> [JSONValue] {
         let bytes = ConformanceData.bytes("url/" + name)
         guard ConformanceData.isThere, let table = try? JSONValue.parse(bytes.span) else { return [] }

@@ -37,13 +37,13 @@ struct WebURLMutationTests {
         }
     }
 
-    /// A tab in the middle changes nothing but keeps the parser from taking the short way.
+    /// Inserts a tab, which the standard removes. It does not change the result, but prevents the fast path.
     @Test("the short way for plain references leads where the standard does", arguments: UInt64(0)..<8)
     func shortWay(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<1_000 {
             let bytes = Self.mutation(&random).filter { $0 > 0x20 }
-            // A tab within a character would break it.
+            // A tab within a UTF-8 sequence would make it malformed.
             guard bytes.count >= 2, bytes[0] < 0x80 else { continue }
             var detour = bytes
             detour.insert(0x09, at: 1)
@@ -79,7 +79,7 @@ struct WebURLMutationTests {
     }
 }
 
-/// A small generator whose sequence is the same everywhere.
+/// A small random number generator with the same sequence on every machine.
 private struct SplitMix {
     var state: UInt64
 

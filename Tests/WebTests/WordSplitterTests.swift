@@ -3,7 +3,7 @@ import Testing
 @testable import Web
 
 @Suite struct WordSplitterTests {
-    /// Words with a slash before those that stand at the place of the one before.
+    /// The words of a text, with a slash before those at the same position as the word before.
     private static func words(_ text: [UInt8], _ purpose: WordSplitter.Purpose) -> [String] {
         var words: [String] = []
         WordSplitter().split(text.span, for: purpose) { word, place, isColocated in
@@ -35,18 +35,18 @@ import Testing
         ("한국어", ["한국", "국어", "어"]),
         ("", []), ("… — !", []),
     ])
-    func `a text is cut into folded words`(text: String, words: [String]) {
+    func `a text is split into folded words`(text: String, words: [String]) {
         #expect(Self.words(Array(text.utf8), .index) == words)
     }
 
     @Test(arguments: [
         ("XMLHttpRequest", ["xmlhttprequest"]), ("C++", ["c++"]), ("虚拟主机", ["虚拟", "拟主", "主机"]), ("机", ["机"]),
     ])
-    func `in a question no word stands in for another`(text: String, words: [String]) {
+    func `a query has no additional words for parts of identifiers`(text: String, words: [String]) {
         #expect(Self.words(Array(text.utf8), .query) == words)
     }
 
-    @Test func `every question is cut as the text that has it`() {
+    @Test func `a part of a text is split as in the whole text`() {
         for piece in ["ภาษาไทย", "ファイルの設定", "データベース接続", "ကမ္ဘာ", "नमस्ते दुनिया"] {
             let asked = Self.words(Array(piece.utf8), .query)
             let written = Self.words(Array("前\(piece)後".utf8), .index).map { $0 }
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `what is malformed stands between words, and a word without end is cut short`() {
+    @Test func `malformed bytes separate words, and long words are truncated`() {
         #expect(
             Self.words([0x61, 0xFF, 0x62, 0xE4, 0xBD, 0x63, 0x00, 0x64], .index) == ["a", "b", "c", "d"])
         #expect(Self.words([0xED, 0xA0, 0x80, 0xF4, 0x90, 0x80, 0x80, 0xC0, 0xAF], .index) == [])
@@ -72,13 +72,13 @@ import Testing
         ("files", ["file"]), ("parsing", ["parse", "parses", "parsed"]), ("stopped", ["stop", "stopping"]),
         ("query", ["queries"]), ("classes", ["class"]), ("run", ["running"]),
     ])
-    func `a word has its inflections`(word: String, others: [String]) {
+    func `an English word has its other inflected forms`(word: String, others: [String]) {
         let found = Set(Inflections.of(Array(word.utf8).span).map { String(decoding: $0, as: UTF8.self) })
         #expect(found.isSuperset(of: others), "\(found)")
         #expect(!found.contains(word))
     }
 
-    @Test func `ICU ends words where dictionaries do`() {
+    @Test func `ICU splits text without spaces by its dictionaries`() {
         #expect(WordBreaks.words(of: "虚拟主机配置").count >= 2)
         #expect(WordBreaks.words(of: "a b, c") == ["a", "b", "c"])
     }

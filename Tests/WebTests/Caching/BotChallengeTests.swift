@@ -1,7 +1,7 @@
 import Testing
 import Web
 
-/// Pages that check whether the client is a browser, and pages that only look like that.
+/// Pages that check whether the client is a browser, and pages that only look like them.
 @Suite struct BotChallengeTests {
     @Test(arguments: [
         (403, "cf-mitigated", "challenge", "Cloudflare"), (429, "x-vercel-mitigated", "challenge", "Vercel"),
@@ -92,7 +92,7 @@ import Web
         (403, "<title>Members</title><p>Members only.<script src=\"/recaptcha/api.js\"></script>"),
         (200, "<title>Security checklist for admins</title><p>Verify you are human beings first."),
     ])
-    func `a document is none`(status: Int, document: String) {
+    func `a document is not a challenge`(status: Int, document: String) {
         #expect(BotChallenge(status: status, body: document.utf8.span) == nil)
     }
 }

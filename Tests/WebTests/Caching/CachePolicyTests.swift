@@ -143,7 +143,7 @@ struct CachePolicyActionTests {
         #expect(CachePolicy.auto.action(for: request, entry: stored, now: now) == expected)
     }
 
-    @Test func `a shared cache keeps what is marked for it from getting stale`() {
+    @Test func `a shared cache does not serve stale responses with s-maxage`() {
         func action(_ text: String, _ wish: String) -> CacheAction {
             let stored = entry(head("Cache-Control: \(text)", Self.tag), profile: .reverseProxy)
             return CachePolicy.protocol.action(
@@ -156,7 +156,7 @@ struct CachePolicyActionTests {
         )
     }
 
-    @Test func `what was invalidated is asked about although it is fresh`() {
+    @Test func `an invalidated response is validated although it is fresh`() {
         var doubtful = Self.fresh
         doubtful.isInvalidated = true
         func action(_ policy: CachePolicy) -> CacheAction {
@@ -168,7 +168,7 @@ struct CachePolicyActionTests {
         #expect(action(.refreshBehind) == .serveAndRefresh(.stale, with: Self.asked))
     }
 
-    @Test func `what has no validator is loaded again`() {
+    @Test func `a stale response without a validator is loaded again`() {
         func action(_ policy: CachePolicy) -> CacheAction {
             policy.action(for: .get(), entry: Self.staleWithoutValidator, now: noon)
         }
@@ -177,7 +177,7 @@ struct CachePolicyActionTests {
         #expect(action(.refreshBehind) == .serveAndRefresh(.stale, with: [:]))
     }
 
-    @Test func `what cannot change is not refreshed behind while it is fresh`() {
+    @Test func `a fresh immutable response is not refreshed in the background`() {
         let settled = entry(head("Cache-Control: max-age=60, immutable", Self.tag))
         let later = noon.adding(seconds: 60)
         #expect(CachePolicy.refreshBehind.action(for: .get(), entry: settled, now: noon) == .serve(.fresh))
@@ -186,7 +186,7 @@ struct CachePolicyActionTests {
                 == .serveAndRefresh(.stale, with: Self.asked))
     }
 
-    @Test func `the names are those of the command and the portal`() {
+    @Test func `the raw values are the names in the command and the portal`() {
         #expect(
             CachePolicy.allCases.map(\.rawValue) == [
                 "protocol", "prefer-cache", "offline", "reload", "reload-end-to-end", "revalidate",
@@ -196,7 +196,7 @@ struct CachePolicyActionTests {
         #expect(StoragePolicy.allCases.map(\.rawValue) == ["allowed", "memory-only", "not-allowed"])
     }
 
-    @Test func `what goes to the server carries our conditions and not the client's`() {
+    @Test func `a request to the origin has Larder's conditions instead of the client's`() {
         let request = CacheRequest.get(
             head(
                 "Accept: */*", "If-None-Match: \"9\"", "If-Modified-Since: @-5", "Range: bytes=0-1",
@@ -273,7 +273,7 @@ struct CachePolicyConclusionTests {
     @Test(
         "what the server forbids decides whether a stale answer may stand in",
         arguments: [
-            // response's directives, request's, 503, unreachable; by `auto` unreachable and 503 both count as
+            // Directives of the response and of the request, result for 503 and if unreachable; for `auto`, both count as
             // offline
             ("max-age=60", "", .stored, .stored),
             ("max-age=60, must-revalidate", "", .received, .gatewayTimeout),
@@ -312,14 +312,15 @@ struct CachePolicyConclusionTests {
         let stored = entry(head("Cache-Control: \(text)"), profile: .reverseProxy)
         let found = Self.conclude(.protocol, .unreachable, stored, profile: .reverseProxy)
         #expect(found.reply == (isServed ? .stored(stored, .stale) : .gatewayTimeout))
-        // What a client would accept does not lift what the server said.
+        // The request cannot override the directives of the response.
         let patient = Self.conclude(
             .protocol, .unreachable, stored, request: .get(head("Cache-Control: stale-if-error=90")),
             profile: .reverseProxy)
         #expect(patient.reply == found.reply)
     }
 
-    @Test func `what was invalidated stands in for nothing, unless the policy is to serve it however old`() {
+    @Test
+    func `an invalidated response does not replace a failed one, except under policies that ignore age`() {
         var doubtful = Self.stored
         doubtful.isInvalidated = true
         #expect(Self.conclude(.protocol, .unreachable, doubtful).reply == .gatewayTimeout)
@@ -328,7 +329,7 @@ struct CachePolicyConclusionTests {
         #expect(Self.conclude(.preferCache, .unreachable, doubtful).reply == .stored(doubtful, .stale))
     }
 
-    @Test func `a 304 brings the stored head up to date and its freshness with it`() {
+    @Test func `a 304 updates the stored header fields and the freshness`() {
         let found = Self.conclude(
             .protocol,
             .answered(
@@ -374,19 +375,19 @@ struct CachePolicyConclusionTests {
         if !isConfirmed { #expect(found.change == .none) }
     }
 
-    @Test func `a 304 to the client's own conditions is the client's`() {
+    @Test func `a 304 to the client's own conditions is passed on`() {
         let request = CacheRequest.get(head("If-None-Match: \"1\""))
         let outcome = CacheOutcome.answered(Self.answer(304, head("ETag: \"1\"")))
         #expect(
             Self.conclude(.protocol, outcome, nil, request: request, wasConditional: false)
                 == CacheConclusion(.received))
-        // One that nobody asked for is a server's mistake.
+        // A 304 to an unconditional request is an error of the server.
         #expect(
             Self.conclude(.protocol, outcome, wasConditional: false)
                 == CacheConclusion(.stored(Self.stored, .stale)))
     }
 
-    @Test func `a new version takes the place of the stored one, and what may not be stored does not`() {
+    @Test func `a new version replaces the stored one unless it may not be stored`() {
         let plain = Self.conclude(.protocol, .answered(Self.answer(200, head("X: 1", "Connection: close"))))
         guard case .store(let new, .allowed) = plain.change else {
             Issue.record("\(plain.change)")
@@ -404,7 +405,7 @@ struct CachePolicyConclusionTests {
     @Test(arguments: [
         (404, true), (410, true), (301, true), (403, false), (429, false), (500, false), (503, false),
     ])
-    func `what speaks of the resource takes the place of a good copy, what speaks of the moment does not`(
+    func `only a status about the resource, not a temporary one, replaces a good response`(
         status: Int, isStored: Bool
     ) {
         let found = Self.conclude(.reload, .answered(Self.answer(status, [:])), wasConditional: false)
@@ -412,7 +413,7 @@ struct CachePolicyConclusionTests {
         #expect((found.change != .none) == isStored)
     }
 
-    @Test func `a failure may be stored where there is nothing better, if the server says for how long`() {
+    @Test func `an error with a lifetime is stored if there is no good response`() {
         let failure = CacheOutcome.answered(Self.answer(503, head("Cache-Control: max-age=9")))
         #expect(Self.conclude(.protocol, failure, nil).change != .none)
         #expect(Self.conclude(.protocol, failure, entry([:], status: 502)).change != .none)
@@ -443,7 +444,7 @@ struct CachePolicyConclusionTests {
             Self.conclude(.protocol, .answered(Self.answer(200, [:])), nil, request: request).change == .none)
     }
 
-    @Test func `an unsafe request makes what is stored doubtful, unless it failed`() {
+    @Test func `a successful unsafe request invalidates the stored response`() {
         let request = CacheRequest(method: "DELETE", url: webURL("https://example.com/page"))
         let done = Self.conclude(.protocol, .answered(Self.answer(204, [:])), nil, request: request)
         #expect(done == CacheConclusion(.received, invalidated: [request.url]))
@@ -454,7 +455,7 @@ struct CachePolicyConclusionTests {
                 == CacheConclusion(.gatewayTimeout))
     }
 
-    @Test func `a part joins parts of its version and never displaces a whole`() {
+    @Test func `a part extends parts of its version and never replaces a complete body`() {
         var profile = CacheProfile.private
         profile.storesParts = true
         let part = head("Content-Range: bytes 5-9/10", "ETag: \"1\"", "X: new")
@@ -478,7 +479,7 @@ struct CachePolicyConclusionTests {
         #expect(whole.fields == head("ETag: \"1\"", "X: new", "Date: @+100", "Content-Length: 10"))
     }
 
-    @Test func `rules decide where an answer is kept and for how long`() throws {
+    @Test func `rules decide where and for how long a response is stored`() throws {
         let rules = CacheRules([
             try CacheRules.Rule("/page type=text/css memory-only max-age=600"),
             try CacheRules.Rule("/page not-allowed"),

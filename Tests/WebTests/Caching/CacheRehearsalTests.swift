@@ -2,15 +2,14 @@ import Testing
 
 @testable import Web
 
-/// Whole exchanges, as a reverse proxy has them: a first request, then others, each with what the origin
-/// would say.
+/// Sequences of requests to a reverse proxy, each with the response that the origin would send.
 struct CacheRehearsalTests {
     struct Step: Sendable {
         var after: Int64
         var method = "GET"
         var path = "/page"
         var request: HTTPFields = [:]
-        /// What the origin says; nil when it is out of reach.
+        /// The status of the origin's response; nil if the origin is unreachable.
         var status: Int?
         var response: HTTPFields = [:]
         var source: RehearsedCache.Source
@@ -65,15 +64,15 @@ struct CacheRehearsalTests {
         Scene("no-store", first(head("Cache-Control: no-store, max-age=60")), then(1, .network)),
         Scene("private", first(head("Cache-Control: private, max-age=60")), then(1, .network)),
         Scene(
-            "no-cache is kept and asked about", first(head("Cache-Control: no-cache", "ETag: \"1\"")),
+            "no-cache is stored and validated", first(head("Cache-Control: no-cache", "ETag: \"1\"")),
             then(1, .validated, origin: 304)),
         Scene("Expires in the past", first(head("Expires: @-9", "Date: @+0")), then(0, .network)),
         Scene("Age beyond max-age", first(head("Age: 90", "Cache-Control: max-age=60")), then(0, .network)),
         Scene(
-            "s-maxage outweighs max-age", first(head("Cache-Control: max-age=60, s-maxage=1")),
+            "s-maxage overrides max-age", first(head("Cache-Control: max-age=60, s-maxage=1")),
             then(1, .network)),
         Scene(
-            "CDN-Cache-Control outweighs both",
+            "CDN-Cache-Control overrides both",
             first(head("CDN-Cache-Control: max-age=60", "Cache-Control: no-store")),
             then(59, .hit), then(60, .network)),
         Scene(
@@ -81,7 +80,8 @@ struct CacheRehearsalTests {
             first(head("CDN-Cache-Control: private", "Cache-Control: max-age=60")),
             then(1, .network)),
         Scene(
-            "a guess by Last-Modified", first(head("Last-Modified: @-1000", "Date: @+0")), then(99, .hit),
+            "a heuristic lifetime from Last-Modified", first(head("Last-Modified: @-1000", "Date: @+0")),
+            then(99, .hit),
             then(100, .validated, origin: 304, head("Last-Modified: @-1000"))),
         Scene("no guess for 503", first(head("Last-Modified: @-1000"), [:], 503), then(1, .network)),
         Scene("a guess for 404", first(head("Last-Modified: @-1000"), [:], 404), then(1, .hit, 404)),
@@ -91,27 +91,27 @@ struct CacheRehearsalTests {
             "Authorization and public",
             first(head("Cache-Control: public, max-age=60"), head("Authorization: x")),
             then(1, .hit)),
-        Scene("out of reach, stale", first(minute), then(60, .stale, origin: nil)),
+        Scene("unreachable, stale", first(minute), then(60, .stale, origin: nil)),
         Scene("503, stale", first(minute), then(60, .stale, origin: 503), then(61, .validated, origin: 304)),
         Scene(
-            "out of reach, must-revalidate", first(head("Cache-Control: max-age=60, must-revalidate")),
+            "unreachable, must-revalidate", first(head("Cache-Control: max-age=60, must-revalidate")),
             then(59, .hit, origin: nil), then(60, .timeout, 504, origin: nil)),
         Scene(
-            "out of reach, proxy-revalidate", first(head("Cache-Control: max-age=60, proxy-revalidate")),
+            "unreachable, proxy-revalidate", first(head("Cache-Control: max-age=60, proxy-revalidate")),
             then(60, .timeout, 504, origin: nil)),
         Scene(
-            "out of reach, s-maxage", first(head("Cache-Control: s-maxage=60")),
+            "unreachable, s-maxage", first(head("Cache-Control: s-maxage=60")),
             then(60, .timeout, 504, origin: nil)),
         Scene(
-            "out of reach, no-cache", first(head("Cache-Control: max-age=60, no-cache")),
+            "unreachable, no-cache", first(head("Cache-Control: max-age=60, no-cache")),
             then(1, .timeout, 504, origin: nil)),
         Scene(
-            "stale-while-revalidate refreshes behind, within its window",
+            "stale-while-revalidate refreshes in the background within its window",
             first(head("Cache-Control: max-age=1, stale-while-revalidate=4", "ETag: \"1\"")),
             then(5, .refreshing, origin: 304, head("ETag: \"1\"")), then(5, .hit),
             then(11, .validated, origin: 304, head("ETag: \"1\""))),
         Scene(
-            "a refresh behind brings a new version",
+            "a background refresh stores a new version",
             first(head("Cache-Control: max-age=1, stale-while-revalidate=9")),
             then(5, .refreshing, origin: 200, minute), then(6, .hit)),
         Scene(
@@ -127,7 +127,7 @@ struct CacheRehearsalTests {
             "Pragma of a request", first(minute),
             then(1, .validated, 200, head("Pragma: no-cache"), origin: 304)),
         Scene(
-            "two variants live side by side",
+            "two variants are stored side by side",
             first(head("Vary: Foo", "Cache-Control: max-age=60"), head("Foo: 1")),
             then(1, .network, 200, head("Foo: 2"), head("Vary: Foo", "Cache-Control: max-age=60")),
             then(2, .hit, 200, head("Foo: 1")), then(2, .hit, 200, head("Foo: 2")), then(2, .network)),
@@ -147,33 +147,33 @@ struct CacheRehearsalTests {
             "Location on another origin", first(minute), other("/a", 0, .network),
             change("POST", 201, head("Location: https://evil.example/a")), other("/a", 2, .hit)),
         Scene(
-            "a HEAD that tells a new version", first(minute),
+            "a HEAD response with a new version", first(minute),
             change("HEAD", 200, head("ETag: \"2\"", "Cache-Control: max-age=60"), after: 60),
             then(61, .network)),
         Scene(
-            "a HEAD that tells the same version", first(minute), change("HEAD", 200, minute, after: 60),
+            "a HEAD response with the same version", first(minute), change("HEAD", 200, minute, after: 60),
             then(61, .hit)),
         Scene(
-            "a HEAD is answered by what a GET got", first(minute),
+            "the stored response to GET answers HEAD", first(minute),
             Step(after: 1, method: "HEAD", status: 200, source: .hit)),
         Scene(
-            "a client's condition on what is fresh", first(minute),
+            "a client's condition on a fresh response", first(minute),
             then(1, .hit, 304, head("If-None-Match: W/\"1\"")),
             then(1, .hit, 200, head("If-None-Match: \"2\"")),
             then(1, .hit, 304, head("If-None-Match: \"1\"", "If-Modified-Since: @-9"))),
         Scene(
-            "a client's condition on what is stale", first(minute),
+            "a client's condition on a stale response", first(minute),
             then(60, .validated, 304, head("If-None-Match: \"1\""), origin: 304, minute)),
         Scene(
             "a 304 that names another version", first(minute),
             then(60, .network, origin: 304, head("ETag: \"2\"", "Cache-Control: max-age=9")), then(61, .hit)),
         Scene(
-            "a failure keeps the good copy", first(minute), then(60, .stale, origin: 503, minute),
+            "an error does not replace a good response", first(minute), then(60, .stale, origin: 503, minute),
             then(61, .stale, origin: 500), then(62, .validated, origin: 304)),
         Scene(
-            "a 410 takes the copy's place", first(minute), then(60, .network, 410, origin: 410, minute),
+            "a 410 replaces the stored response", first(minute), then(60, .network, 410, origin: 410, minute),
             then(61, .hit, 410)),
-    ]) func `a reverse proxy plays its part`(scene: Scene) {
+    ]) func `a reverse proxy serves, validates or loads`(scene: Scene) {
         var cache = RehearsedCache()
         for (index, step) in scene.steps.enumerated() {
             let request = CacheRequest(
@@ -186,7 +186,7 @@ struct CacheRehearsalTests {
         }
     }
 
-    @Test func `an answer from the store has its age and the server's date`() {
+    @Test func `a response from the store has its age and the origin's date`() {
         var cache = RehearsedCache()
         let response = head("Age: 30", "Date: @-40", "Expires: @+600", "X: 1")
         _ = cache.answer(.get(), at: noon, origin: (200, response))
@@ -194,7 +194,7 @@ struct CacheRehearsalTests {
         #expect(found.fields == head("Age: 43", "Date: @-40", "Expires: @+600", "X: 1"))
     }
 
-    @Test func `a 304 carries what a cache needs and nothing of the body`() {
+    @Test func `a 304 has the fields for caches and none about the body`() {
         let stored = entry(
             head(
                 "ETag: \"1\"", "Content-Type: text/html", "Content-Length: 5", "Vary: A",
@@ -211,7 +211,7 @@ struct CacheRehearsalTests {
         #expect(answer(head("If-None-Match: \"1\""), gone).status == 410)
     }
 
-    @Test func `a question to the server carries the fields that select the variant`() {
+    @Test func `a request to the origin has the fields that select the variant`() {
         var cache = RehearsedCache()
         let request = CacheRequest.get(head("Abc: 123", "If-None-Match: \"9\""))
         _ = cache.answer(

@@ -3,7 +3,7 @@ import Testing
 @testable import Web
 
 struct CacheRulesTests {
-    @Test func `the first rule that matches and has an answer counts`() throws {
+    @Test func `for each setting, the first matching rule that contains it counts`() throws {
         let rules = CacheRules([
             try CacheRules.Rule("/api/** max-age=60"),
             try CacheRules.Rule("/** type=image/* max-age=600 memory-only"),
@@ -35,11 +35,11 @@ struct CacheRulesTests {
             ("/a refuse larger-than=1X", .setting("larger-than=1X")), ("/a refuse text=", .setting("text=")),
             (String(repeating: "a", count: 2000), .pattern(String(repeating: "a", count: 2000))),
         ] as [(String, CacheRules.Rule.ParseError)])
-    func `a rule that cannot be read says why`(text: String, mistake: CacheRules.Rule.ParseError) {
+    func `a malformed rule is rejected with the reason`(text: String, mistake: CacheRules.Rule.ParseError) {
         #expect(throws: mistake) { try CacheRules.Rule(text) }
     }
 
-    @Test func `a rule may set a lifetime exactly`() throws {
+    @Test func `a rule can set the exact lifetime`() throws {
         #expect(try CacheRules.Rule("/a max-age=!0").lifetime == .exactly(0))
         #expect(try CacheRules.Rule("/a\tmax-age=99999999999").lifetime == .atLeast(1 << 31))
     }
@@ -57,7 +57,7 @@ struct CacheRulesTests {
     }
 
     @Test(arguments: ["", "text", "text/", "/css", "*/css", "a/b/c", "a b/c", "text/css; charset=x"])
-    func `what is no media type is no pattern of them`(text: String) {
+    func `a malformed media type pattern is rejected`(text: String) {
         #expect(MediaTypePattern(text) == nil)
     }
 
@@ -65,7 +65,9 @@ struct CacheRulesTests {
         ("/app.js", "\u{FEFF}\n <!DOCTYPE HTML><p>log in", false), ("/a.png", "<html>", false),
         ("/app.js", "<!-- a script -->", true), ("/app.js", "x='<html>'", true), ("/a.svg", "<html>", true),
         ("/page", "<!doctype html>", true), ("/a.js", "", true),
-    ]) func `a page is one whatever its server calls it`(path: String, text: String, isAccepted: Bool) {
+    ]) func `an HTML page under another file extension is rejected, whatever its media type`(
+        path: String, text: String, isAccepted: Bool
+    ) {
         let subject = ResponseInspection.Subject(
             url: webURL("https://example.com" + path), status: 200,
             fields: ["Content-Type": "text/javascript"],
@@ -81,7 +83,7 @@ struct CacheRulesTests {
             ("/page.html", "text/html", 200, true), ("/a.js/page", "text/html", 200, true),
             ("/app.js", "", 200, true),
             ("/x.png?a=b.c", "application/xhtml+xml", 200, false),
-        ]) func `an error page in the place of something else can be refused`(
+        ]) func `an HTML page with status 200 in place of another type is rejected`(
             path: String, type: String, status: Int, isAccepted: Bool
         )
     {
@@ -91,7 +93,7 @@ struct CacheRulesTests {
         #expect(ResponseInspection.acceptingAll.accepts(subject))
     }
 
-    @Test func `the user's own inspection looks at the body`() {
+    @Test func `a custom inspection receives the beginning of the body`() {
         let inspection = ResponseInspection { $0.beginning.starts(with: "Oops".utf8) }
         func accepts(_ body: String) -> Bool {
             inspection.accepts(

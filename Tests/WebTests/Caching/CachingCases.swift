@@ -1,9 +1,9 @@
 @testable import Web
 
-/// A moment to count from: Tue, 14 Nov 2023 22:13:20 GMT.
+/// The reference time: Tue, 14 Nov 2023 22:13:20 GMT.
 let noon = HTTPDate(secondsSinceEpoch: 1_700_000_000)
 
-/// The fields of some lines `Name: value`. `@+60` stands for the date 60 seconds after `noon`.
+/// Header fields from lines such as `Name: value`. `@+60` is replaced by the date 60 seconds after `noon`.
 func head(_ lines: String...) -> HTTPFields {
     var fields = HTTPFields()
     for line in lines {
@@ -15,7 +15,7 @@ func head(_ lines: String...) -> HTTPFields {
     return fields
 }
 
-/// The freshness of a response that was asked for at `noon` and came at once.
+/// The freshness of a response that was requested and received at `noon`.
 func freshness(
     _ fields: HTTPFields, status: Int = 200, profile: CacheProfile = .private, forced: ForcedLifetime? = nil
 ) -> Freshness {
@@ -28,7 +28,7 @@ func entry(_ fields: HTTPFields, status: Int = 200, profile: CacheProfile = .pri
     CacheEntry(status: status, fields: fields, freshness: freshness(fields, status: status, profile: profile))
 }
 
-/// A URL that the test's author knows to be one.
+/// A URL from a text that is known to be valid.
 func webURL(_ text: String) -> WebURL {
     guard let url = WebURL(text) else { preconditionFailure("\(text) is no URL") }
     return url

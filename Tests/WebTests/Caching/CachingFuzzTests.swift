@@ -39,13 +39,15 @@ struct CachingFuzzTests {
         all[Int.random(in: all.indices, using: &random)]
     }
 
-    /// Moments at the ends of what a date can be, and close to each other.
+    /// Times at both ends of the range of dates, and times that are close together.
     private static let moments = [
         noon, noon.adding(seconds: 1), noon.adding(seconds: 60), HTTPDate(secondsSinceEpoch: .min),
         HTTPDate(secondsSinceEpoch: .max),
     ]
 
-    @Test(arguments: 0..<8) func `whatever is said, a cache stays within its rules`(seed: UInt64) {
+    @Test(arguments: 0..<8) func `random requests and responses never break the rules of the cache`(
+        seed: UInt64
+    ) {
         var random = TestRandom(seed: seed)
         for _ in 0..<400 {
             var profile = Self.pick([CacheProfile.private, .reverseProxy], &random)

@@ -49,7 +49,7 @@ struct FreshnessTests {
         Case(head("Last-Modified: long ago"), 0, .unspecified),
         Case(head("CDN-Cache-Control: max-age=9", "Cache-Control: max-age=60"), 60, .maxAge),
         Case(head(), 0, .unspecified),
-    ]) func `a private cache reads the lifetime`(_ test: Case) {
+    ]) func `a private cache computes the lifetime`(_ test: Case) {
         let found = freshness(test.fields)
         #expect(found.lifetime == test.lifetime)
         #expect(found.source == test.source)
@@ -68,7 +68,7 @@ struct FreshnessTests {
         Case(
             head("CDN-Cache-Control: no-cache", "Cache-Control: max-age=60", "Expires: @+60"), 0, .unspecified
         ),
-        // What is no dictionary, or has a value of the wrong type, is not there at all.
+        // A field that is not a dictionary, or has a value of the wrong type, is ignored.
         Case(head("CDN-Cache-Control: max-age=9, &&&", "Cache-Control: max-age=60"), 60, .maxAge),
         Case(head("CDN-Cache-Control: max-age=\"9\"", "Cache-Control: max-age=60"), 60, .maxAge),
         Case(head("CDN-Cache-Control: max-age=9.0", "Cache-Control: max-age=60"), 60, .maxAge),
@@ -77,7 +77,7 @@ struct FreshnessTests {
         Case(head("CDN-Cache-Control: MaX-aGe=9", "Cache-Control: max-age=60"), 60, .maxAge),
         Case(head("CDN-Cache-Control: no-store=1", "Cache-Control: max-age=60"), 60, .maxAge),
         Case(head("CDN-Cache-Control:", "Cache-Control: max-age=60"), 60, .maxAge),
-    ]) func `a reverse proxy reads the lifetime`(_ test: Case) {
+    ]) func `a reverse proxy computes the lifetime`(_ test: Case) {
         let found = freshness(test.fields, profile: .reverseProxy)
         #expect(found.lifetime == test.lifetime)
         #expect(found.source == test.source)
@@ -118,7 +118,7 @@ struct FreshnessTests {
         #expect(freshness(["Expires": text]).isFresh(at: noon) == isDate)
     }
 
-    @Test func `an age adds up from the date, the field, the delay and the time since`() {
+    @Test func `the age includes Date, Age, the response delay and the time since`() {
         // RFC 9111, section 4.2.3, with numbers.
         let answer = head("Date: @-30", "Age: 20", "Cache-Control: max-age=100")
         let found = Freshness(
@@ -143,7 +143,7 @@ struct FreshnessTests {
             (head("Date: @+40", "Age: 15"), 15), (head("Date: yesterday"), 0),
             (head("Date: Mon, 01 Jan 0001 00:00:00 GMT"), 1 << 31),
         ] as [(HTTPFields, Int)])
-    func `an age that is malformed does not count, and of several the first does`(
+    func `a malformed Age is ignored, and the first of several counts`(
         fields: HTTPFields, age: Int
     ) {
         #expect(freshness(fields).initialAge == age)
@@ -162,7 +162,7 @@ struct FreshnessTests {
             ("proxy-revalidate", .permitted, .forbidden), ("s-maxage=5", .permitted, .onlyWithDirective),
             ("no-cache=\"a\"", .permitted, .permitted), ("max-age=5", .permitted, .permitted),
         ] as [(String, Freshness.StaleUse, Freshness.StaleUse)])
-    func `a server can forbid stale answers`(
+    func `directives restrict the use of stale responses`(
         text: String, own: Freshness.StaleUse, shared: Freshness.StaleUse
     ) {
         #expect(freshness(["Cache-Control": text]).staleUse == own)
@@ -179,7 +179,7 @@ struct FreshnessTests {
             (head("Cache-Control: max-age=900, no-cache"), .exactly(0), 0), (head(), .atLeast(-5), 0),
             (head(), .exactly(.max), 1 << 31),
         ] as [(HTTPFields, ForcedLifetime, Int)])
-    func `a rule can force the lifetime`(fields: HTTPFields, forced: ForcedLifetime, lifetime: Int) {
+    func `a rule overrides the lifetime`(fields: HTTPFields, forced: ForcedLifetime, lifetime: Int) {
         let found = freshness(fields, forced: forced)
         #expect(found.lifetime == lifetime)
         #expect(!found.needsValidation)

@@ -37,7 +37,7 @@ struct LookupCandidateTests {
                     "query https://x.example/a/", "scheme+query http://x.example/a/",
                 ]
             ),
-            // What two changes lead to is tried once, as the first of them.
+            // A URL that results from two changes is tried once, under the first.
             (
                 "http://x.example:81/?_=1", true,
                 ["exact http://x.example:81/?_=1", "cache-busters http://x.example:81/"]
@@ -73,14 +73,14 @@ struct LookupCandidateTests {
             ("?", nil),
             ("?%76=1", nil), ("?a=1&v", "?a=1"),
         ] as [(String, String?)])
-    func `known cache-busting parameters are left out and the others stay as they are`(
+    func `known cache-busting parameters are removed and the others are unchanged`(
         query: String, expected: String?
     ) {
         let found = CacheBusters.known.removing(from: webURL("https://x.example/a\(query)"))
         #expect(found?.href == expected.map { "https://x.example/a\($0)" })
     }
 
-    @Test func `the list is the caller's`() {
+    @Test func `a caller can define its own parameters`() {
         let own = CacheBusters(names: ["z"], includesBareVersions: false)
         #expect(
             own.removing(from: webURL("https://x.example/?z=1&v=2&3"))?.href == "https://x.example/?v=2&3")
@@ -105,7 +105,7 @@ struct LookupCandidateTests {
         ("http://a.test/login?next=/a/b&x=1", "http://a.test/login?x=1"),
         ("http://a.test/in.php?redirect_to=http%3A%2F%2Fa.test%2F", "http://a.test/in.php"),
     ])
-    func `what names who asks is left out`(url: String, stripped: String) throws {
+    func `session and campaign parameters are removed`(url: String, stripped: String) throws {
         #expect(SessionParameters.removing(from: try #require(WebURL(url)))?.href == stripped)
     }
 
@@ -116,7 +116,7 @@ struct LookupCandidateTests {
         "http://a.test/x?next=2", "http://a.test/x?return=item", "http://a.test/x?url=/a",
         "http://a.test/x?a=1&&b", "http://a.test/x?=PHPSESSID", "http://a.test/jsessionid=1",
     ])
-    func `everything else is left alone`(url: String) throws {
+    func `other URLs are unchanged`(url: String) throws {
         #expect(SessionParameters.removing(from: try #require(WebURL(url))) == nil)
     }
 }

@@ -8,7 +8,7 @@ struct PreconditionsTests {
     @Test(
         "conditions are evaluated in the order of RFC 9110, section 13.2.2",
         arguments: [
-            // request, by GET, by PUT
+            // Conditions, result for GET, result for PUT
             (head(), .proceed, .proceed), (head("If-Match: \"1\""), .proceed, .proceed),
             (head("If-Match: \"2\", \"1\""), .proceed, .proceed), (head("If-Match: *"), .proceed, .proceed),
             (head("If-Match: \"2\""), .failed, .failed), (head("If-Match: W/\"1\""), .failed, .failed),
@@ -41,7 +41,7 @@ struct PreconditionsTests {
         #expect(conditions.isEmpty == request.isEmpty)
     }
 
-    @Test func `a response without validators meets only what asks for any version`() {
+    @Test func `a response without validators meets only the condition for any version`() {
         let nothing = Validator([:])
         #expect(Preconditions(head("If-Match: \"1\"")).evaluate(nothing) == .failed)
         #expect(Preconditions(head("If-Match: *")).evaluate(nothing) == .proceed)
@@ -51,7 +51,7 @@ struct PreconditionsTests {
         #expect(Preconditions(head("If-Unmodified-Since: @-100")).evaluate(nothing) == .proceed)
     }
 
-    @Test func `a cache on the way leaves the origin's conditions to the origin`() {
+    @Test func `a cache leaves If-Match and If-Unmodified-Since to the origin`() {
         let conditions = Preconditions(head("If-Match: \"2\"", "If-None-Match: \"1\""))
         #expect(conditions.evaluate(Self.current, as: .cache) == .notModified)
         #expect(
@@ -64,14 +64,14 @@ struct PreconditionsTests {
             (head("If-Range: W/\"1\""), false), (head("If-Range: @-100"), true),
             (head("If-Range: @-99"), false),
             (head("If-Range: @-101"), false), (head("If-Range: ???"), false), (head("If-Range:"), false),
-        ]) func `a range is cut only from the version that the client has`(
+        ]) func `a range is served only if If-Range names the current version`(
             request: HTTPFields, isAllowed: Bool
         )
     {
         #expect(Preconditions(request).allowsRange(of: Self.current, date: noon) == isAllowed)
     }
 
-    @Test func `a date is as good as a strong tag only when it is older than the answer`() {
+    @Test func `a date is a strong validator only if it is older than the response`() {
         let conditions = Preconditions(head("If-Range: @-100"))
         #expect(!conditions.allowsRange(of: Self.current, date: noon.adding(seconds: -100)))
         #expect(conditions.allowsRange(of: Self.current, date: noon.adding(seconds: -99)))
@@ -97,7 +97,9 @@ struct ValidatorTests {
             (head("ETag: \"broken"), head()), (head("ETag:", "Last-Modified:"), head()),
             (head("X: 1"), head()),
         ] as [(HTTPFields, HTTPFields)])
-    func `a stored response is asked about by what it came with`(stored: HTTPFields, conditions: HTTPFields) {
+    func `the conditions for a stored response contain its validators`(
+        stored: HTTPFields, conditions: HTTPFields
+    ) {
         #expect(Validator(stored).conditions == conditions)
         #expect(Validator(stored).isEmpty == conditions.isEmpty)
     }
@@ -119,7 +121,7 @@ struct ValidatorTests {
             (head("ETag: \"1\""), head("Last-Modified: @-9"), false), (head(), head(), false),
             (head("Last-Modified: x"), head("Last-Modified: x"), true),
         ] as [(HTTPFields, HTTPFields, Bool)])
-    func `a version is the same by its tag, else by a date that is equal, never by one that is earlier`(
+    func `two versions are the same if their tags, or else their dates, are equal`(
         left: HTTPFields, right: HTTPFields, isSame: Bool
     ) {
         #expect(Validator(left).isSameVersion(as: Validator(right)) == isSame)
@@ -134,7 +136,7 @@ struct EntityTagTests {
             ("W/\"1\"", "\"1\"", false, true),
             ("W/\"1\"", "W/\"2\"", false, false), ("abc", "\"abc\"", true, true),
             ("\"\"", "\"\"", true, true),
-        ] as [(String, String, Bool, Bool)]) func `tags are compared strongly and weakly`(
+        ] as [(String, String, Bool, Bool)]) func `entity tags are compared strongly and weakly`(
             left: String, right: String, strongly: Bool, weakly: Bool
         ) throws
     {
@@ -145,16 +147,16 @@ struct EntityTagTests {
     }
 
     @Test(arguments: ["", " ", "\"", "\"a", "a\"", "W/", "\"a\" b", "\"a\u{1}\"", "a b"])
-    func `what is no tag is refused`(text: String) {
+    func `a malformed entity tag is rejected`(text: String) {
         #expect(EntityTag(text) == nil)
     }
 
-    @Test func `a tag is sent back as it came`() {
+    @Test func `an entity tag is sent back unchanged`() {
         #expect(EntityTag(" W/\"a b,c\" ")?.text == "W/\"a b,c\"")
         #expect(EntityTag("abc-1")?.text == "abc-1")
     }
 
-    @Test func `a condition lists tags or anything`() throws {
+    @Test func `a condition lists entity tags or matches any`() throws {
         let tag = try #require(EntityTag("\"b,c\""))
         #expect(EntityTagCondition("*") == .any)
         #expect(EntityTagCondition("*").includesStrongly(tag))
@@ -181,7 +183,7 @@ struct InvalidationTests {
             ("POST", 201, head("Location: https://example.com:8443/c"), ["/a?b"]),
             ("POST", 201, head("Location: https://[/", "Content-Location: data:,x"), ["/a?b"]),
         ] as [(String, Int, HTTPFields, [String])])
-    func `an unsafe request that succeeds makes its URL doubtful, and others of its origin`(
+    func `a successful unsafe request invalidates its URL and those it names on the same origin`(
         method: String, status: Int, fields: HTTPFields, expected: [String]
     ) {
         let request = CacheRequest(method: method, url: webURL("https://example.com/a?b#c"))

@@ -1,16 +1,16 @@
 @testable import Web
 
-/// The least cache that the values of this folder make: what a driver has to do between them, without sockets
+/// A minimal cache made of the types in `Web/Caching`: it does what a driver does between their decisions, without sockets
 /// and disks.
 struct RehearsedCache {
-    /// Where an answer came from.
+    /// The source of a response.
     enum Source: Equatable { case hit, stale, refreshing, validated, network, timeout }
 
     struct Outcome {
         var source: Source
         var status: Int
         var fields: HTTPFields
-        /// What was sent to the origin, if it was asked before the answer.
+        /// The request that was sent to the origin before the reply, if any.
         var sent: HTTPFields?
     }
 
@@ -29,7 +29,7 @@ struct RehearsedCache {
         self.profile = profile
     }
 
-    /// Answers a request; `origin` is what the origin would say, nil when it cannot be reached.
+    /// Replies to a request. `origin` is the response that the origin would send; nil if it is unreachable.
     mutating func answer(
         _ request: CacheRequest, at now: HTTPDate, origin: (Int, HTTPFields)?
     ) -> Outcome {

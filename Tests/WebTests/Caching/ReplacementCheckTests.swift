@@ -3,11 +3,11 @@ import Testing
 @testable import Web
 
 @Suite struct ReplacementCheckTests {
-    /// One response to the check: of which URL, when, what is stored and what came.
+    /// A response to check: its URL and time, the stored response and the new one.
     struct Step: Sendable {
         var path: String
         var time: Int64 = 0
-        /// The stored body; nil where nothing is stored.
+        /// The stored body; nil if nothing is stored.
         var stored: String? = "a page of its own"
         var storedFields: HTTPFields = ["Content-Type": "text/html", "Content-Length": "17"]
         var storedTitle: String?
@@ -18,7 +18,7 @@ import Testing
         var ending = ResponseSummary.Ending.declared
         var asksForPassword = false
         var expected: ReplacementCheck.Reason?
-        /// Paths whose stored copies are restored.
+        /// Paths whose stored responses are restored.
         var restored: [String] = []
     }
 
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a request without credentials does not replace what was fetched with them`(isPrivate: Bool) throws {
+    func `a response without credentials does not replace one fetched with them`(isPrivate: Bool) throws {
         let url = try #require(WebURL("http://example.test/"))
         let html: HTTPFields = ["Content-Type": "text/html"]
         let stored = ResponseSummary(
@@ -94,7 +94,7 @@ import Testing
         Case("a page that changed replaces the stored one", [Step(path: "/a", new: "a newer page")]),
         Case("a new page is stored", [Step(path: "/a", stored: nil, new: "new")]),
         Case(
-            "of two pages that turned into one, none is replaced",
+            "two different pages that become identical are not replaced",
             [
                 Step(path: "/a", stored: "a", new: portal),
                 Step(path: "/b", stored: "b", new: portal, expected: .identical, restored: ["/a"]),
@@ -102,7 +102,7 @@ import Testing
                 Step(path: "/new", stored: nil, new: portal, expected: .identical),
             ]),
         Case(
-            "pages with the title and the length of the portal's are no others",
+            "pages with the same title and a similar length count as identical",
             [
                 Step(path: "/a", stored: "a", storedTitle: "A", new: "portal for /a", title: "Hotel"),
                 Step(
@@ -110,61 +110,61 @@ import Testing
                     expected: .identical, restored: ["/a"]),
             ]),
         Case(
-            "pages of a site whose titles are all the same are others",
+            "pages with the title of the stored page do not count as identical",
             [
                 Step(path: "/a", stored: "a", storedTitle: "S", new: "newer a", title: "S"),
                 Step(path: "/b", stored: "b", storedTitle: "S", new: "newer b", title: "S"),
             ]),
         Case(
-            "the shell of an app, the same at all of its addresses, may change",
+            "an application shell that is the same for all URLs may change",
             [
                 Step(path: "/a", stored: "shell 1", new: "shell 2"),
                 Step(path: "/b", stored: "shell 1", new: "shell 2"),
                 Step(path: "/c", stored: "shell 1", new: "shell 2"),
             ]),
         Case(
-            "after an hour another page may be the same",
+            "an identical page after an hour is accepted",
             [
                 Step(path: "/a", stored: "a", new: "moved"),
                 Step(path: "/b", time: 3601, stored: "b", new: "moved"),
             ]),
         Case(
-            "two answers to scripts may be the same",
+            "two identical responses to scripts are accepted",
             [
                 Step(path: "/a", stored: "[1]", new: "[]", fields: ["Content-Type": "application/json"]),
                 Step(path: "/b", stored: "[2]", new: "[]", fields: ["Content-Type": "application/json"]),
             ]),
         Case("an empty page is held back", [Step(path: "/a", new: "", expected: .empty)]),
         Case(
-            "an image that is HTML is held back",
+            "HTML in place of an image is rejected",
             [Step(path: "/a.png", storedFields: image, new: "<p>log in", expected: .otherType)]),
         Case(
-            "an image that changed is not",
+            "a changed image is accepted",
             [Step(path: "/a.png", storedFields: image, new: "x", fields: image)]),
         Case("a page that is gone is held back", [Step(path: "/a", new: "no", status: 404, expected: .gone)]),
         Case(
-            "it is accepted when the origin is known to answer",
+            "HTML in place of an image is accepted if the origin is known to respond",
             [
                 Step(path: "/a", new: "no", status: 404, expected: .gone),
                 Step(path: "/b", time: 10, stored: "same", new: "same"),
                 Step(path: "/a", time: 20, new: "no", status: 404),
             ]),
         Case(
-            "a change of the page itself is no proof of the origin",
+            "the changed page itself does not prove the origin",
             [
                 Step(path: "/a", new: "no", status: 404, expected: .gone),
                 Step(path: "/b", time: 10, new: "another page"),
                 Step(path: "/a", time: 20, new: "no", status: 404, expected: .gone),
             ]),
         Case(
-            "a proof from hours ago is none",
+            "a proof from hours ago does not count",
             [
                 Step(path: "/a", new: "no", status: 404, expected: .gone),
                 Step(path: "/b", time: 10, stored: "same", new: "same"),
                 Step(path: "/a", time: 7200, new: "no", status: 404, expected: .gone),
             ]),
         Case(
-            "nor is one before others were doubtful",
+            "a proof before later doubts does not count",
             [
                 Step(path: "/a", new: "no", status: 404, expected: .gone),
                 Step(path: "/b", time: 10, stored: "same", new: "same"),
@@ -172,20 +172,20 @@ import Testing
                 Step(path: "/a", time: 20, new: "no", status: 404, expected: .gone),
             ]),
         Case(
-            "over http the same an hour later proves nothing",
+            "over http, the same change an hour later is rejected",
             [
                 Step(path: "/a", new: "no", status: 404, expected: .gone),
                 Step(path: "/a", time: 3700, new: "no", status: 404, expected: .gone),
             ]),
         Case(
-            "over https it does, as no portal can forge that", origin: "https://example.test",
+            "over https, the same change an hour later is accepted", origin: "https://example.test",
             [
                 Step(path: "/a", new: "no", status: 404, expected: .gone),
                 Step(path: "/a", time: 3599, new: "no", status: 404, expected: .gone),
                 Step(path: "/a", time: 3600, new: "no", status: 404),
             ]),
         Case(
-            "a redirect to another host is held back, and one to www is not",
+            "a redirect to another host is rejected, and one to www is accepted",
             [
                 Step(
                     path: "/a", new: "", status: 302, fields: ["Location": "http://portal.test/"],
@@ -195,14 +195,14 @@ import Testing
                 Step(path: "/d", new: "", status: 302, fields: ["Location": "/login?to=d"], expected: .login),
             ]),
         Case(
-            "a login page is held back, unless one was stored",
+            "a login page is rejected unless one was stored",
             [
                 Step(path: "/a", new: portal, title: "Sign in", asksForPassword: true, expected: .login),
                 Step(path: "/b", storedTitle: "Log in", new: "x", title: "Sign in", asksForPassword: true),
                 Step(path: "/c", new: "how to", title: "Log in with curl"),
             ]),
         Case(
-            "a challenge is held back",
+            "a bot challenge is rejected",
             [
                 Step(path: "/a", new: "x", title: "Just a moment...", expected: .challenge),
                 Step(
@@ -213,7 +213,7 @@ import Testing
     ]
 
     @Test(arguments: serving)
-    func `while responses are served`(scene: Case) throws {
+    func `verdicts while serving`(scene: Case) throws {
         var check = ReplacementCheck(.serving)
         try run(scene, &check)
     }
@@ -224,34 +224,34 @@ import Testing
 
     static let cut: [Case] = [
         Case(
-            "more bytes than the length",
+            "more bytes than the declared length",
             [Step(path: "/a", stored: long, new: "short", ending: .bytesBeyondLength, expected: .truncated)]),
         Case(
-            "more bytes than the length, and yet more than is stored",
+            "more bytes than the declared length, and a longer body than stored",
             [Step(path: "/a", stored: "short", new: long, ending: .bytesBeyondLength)]),
         Case(
-            "no length where there was one",
+            "no length, but the stored response had one",
             [
                 Step(
                     path: "/a", stored: long, storedFields: tagged, new: half, ending: .connection,
                     expected: .truncated)
             ]),
         Case(
-            "no length, now and before, and no end of the page",
+            "no length in both, and the new page has no end",
             [
                 Step(
                     path: "/a", stored: long, storedFields: ["Content-Type": "text/html"], new: "x" + half,
                     ending: .connection, expected: .truncated)
             ]),
         Case(
-            "no length, now and before, and a whole page",
+            "no length in both, and the new page has its end",
             [
                 Step(
                     path: "/a", stored: long, storedFields: ["Content-Type": "text/html"],
                     new: "<html>newer</html>", ending: .connection)
             ]),
         Case(
-            "no length where there was one, and a whole page that is shorter",
+            "no length, but the stored response had one, and a shorter page with its end",
             [
                 Step(
                     path: "/a", stored: long, storedFields: tagged, new: "<html>newer</html>",
@@ -268,26 +268,26 @@ import Testing
                     expected: .truncated)
             ]),
         Case(
-            "a text that lost its last lines",
+            "a text without its last lines",
             [
                 Step(
                     path: "/a", stored: long, storedFields: ["Content-Type": "text/plain"], new: half,
                     fields: ["Content-Type": "text/plain"])
             ]),
         Case(
-            "a text that lost its last lines, and has its tag still",
+            "a text without its last lines, with the same entity tag",
             [
                 Step(
                     path: "/a", stored: long, storedFields: ["Content-Type": "text/plain", "ETag": "\"1\""],
                     new: half, fields: ["Content-Type": "text/plain", "ETag": "\"1\""], expected: .truncated)
             ]),
         Case(
-            "a page that leaves out what may be left out",
+            "a shorter page that is not a prefix",
             [Step(path: "/a", stored: long, new: "<p>" + half.dropFirst(20))]),
     ]
 
     @Test(arguments: cut, [ReplacementCheck.Purpose.run, .serving])
-    func `a body that is cut short`(scene: Case, purpose: ReplacementCheck.Purpose) throws {
+    func `verdicts on truncated bodies`(scene: Case, purpose: ReplacementCheck.Purpose) throws {
         var check = ReplacementCheck(purpose)
         try run(scene, &check)
     }
@@ -296,13 +296,13 @@ import Testing
 
     static let runs: [Case] = [
         Case(
-            "three pages that turned into one",
+            "three different pages that become identical",
             [
                 Step(path: "/a", stored: "a", new: portal), Step(path: "/b", stored: "b", new: portal),
                 Step(path: "/c", stored: "c", new: portal, expected: .identical, restored: ["/a", "/b"]),
             ]),
         Case(
-            "two logins",
+            "two redirects to a login page",
             [
                 Step(path: "/a", stored: "a", new: "1", title: "Sign in", asksForPassword: true),
                 Step(
@@ -310,7 +310,7 @@ import Testing
                     expected: .login, restored: ["/a"]),
             ]),
         Case(
-            "three redirects to one place elsewhere",
+            "three redirects to the same URL on another host",
             [
                 Step(path: "/a", stored: "a", new: "", status: 302, fields: ["Location": "http://p.test/?a"]),
                 Step(path: "/b", stored: "b", new: "", status: 302, fields: ["Location": "http://p.test/?b"]),
@@ -319,14 +319,14 @@ import Testing
                     expected: .redirect, restored: ["/a", "/b"]),
             ]),
         Case(
-            "files that moved to another host",
+            "redirects of files to another host",
             (1...9).map {
                 Step(
                     path: "/\($0)", stored: "\($0)", new: "", status: 302,
                     fields: ["Location": "//cdn.test/\($0)"])
             }),
         Case(
-            "a page that is empty, and a style sheet that is",
+            "an empty page and an empty style sheet",
             [
                 Step(path: "/a", new: "", expected: .empty),
                 Step(
@@ -334,7 +334,7 @@ import Testing
                     fields: ["Content-Type": "text/css"]),
             ]),
         Case(
-            "three scripts that are empty",
+            "three empty scripts",
             (1...3).map {
                 Step(
                     path: "/\($0).js", storedFields: ["Content-Type": "text/javascript"], new: "",
@@ -344,14 +344,14 @@ import Testing
     ]
 
     @Test(arguments: runs)
-    func `in a run`(scene: Case) throws {
+    func `verdicts in a run`(scene: Case) throws {
         var check = ReplacementCheck(.run)
         try run(scene, &check)
         #expect(check.finish(now: 1_000_100) == [])
     }
 
     @Test(arguments: [(2, 0, false), (3, 3, true), (3, 4, false), (9, 1, true), (9, 90, false)])
-    func `at the end of a run, pages that are gone are restored if they are many, and half of all`(
+    func `at the end of a run, missing pages are restored if they are at least three and half of all`(
         gone: Int, others: Int, isRestored: Bool
     ) throws {
         var check = ReplacementCheck(.run)
@@ -366,7 +366,7 @@ import Testing
     }
 
     @Test(arguments: [(1800, false), (7200, true)])
-    func `what a run held back is accepted by one an hour later, if the origin answers`(
+    func `a change rejected in a run is accepted in a run an hour later if the origin responds`(
         pause: Int64, isAccepted: Bool
     ) throws {
         let gone = (0..<4).map { Step(path: "/\($0)", new: "", status: 404) }
@@ -391,7 +391,7 @@ import Testing
         #expect(second.finish(now: 1_000_000 + pause).count == (isAccepted ? 0 : 4))
     }
 
-    @Test func `doubts that nobody wrote are passed over`() {
+    @Test func `malformed doubts are ignored`() {
         let check = ReplacementCheck(.run, doubts: ["", "x 1 gone", "1 1 unknown", "ff 12 gone"])
         #expect(check.doubtTexts(now: 100) == ["ff 12 gone"])
     }

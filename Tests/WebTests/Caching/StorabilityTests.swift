@@ -14,7 +14,7 @@ struct StorabilityTests {
     @Test(
         "directives decide",
         arguments: [
-            // Cache-Control, in a private cache, in a shared one
+            // Cache-Control, result in a private cache, result in a shared cache
             ("", nil, nil), ("max-age=60", nil, nil), ("no-store", .noStore, .noStore),
             ("No-StOrE", .noStore, .noStore),
             ("max-age=60, no-store", .noStore, .noStore), ("private", nil, .isPrivate),
@@ -65,13 +65,13 @@ struct StorabilityTests {
         #expect(Self.judge(head("Cache-Control: s-maxage=9"), status: status).isStorable == isDefault)
     }
 
-    @Test func `what is no response of its own is not stored`() {
+    @Test func `an interim or conditional status is not stored`() {
         for status in [100, 103, 199, 304, 600, 0, -1] {
             #expect(Self.judge(head("Cache-Control: public"), status: status) == .refused(.status))
         }
     }
 
-    @Test func `who must understand a status code and does not stores nothing`() {
+    @Test func `must-understand with an unknown status prevents storing`() {
         let fields = head("Cache-Control: max-age=60, no-store, must-understand")
         #expect(Self.judge(fields, status: 599) == .refused(.notUnderstood))
         #expect(
@@ -85,7 +85,7 @@ struct StorabilityTests {
             ("max-age=60", false), ("", false), ("public", true), ("must-revalidate", true),
             ("s-maxage=60", true),
             ("private", false),
-        ]) func `a shared cache keeps an authorized answer only when it is everyone's`(
+        ]) func `a shared cache stores a response to Authorization only if it may be shared`(
             text: String, isStored: Bool
         )
     {
@@ -106,7 +106,7 @@ struct StorabilityTests {
             ("POST", head("Content-Location: /other", "Cache-Control: max-age=60"), .method),
             ("get", head(), .method),
         ] as [(String, HTTPFields, Storability.Refusal?)])
-    func `only what a GET would get is stored`(
+    func `a response is stored only for a method that permits it`(
         method: String, fields: HTTPFields, refusal: Storability.Refusal?
     ) {
         let target = webURL("https://example.com/page")
@@ -116,7 +116,7 @@ struct StorabilityTests {
         #expect(Self.judge(fields, request: recorded).isStorable)
     }
 
-    @Test func `a rule outweighs wishes, but not the privacy of others`() {
+    @Test func `a rule overrides no-store, but not private`() {
         let secret = head("Cache-Control: no-store")
         #expect(Self.judge(secret, forced: .allowed) == .storable(.allowed))
         #expect(Self.judge(secret, request: .get(secret), forced: .memoryOnly) == .storable(.memoryOnly))
@@ -127,7 +127,7 @@ struct StorabilityTests {
         #expect(Self.judge(own, profile: .reverseProxy, forced: .allowed) == .refused(.isPrivate))
     }
 
-    @Test func `a part is stored where parts are kept`() {
+    @Test func `a partial response is stored only in a cache that stores parts`() {
         var profile = CacheProfile.private
         profile.storesParts = true
         let part = head("Content-Range: bytes 0-4/10")
@@ -140,7 +140,7 @@ struct StorabilityTests {
             Self.judge(head("Content-Range: bytes */10"), status: 206, profile: profile) == .refused(.part))
     }
 
-    @Test func `fields of the connection, and those that no-cache and private name, are not stored`() {
+    @Test func `connection fields and fields named by no-cache or private are not stored`() {
         let fields = head(
             "Connection: a, B", "A: 1", "b: 2", "C: 3", "Keep-Alive: x", "TE: x",
             "Transfer-Encoding: chunked",
@@ -181,7 +181,7 @@ struct StorabilityTests {
         #expect(stored.updating(with: newer, in: .private) == expected)
     }
 
-    @Test func `an answer from the store tells its age`() {
+    @Test func `a response from the store has an Age field`() {
         let stored = entry(head("Age: 30", "Cache-Control: max-age=60", "Date: @+0"))
         let served = stored.servedFields(at: noon.adding(seconds: 3))
         #expect(served == head("Age: 33", "Cache-Control: max-age=60", "Date: @+0"))

@@ -7,7 +7,7 @@ struct StoredRangesTests {
         StoredRanges(partial: head("Content-Range: bytes \(range)", "ETag: \(tag)"), byteCount: count)
     }
 
-    @Test func `parts of one version join until they are the whole`() throws {
+    @Test func `parts of the same version are merged until the body is complete`() throws {
         let first = try #require(Self.part("0-3/10", 4))
         let last = try #require(Self.part("8-9/*", 2))
         let both = try #require(last.merging(first))
@@ -27,7 +27,9 @@ struct StoredRangesTests {
     @Test(
         arguments: [
             ("0-3/10", 4, "\"2\""), ("0-3/10", 4, "W/\"1\""), ("0-3/11", 4, "\"1\""), ("8-11/12", 4, "\"1\""),
-        ]) func `parts that may be of different versions do not join`(range: String, count: Int, tag: String)
+        ]) func `parts that may be of different versions are not merged`(
+            range: String, count: Int, tag: String
+        )
         throws
     {
         let held = try #require(Self.part("5-9/10", 5))
@@ -36,18 +38,18 @@ struct StoredRangesTests {
         #expect(other.merging(held) == nil)
     }
 
-    @Test func `without a strong tag nothing can be completed`() throws {
+    @Test func `a body without a strong entity tag cannot be completed`() throws {
         let weak = try #require(Self.part("0-3/10", 4, tag: "W/\"1\""))
         #expect(weak.merging(weak) == nil)
         #expect(weak.completionRequest == nil)
     }
 
     @Test(arguments: [("0-3/10", 5), ("*/10", 4), ("3-0/10", 4), ("0-3/2", 4), ("x", 1)])
-    func `a part that does not say what it is, or came short, is none`(range: String, count: Int) {
+    func `a part without a valid Content-Range or of another length is rejected`(range: String, count: Int) {
         #expect(Self.part(range, count) == nil)
     }
 
-    @Test func `a whole that broke off is the part that came`() {
+    @Test func `an interrupted response counts as the part that was received`() {
         let fields = head("Content-Length: 10", "ETag: \"1\"")
         let broken = StoredRanges(whole: fields, byteCount: 4, isComplete: false)
         #expect(broken.ranges == [0..<4])
@@ -64,7 +66,7 @@ struct StoredRangesTests {
             ("bytes=-7", false),
             ("bytes=3-5", false), ("bytes=0-", false), ("bytes=4-5,8-9", true), ("bytes=4-5,0-0", false),
             ("bytes=10-", false),
-        ]) func `a range is answered from parts when they hold all of it`(text: String, isHeld: Bool) throws
+        ]) func `stored ranges contain a requested range only completely`(text: String, isHeld: Bool) throws
     {
         let held = try #require(Self.part("4-9/10", 6))
         #expect(held.contains(try #require(ByteRanges(text))) == isHeld)

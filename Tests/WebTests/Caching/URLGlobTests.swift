@@ -42,28 +42,28 @@ struct URLGlobTests {
             ("/a*", "https://x.example/a*", true), ("/caf%C3%A9", "https://x.example/café", true),
             ("https://user@example.com/", "https://user@example.com/", false),
             ("https://example.com/", "https://user@example.com/", true),
-        ]) func `a pattern matches the URLs that it stands for`(pattern: String, text: String, isMatch: Bool)
+        ]) func `a pattern matches the right part of a URL`(pattern: String, text: String, isMatch: Bool)
         throws
     {
         #expect(try #require(URLGlob(pattern)).matches(webURL(text)) == isMatch)
     }
 
-    @Test func `a pattern that is empty or too long is none`() {
+    @Test func `an empty or too long pattern is rejected`() {
         #expect(URLGlob("") == nil)
         #expect(URLGlob(String(repeating: "a", count: 1025)) == nil)
         #expect(URLGlob(String(repeating: "a", count: 1024)) != nil)
     }
 
-    /// Each of these would keep a matcher that tries one way after the other busy for years.
-    @Test func `many stars and a long URL are matched at once`() throws {
+    /// A backtracking matcher would take years for each of these.
+    @Test func `many stars and a long URL are matched quickly`() throws {
         let hostile = webURL("https://x.example/" + String(repeating: "a", count: 50_000))
         #expect(!(try #require(URLGlob("/" + String(repeating: "*a", count: 500) + "b"))).matches(hostile))
         #expect(try #require(URLGlob("/" + String(repeating: "**a", count: 300))).matches(hostile))
         #expect(try #require(URLGlob("/" + String(repeating: "?", count: 200) + "*")).matches(hostile))
     }
 
-    /// The automaton against the plainest matcher, over all short texts of a small alphabet.
-    @Test func `the automaton agrees with a plain matcher`() {
+    /// Compares the automaton with a simple recursive matcher for all short texts of a small alphabet.
+    @Test func `the automaton agrees with a simple matcher`() {
         func plain(_ pattern: ArraySlice<UInt8>, _ text: ArraySlice<UInt8>) -> Bool {
             guard let first = pattern.first else { return text.isEmpty }
             let rest = pattern.dropFirst()
@@ -97,9 +97,9 @@ struct URLGlobTests {
         #expect(disagreements.isEmpty)
     }
 
-    /// States on both sides of the word's end, moved by literals and passed by stars.
+    /// Literals and stars at the boundary between two words of state bits.
     @Test(arguments: [60, 61, 62, 63, 64, 65, 126, 127, 128, 129])
-    func `a pattern longer than a machine word carries over`(count: Int) throws {
+    func `a pattern with more states than a machine word has bits matches`(count: Int) throws {
         let letters = String(repeating: "a", count: count)
         #expect(try #require(URLGlob("/\(letters)*b")).matches(webURL("https://x.example/\(letters)xxb")))
         #expect(try #require(URLGlob("/\(letters)*b")).matches(webURL("https://x.example/\(letters)b")))

@@ -47,11 +47,11 @@ struct VaryKeyTests {
         head("Vary:", "Vary: *"),
         head("Vary: *, Foo"), head("Vary: Foo, *"), head("Vary: not a name"), head("Vary: é"),
         head("Vary: \((0..<65).map { "a\($0)" }.joined(separator: ","))"),
-    ]) func `a response that varies by everything is selected by nothing`(response: HTTPFields) {
+    ]) func `a response with Vary: * has no key`(response: HTTPFields) {
         #expect(VaryKey(response: response, request: head("Foo: 1"), secrets: .unkeyed) == nil)
     }
 
-    @Test func `a key tells what the request said`() throws {
+    @Test func `a key contains the values of the request`() throws {
         let key = try #require(
             VaryKey(
                 response: head("Vary: Origin, Width, Wid"),
@@ -80,7 +80,7 @@ struct VaryKeyTests {
         #expect(key.harmlessFields == ["accept-language": "de"])
         #expect(key.matches(request, .unkeyed))
         #expect(!key.matches([name: "hunter3", "Accept-Language": "de"], .unkeyed))
-        // A client cannot send the hash in the place of the secret.
+        // A client cannot send the hash in place of the secret.
         let tag = try #require(key[name])
         #expect(!key.matches([name: tag, "Accept-Language": "de"], .unkeyed))
         // Another store has another key.
@@ -88,7 +88,7 @@ struct VaryKeyTests {
         #expect(!key.matches(request, SecretHasher { _ in Array(repeating: 7, count: 32) }))
     }
 
-    @Test func `a response that varies by a secret has no key without one for its hash`() {
+    @Test func `without a hashing key, a response that varies by a secret has no key`() {
         #expect(VaryKey(response: ["Vary": "Cookie"], request: ["Cookie": "a"], secrets: .none) == nil)
         #expect(VaryKey(response: ["Vary": "Cookie"], request: [:], secrets: .none)?.text == "cookie")
     }
@@ -116,7 +116,7 @@ struct VaryKeyTests {
 }
 
 extension SecretHasher {
-    /// Hashes without a key, for tests (FNV-1a).
+    /// An unkeyed hash for tests (FNV-1a).
     static let unkeyed = SecretHasher { message in
         let hash = message.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         return (0..<32).map { UInt8(truncatingIfNeeded: hash >> (UInt64($0) % 8 * 8)) }

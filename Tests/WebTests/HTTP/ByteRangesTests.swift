@@ -15,7 +15,7 @@ struct ByteRangesTests {
             ("bytes=99999999999999999999-", []), ("bytes=-99999999999999999999", [0..<10]),
             ("bytes=9223372036854775807-9223372036854775807", []),
         ] as [(String, [Range<Int>])])
-    func `ranges are cut to what there is`(text: String, expected: [Range<Int>]) throws {
+    func `ranges are clamped to the length of the body`(text: String, expected: [Range<Int>]) throws {
         #expect(try #require(ByteRanges(text)).resolved(in: 10) == expected)
     }
 
@@ -23,7 +23,7 @@ struct ByteRangesTests {
         "", "bytes", "bytes=", "bytes=-", "bytes=5-3", "bytes=a-b", "bytes=0-1;2", "bytes 0-1", "items=0-1",
         "bytes=0 -1",
         "bytes=0-1 2-3", "bytes=+0-1", "bytes=0--1", "bytes=" + String(repeating: "0-0,", count: 33),
-    ]) func `what is malformed asks for the whole`(text: String) {
+    ]) func `a malformed Range field requests the whole body`(text: String) {
         #expect(ByteRanges(text) == nil)
     }
 
@@ -37,7 +37,7 @@ struct ContentRangeTests {
         arguments: [
             ("bytes 0-99/1234", 0..<100, 1234), ("Bytes  5-5/6", 5..<6, 6), ("bytes 0-99/*", 0..<100, nil),
             ("bytes */1234", nil, 1234),
-        ] as [(String, Range<Int>?, Int?)]) func `a range is read`(
+        ] as [(String, Range<Int>?, Int?)]) func `a Content-Range is parsed`(
             text: String, range: Range<Int>?, total: Int?
         ) throws
     {
@@ -51,7 +51,7 @@ struct ContentRangeTests {
         "", "bytes", "bytes 0-99", "bytes 5-4/10", "bytes 0-10/10", "bytes */*", "items 0-1/2", "bytes a-b/c",
         "bytes 0-9223372036854775807/*", "bytes 0-99999999999999999999/*", "bytes 0-1/2x", "bytes -1/2",
         "bytes 0-/2",
-    ]) func `what makes no sense is refused`(text: String) {
+    ]) func `a contradictory Content-Range is rejected`(text: String) {
         #expect(ContentRange(text) == nil)
     }
 }

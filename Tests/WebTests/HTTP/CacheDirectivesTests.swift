@@ -13,14 +13,14 @@ struct CacheDirectivesTests {
             ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age=abc", 0), ("max-age=", 0), ("max-age", 0),
             ("max-age=10 20", 0), ("max-age= 60", 60), ("max-age =60", 60), ("", nil), ("x-max-age=5", nil),
             ("max-agent=5", nil), ("=5, max-age=60", 60), ("\"max-age=1\"", nil), ("max-age=\"60", 60),
-        ] as [(String, Int?)]) func `a lifetime is read and a malformed one is over`(
+        ] as [(String, Int?)]) func `max-age is parsed, and a malformed one counts as 0`(
             text: String, expected: Int?
         )
     {
         #expect(CacheDirectives(text).maxAge == expected)
     }
 
-    @Test func `all directives of a response are known`() {
+    @Test func `all response directives are parsed`() {
         let found = CacheDirectives(
             "s-maxage=1, stale-while-revalidate=2, stale-if-error=3, public, no-store, no-transform, "
                 + "must-revalidate, proxy-revalidate, must-understand, immutable, community=\"UCI\"")
@@ -38,7 +38,7 @@ struct CacheDirectivesTests {
         #expect(found == expected)
     }
 
-    @Test func `all directives of a request are known`() {
+    @Test func `all request directives are parsed`() {
         let found = CacheDirectives("min-fresh=4, max-stale, only-if-cached, no-cache, max-age=0")
         #expect(found.minFresh == 4)
         #expect(found.maxStale == .any)
@@ -59,21 +59,21 @@ struct CacheDirectivesTests {
             ("no-cache=\"a\", no-cache=\"b\"", .fields(["a", "b"])),
             ("no-cache=\"a\", no-cache", .wholeResponse),
             ("no-cache, no-cache=\"a\"", .wholeResponse), ("private", nil),
-        ] as [(String, CacheDirectives.Scope?)]) func `no-cache reaches what it names`(
-            text: String, expected: CacheDirectives.Scope?
-        )
-    {
+        ] as [(String, CacheDirectives.Scope?)])
+    func `no-cache with field names applies only to these fields`(
+        text: String, expected: CacheDirectives.Scope?
+    ) {
         #expect(CacheDirectives(text).noCache == expected)
     }
 
-    @Test func `a hostile list of names reaches everything`() {
+    @Test func `no-cache with too many names applies to the whole response`() {
         #expect(CacheDirectives(String(repeating: "no-cache=a,", count: 50_000)).noCache == .wholeResponse)
         #expect(
             CacheDirectives("no-cache=\"" + String(repeating: "a,", count: 50_000) + "\"").noCache
                 == .wholeResponse)
     }
 
-    @Test func `several fields are one list and Pragma counts only without them`() {
+    @Test func `several Cache-Control fields are joined, and Pragma counts only without them`() {
         let both = CacheDirectives([
             "Cache-Control": "max-age=5", "cache-control": "private=\"x\"", "Pragma": "no-cache",
         ])

@@ -11,7 +11,7 @@ struct FieldDigestTests {
             ("sha-256=:aGk=:", ["sha-256"]), ("sha-256=:aGk=:, md5=:aGk=:;x=1", ["sha-256", "md5"]),
             ("sha-256=aGk=", []),
             ("sha-256=:aGk=:, x", ["sha-256"]), ("sha-256=:aGk=:, X=1", []), ("", []),
-        ] as [(String, [String])]) func `structured digests are read or ignored as a whole`(
+        ] as [(String, [String])]) func `a malformed digest dictionary is ignored as a whole`(
             text: String, algorithms: [String]
         )
     {
@@ -24,7 +24,7 @@ struct FieldDigestTests {
             ("SHA-256=aGk=", ["sha-256"]), ("md5=aGk= , SHA=aGk=", ["md5", "sha"]), ("sha-256=:aGk=:", []),
             ("sha-256", []), ("=aGk=", []),
             ("sha-256=", []), ("unixsum=30637, sha=aGk", ["sha"]),
-        ] as [(String, [String])]) func `digests of RFC 3230 are read one by one`(
+        ] as [(String, [String])]) func `malformed elements of a Digest field are skipped`(
             text: String, algorithms: [String]
         )
     {
@@ -32,20 +32,20 @@ struct FieldDigestTests {
         #expect(found == algorithms.map { FieldDigest(algorithm: $0, bytes: Self.hello) })
     }
 
-    @Test func `Content-MD5 holds sixteen bytes`() {
+    @Test func `Content-MD5 must have sixteen bytes`() {
         #expect(
             FieldDigest.parseContentMD5("Q2hlY2sgSW50ZWdyaXR5IQ==")?.bytes == Array("Check Integrity!".utf8))
         #expect(FieldDigest.parseContentMD5("aGk=") == nil)
     }
 
-    @Test func `a digest is written as it is read`() {
+    @Test func `a digest survives a round trip`() {
         #expect(FieldDigest(algorithm: "sha-256", bytes: Self.hello).text == "sha-256=:aGk=:")
     }
 
     @Test(
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
         arguments: ConformanceData.cases("bundles/rfc9530-examples.json"))
-    func `the examples of RFC 9530 give digests of the right length or none`(row: JSONValue) {
+    func `digests in the examples of RFC 9530 have the length of their algorithm`(row: JSONValue) {
         let structured = ["Repr-Digest", "Content-Digest"].compactMap { row[$0]?.string }
         let known = ["sha-256": 32, "sha-512": 64]
         let found =

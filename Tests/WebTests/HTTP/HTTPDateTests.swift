@@ -13,7 +13,7 @@ struct HTTPDateTests {
         "Sun, 06 Nov 1994 00:49:37 PST", "Nov 6 1994 08:49:37",
         "Sun, 06 Nov 1994 03:49:37 -0500 (UTC, they say)",
         "Sun Nov 06 1994 09:49:37 GMT+0100 (CET)",
-    ]) func `every form in use gives the same moment`(text: String) {
+    ]) func `all date formats in use are parsed to the same time`(text: String) {
         #expect(HTTPDate(text)?.secondsSinceEpoch == Self.sunday)
     }
 
@@ -27,7 +27,7 @@ struct HTTPDateTests {
         "Sun, 06 Nov 1994 08:49:37 (GMT",
         "Sun; 06 Nov 1994 08:49:37 GMT",
         String(repeating: " ", count: 200) + "Sun, 06 Nov 1994 08:49:37 GMT",
-    ]) func `what is no date is refused`(text: String) {
+    ]) func `a text that is no date is rejected`(text: String) {
         #expect(HTTPDate(text) == nil)
     }
 
@@ -38,7 +38,7 @@ struct HTTPDateTests {
             (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"),
             (-62_135_596_800, "Mon, 01 Jan 0001 00:00:00 GMT"),
             (sunday, "Sun, 06 Nov 1994 08:49:37 GMT"),
-        ] as [(Int64, String)]) func `a moment has one text and the text that moment`(
+        ] as [(Int64, String)]) func `a time survives a round trip through its text`(
             seconds: Int64, text: String
         )
     {
@@ -46,8 +46,8 @@ struct HTTPDateTests {
         #expect(HTTPDate(text)?.secondsSinceEpoch == seconds)
     }
 
-    /// What nearly all senders write is read in another way than all else.
-    @Test func `what is nearly the usual form is read as every other form is`() {
+    /// The preferred format has a fast path.
+    @Test func `a text similar to the preferred format is parsed by the general parser`() {
         var generator = TestRandom(seed: 1)
         let usual = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
         let likely = Array("0123456789 ,:-GMTSunMonNovJanFeb".utf8)
@@ -62,7 +62,7 @@ struct HTTPDateTests {
         }
     }
 
-    @Test func `each day of two thousand years follows the one before`() {
+    @Test func `consecutive days of two thousand years have consecutive numbers`() {
         var civil = CivilDate(year: 1000, month: 1, day: 1)
         var number = civil.daysSinceEpoch
         while civil.year < 3000 {
@@ -81,7 +81,7 @@ struct HTTPDateTests {
         }
     }
 
-    @Test func `days of four centuries come back from their text`() {
+    @Test func `days of four centuries survive a round trip through their text`() {
         for day in stride(from: Int64(-60_000), to: 90_000, by: 11) {
             let date = HTTPDate(secondsSinceEpoch: day * 86_400 + 3_599)
             if HTTPDate(date.text) != date || HTTPDate(iso8601: date.iso8601) != date {
@@ -96,7 +96,7 @@ struct HTTPDateTests {
             (77, 2026, 1977),
             (26, 2026, 2026), (0, 1999, 2000), (49, 1999, 1949), (48, 1999, 2048), (50, 1999, 1950),
             (30, 2090, 2130),
-        ] as [(Int, Int?, Int)]) func `two digits of a year mean one at most fifty years ahead`(
+        ] as [(Int, Int?, Int)]) func `a year with two digits is at most fifty years ahead`(
             digits: Int, now: Int?, year: Int
         ) throws
     {
@@ -106,7 +106,7 @@ struct HTTPDateTests {
         #expect(CivilDate(secondsSinceEpoch: date.secondsSinceEpoch).year == year)
     }
 
-    @Test func `exactly fifty years ahead is still the future`() {
+    @Test func `a date exactly fifty years ahead is in the future`() {
         let now = HTTPDate("Sun, 06 Nov 1994 08:49:37 GMT")
         let later = HTTPDate("Sunday, 06-Nov-44 08:49:37 GMT", now: now)
         #expect(later?.text == "Sun, 06 Nov 2044 08:49:37 GMT")
@@ -122,12 +122,12 @@ struct HTTPDateTests {
             ("1994", 757_382_400),
             ("", nil), ("94-11-06", nil), ("1994-13-06", nil), ("1994-11-06T", nil), ("1994-11-06T08", nil),
             ("1994-11-06T08:49:37X", nil), ("1994-11-06T08:49:37+1", nil), ("1994-11-06T08:49:37.", nil),
-        ] as [(String, Int64?)]) func `dates of ISO 8601 are read`(text: String, seconds: Int64?)
+        ] as [(String, Int64?)]) func `ISO 8601 dates are parsed`(text: String, seconds: Int64?)
     {
         #expect(HTTPDate(iso8601: text)?.secondsSinceEpoch == seconds)
     }
 
-    @Test func `moments stay within four digits of a year`() {
+    @Test func `times are clamped to the years 1 to 9999`() {
         #expect(HTTPDate(secondsSinceEpoch: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
         #expect(
             HTTPDate(secondsSinceEpoch: 0).adding(seconds: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
@@ -143,7 +143,9 @@ struct RetryAfterTests {
             ("Sun, 06 Nov 1994 08:48:00 GMT", 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 1 << 31), ("-1", nil),
             ("soon", nil),
             ("", nil), ("1.5", nil),
-        ] as [(String, Int?)]) func `the delay is counted from now`(text: String, expected: Int?) throws
+        ] as [(String, Int?)]) func `Retry-After is converted to a delay from now`(
+            text: String, expected: Int?
+        ) throws
     {
         let now = try #require(HTTPDate("Sun, 06 Nov 1994 08:49:00 GMT"))
         let fields: HTTPFields = ["Retry-After": text]

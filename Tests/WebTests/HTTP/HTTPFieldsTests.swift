@@ -5,7 +5,7 @@ import Testing
 struct HTTPFieldsTests {
     private let fields: HTTPFields = ["Accept": "a", "X-One": "1", "accept": "b", "X-Two": "2"]
 
-    @Test func `names are compared without regard to case and order is kept`() {
+    @Test func `names are compared regardless of case, and fields keep their order`() {
         #expect(fields["ACCEPT"] == "a")
         #expect(fields.all("aCCept") == ["a", "b"])
         #expect(fields.combined("Accept") == "a, b")
@@ -14,7 +14,7 @@ struct HTTPFieldsTests {
         #expect(fields.list.map(\.name) == ["Accept", "X-One", "accept", "X-Two"])
     }
 
-    @Test func `setting a field replaces all of its name at the place of the first`() {
+    @Test func `setting a field replaces all fields of its name at the position of the first`() {
         var fields = fields
         fields.set("ACCEPT", "c")
         #expect(fields.list.map(\.name) == ["ACCEPT", "X-One", "X-Two"])
@@ -36,7 +36,7 @@ struct HTTPFieldsTests {
             ("A: b: c", [("A", "b: c")]),
             ("", []),
         ] as [(String, [(String, String)])])
-    func `a block is read line by line and what is no field is left out`(
+    func `a header block is parsed line by line, without lines that are not fields`(
         block: String, expected: [(String, String)]
     ) {
         let list = HTTPFields(block: Array(block.utf8).span).list
@@ -49,15 +49,15 @@ struct HTTPFieldsTests {
             Array("plain".utf8),
             [0xEE, 0xBE, 0x80], [0xEE, 0xBF, 0xBF, 0x41], [0xED, 0xA0, 0x80], Array("日本語".utf8), [0xC3],
         ] as [[UInt8]])
-    func `a value is the bytes that came, whatever they are`(value: [UInt8]) throws {
+    func `the bytes of a value are preserved, even if they are not UTF-8`(value: [UInt8]) throws {
         let fields = HTTPFields(block: (Array("ETag: ".utf8) + value + [0x0D, 0x0A]).span, isReceived: true)
         #expect(HTTPGrammar.bytes(of: try #require(fields["ETag"])) == value)
-        // As a store keeps it.
+        // As the store does.
         let again = HTTPFields(block: fields.block.utf8.span)
         #expect(HTTPGrammar.bytes(of: try #require(again["ETag"])) == value)
     }
 
-    @Test func `whatever scalar is in a text, it is itself or a byte`() {
+    @Test func `every scalar of a value is preserved or stands for a byte`() {
         for value in (0xEF70...0xF010 as ClosedRange<UInt32>) {
             guard let scalar = Unicode.Scalar(value) else { continue }
             let bytes = HTTPGrammar.bytes(of: String(Character(scalar)))
@@ -66,14 +66,14 @@ struct HTTPFieldsTests {
         }
     }
 
-    @Test func `addresses that are not UTF-8 are read as ISO 8859-1`() {
+    @Test func `URLs that are not UTF-8 are decoded as ISO 8859-1`() {
         let block = Array("Location: /caf".utf8) + [0xE9, 0x0D, 0x0A] + Array("Server: é".utf8)
         let fields = HTTPFields(block: block.span)
         #expect(fields["location"] == "/café")
         #expect(fields["server"] == "é")
     }
 
-    @Test func `lists are cut at commas outside quotes`() {
+    @Test func `lists are split at commas outside quotes`() {
         let fields: HTTPFields = ["Vary": "a, \"b,c\" d ,,", "vary": " e"]
         #expect(fields.elements("VARY") == ["a", "\"b,c\" d", "e"])
         #expect(fields.elements("missing").isEmpty)
@@ -89,7 +89,7 @@ struct HTTPFieldsTests {
             (["text/html", "*/*", "junk", ""], "text/html"),
             (["text/html;a=\"b,text/plain\""], "text/html;a=\"b,text/plain\""),
             (["junk"], nil), ([], nil),
-        ] as [([String], String?)]) func `of several content types the last one counts`(
+        ] as [([String], String?)]) func `the last of several content types counts`(
             values: [String], expected: String?
         )
     {
@@ -102,7 +102,7 @@ struct HTTPFieldsTests {
             (["12"], 12), (["12", "12"], 12), (["12, 12"], 12), (["12", "13"], nil), (["-1"], nil),
             (["1x"], nil),
             (["99999999999999999999"], nil), ([], nil), (["9223372036854775807"], .max),
-        ] as [([String], Int?)]) func `a content length is one number or none`(
+        ] as [([String], Int?)]) func `a content length is nil unless all values are the same number`(
             values: [String], expected: Int?
         )
     {
@@ -110,7 +110,7 @@ struct HTTPFieldsTests {
         #expect(fields.contentLength == expected)
     }
 
-    @Test func `other single values are at hand`() {
+    @Test func `age, dates and entity tag are parsed`() {
         let fields: HTTPFields = [
             "Age": "5, 6", "Last-Modified": "Thu, 01 Jan 1970 00:00:09 GMT", "Expires": "0",
             "ETag": "W/\"x\"",
@@ -122,17 +122,17 @@ struct HTTPFieldsTests {
         #expect(HTTPFields(["Age": "x"].map { HTTPFields.Field(name: $0.key, value: $0.value) }).age == nil)
     }
 
-    @Test func `a value folded over many lines is read in linear time`() {
+    @Test func `a value folded over many lines is parsed in linear time`() {
         let fields = HTTPFields(block: Array(("A: x\n" + String(repeating: " y\n", count: 50_000)).utf8).span)
         #expect(fields["A"]?.utf8.count == 100_001)
     }
 
-    @Test func `a block written can be read again`() {
+    @Test func `a header block survives a round trip`() {
         #expect(fields.block == "Accept: a\r\nX-One: 1\r\naccept: b\r\nX-Two: 2\r\n")
         #expect(HTTPFields(block: Array(fields.block.utf8).span) == fields)
     }
 
-    @Test func `no value breaks out of its line`() {
+    @Test func `a value with line ends cannot inject a field`() {
         let fields: HTTPFields = ["A": "1\r\nEvil: 2\0", "B\r\nEvil": "3", "": "4", "C": "5\r\n"]
         #expect(fields.block == "A: 1  Evil: 2 \r\nC: 5  \r\n")
     }
@@ -152,7 +152,7 @@ struct StructuredDictionaryTests {
             ("a=%\"f%c3%bc\"", .item(.displayString("fü"))),
             ("a=(1 \"x\";p  b)", .list([.integer(1), .string("x"), .token("b")])),
             ("a=()", .list([])), ("a=1, a=2", .item(.integer(2))), ("  a=1 \t,\t b=2  ", .item(.integer(1))),
-        ] as [(String, StructuredDictionary.Value)]) func `a member is read`(
+        ] as [(String, StructuredDictionary.Value)]) func `a member of a structured dictionary is parsed`(
             text: String, expected: StructuredDictionary.Value
         )
     {
@@ -167,11 +167,11 @@ struct StructuredDictionaryTests {
         "a=%x",
         "a;=1",
         "a;p=", "=1", ",a",
-    ]) func `one malformed part spoils the whole`(text: String) {
+    ]) func `one malformed part makes the whole dictionary invalid`(text: String) {
         #expect(StructuredDictionary(text) == nil)
     }
 
-    @Test func `nothing is an empty dictionary`() {
+    @Test func `an empty text is an empty dictionary`() {
         #expect(StructuredDictionary("")?.members.isEmpty == true)
         #expect(StructuredDictionary("  ")?.members.isEmpty == true)
     }

@@ -34,7 +34,7 @@ struct HTTPValuesFuzzTests {
         }
     }
 
-    /// What must hold of whatever was read: it can be written and read again, and ranges lie inside the text.
+    /// Checks what holds for all input: a parsed value survives a round trip, and ranges are within the text.
     private func check(_ text: String, _ bytes: [UInt8]) {
         let type = MediaType(text)
         #expect(type.map { MediaType($0.description) == $0 } != false, "\(text)")

@@ -16,7 +16,7 @@ struct LinkFieldTests {
             ("< a >", ["a||"]), ("<>", ["||"]), ("<a", []), ("a", []), ("", []), (",;,", []),
             ("\"<a>\", <b>", ["b||"]),
             ("<a>; rel=\"x", ["a|x|"]),
-        ] as [(String, [String])]) func `links are read with their relations and parameters`(
+        ] as [(String, [String])]) func `links are parsed with their relations and parameters`(
             text: String, expected: [String]
         )
     {
@@ -28,7 +28,7 @@ struct LinkFieldTests {
         #expect(found == expected)
     }
 
-    @Test func `the range of a target is where it stands`() {
+    @Test func `the range of a target is its position in the field`() {
         let text = "<é>; rel=x, < /b >"
         let utf8 = Array(text.utf8)
         for link in LinkField.parse(text) {
@@ -36,7 +36,7 @@ struct LinkFieldTests {
         }
     }
 
-    @Test func `anchor and extended titles are understood`() throws {
+    @Test func `anchors and titles in extended notation are parsed`() throws {
         let link = try #require(
             LinkField.parse("<a>; anchor=\"#x\"; title=\"plain\"; title*=UTF-8'de'n%c3%a4chstes%20Kapitel")
                 .first)
@@ -49,12 +49,12 @@ struct LinkFieldTests {
         ("UTF-8''%ff", "plain"),
         ("klingon''x", "plain"), ("UTF-8'de'%zz", "plain"), ("UTF-8'x", "plain"),
     ])
-    func `an extended value that cannot be read gives way to the plain one`(value: String, title: String) {
+    func `a malformed extended title is replaced by the plain one`(value: String, title: String) {
         #expect(LinkField.parse("<a>; title=\"plain\"; title*=\(value)").first?.title == title)
         #expect(LinkField.parse("<a>; title*=\(value); title=\"plain\"").first?.title == title)
     }
 
-    @Test func `a hostile field is read in linear time up to a limit`() {
+    @Test func `a hostile field is parsed in linear time, up to a limit`() {
         #expect(LinkField.parse(String(repeating: "<a>,", count: 100_000)).count == 1000)
         #expect(
             LinkField.parse("<a>" + String(repeating: ";x", count: 100_000)).first?.parameters.count == 64)
@@ -70,7 +70,7 @@ struct RefreshDirectiveTests {
             ("1; url=''", 1, ""),
             ("1;url = 'a", 1, "a"), ("99999999999999; a", 1 << 31, "a"), ("  3 \n a ", 3, "a"),
             ("1; URL=é", 1, "é"),
-        ] as [(String, Int, String?)]) func `seconds and URL are found`(
+        ] as [(String, Int, String?)]) func `the delay and URL of a refresh are parsed`(
             text: String, seconds: Int, url: String?
         ) throws
     {
@@ -83,14 +83,14 @@ struct RefreshDirectiveTests {
     }
 
     @Test(arguments: ["", " ", "a", "-1", "+1", ";url=a", "1x", "url=a", "5\u{0B};a"])
-    func `what is no refresh is refused`(text: String) {
+    func `a text that is no refresh is rejected`(text: String) {
         #expect(RefreshDirective(text) == nil)
     }
 
     @Test(
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
         arguments: ConformanceData.cases("html/meta-refresh.json"))
-    func `the refreshes of web-platform-tests are read`(row: JSONValue) throws {
+    func `refreshes are parsed as in web-platform-tests`(row: JSONValue) throws {
         let input = try #require(row["input"]?.string)
         let expected = try #require(row["expected"]?.array)
         let refresh = RefreshDirective(input)

@@ -18,7 +18,7 @@ struct MediaTypeTests {
             ("\u{0B}text/html", nil), ("text", nil), ("/html", nil), ("text/", nil), ("text/ht ml", nil),
             ("", nil),
             ("text/html/x", nil), ("te xt/html", nil), ("*/*", "*/*"),
-        ] as [(String, String?)]) func `a type is read and written as the standard does`(
+        ] as [(String, String?)]) func `a media type is parsed and serialized by the standard`(
             input: String, expected: String?
         )
     {
@@ -28,7 +28,7 @@ struct MediaTypeTests {
     @Test(
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
         arguments: ConformanceData.cases("encoding/mime-types.json"))
-    func `the types of web-platform-tests are read and written`(row: JSONValue) throws {
+    func `media types are parsed as in web-platform-tests`(row: JSONValue) throws {
         guard let input = row["input"]?.string else { return }
         let type = MediaType(input)
         #expect(type?.description == row["output"]?.string, "\(input)")
@@ -46,7 +46,9 @@ struct MediaTypeTests {
             ("text/javascript1.6", []), ("font/woff2", []), ("application/vnd.ms-fontobject", []),
             ("application/font-woff", []), ("audio/mpeg", []), ("application/ogg", []),
             ("video/mp4", []), ("image/png", []), ("text/plain", []),
-        ] as [(String, [String])]) func `a type belongs to its kinds`(input: String, kinds: [String]) throws
+        ] as [(String, [String])]) func `a media type is classified as HTML, XML, JSON or JavaScript`(
+            input: String, kinds: [String]
+        ) throws
     {
         let type = try #require(MediaType(input))
         let found = [
@@ -56,7 +58,7 @@ struct MediaTypeTests {
         #expect(found.filter(\.0).map(\.1) == kinds)
     }
 
-    @Test func `all sixteen legacy JavaScript types are known`() {
+    @Test func `all sixteen JavaScript types of the standard are recognized`() {
         let names = ["application/", "text/"].flatMap { type in
             ["ecmascript", "javascript", "x-ecmascript", "x-javascript"].map { type + $0 }
         }
@@ -66,7 +68,7 @@ struct MediaTypeTests {
         #expect(all.allSatisfy { MediaType($0)?.isJavaScript == true })
     }
 
-    @Test func `parts and parameters are at hand`() throws {
+    @Test func `type, subtype and parameters are available`() throws {
         let type = try #require(MediaType("multipart/Form-Data; boundary=\"a b\"; charset=x"))
         #expect(type.type == "multipart")
         #expect(type.subtype == "form-data")

@@ -48,7 +48,9 @@ struct RequestSecretsTests {
 
     @Test(arguments: [
         ("Authorization", false), ("Cookie", false), ("X-Api-Key", true), ("Proxy-Authorization", true),
-    ]) func `public excuses the logins that HTTP knows and no others`(name: String, isPrivate: Bool) {
+    ]) func `public makes a response shareable only if its login is in Authorization or Cookie`(
+        name: String, isPrivate: Bool
+    ) {
         #expect(
             RequestSecrets.makesPrivate(["Cache-Control": "max-age=9, Public"], to: [name: "a"]) == isPrivate)
         #expect(RequestSecrets.makesPrivate(["Cache-Control": "max-age=9"], to: [name: "a"]))

@@ -1,7 +1,7 @@
 import Testing
 import Web
 
-/// Links that change something when they are requested.
+/// Links that change something on the server when they are requested.
 @Suite struct ActionLinkTests {
     @Test(arguments: [
         "/admin/polls/1/delete/", "/pages/60/unpublish", "/pages/60/copy/", "/posts/delete/17",
@@ -25,7 +25,7 @@ import Web
         "/watch?v=abc",
         "/block/800000", "/star/sirius", "/index.php?title=Archive", "/man.cgi?query=clone", "/search?q=copy",
     ])
-    func `a URL names none`(target: String) throws {
+    func `a URL names no action`(target: String) throws {
         #expect(!ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
     }
 
@@ -42,5 +42,5 @@ import Web
         "Delete old snapshots with the command prune", "Peru", "Copy editing guide", "Buy local food",
         "How to unsubscribe", "MySQL主从复制原理详解", "JavaScript数组删除元素的方法", "コピー機の選び方",
     ])
-    func `a text names none`(text: String) { #expect(!ActionLink.isActionText(text)) }
+    func `a text names no action`(text: String) { #expect(!ActionLink.isActionText(text)) }
 }
