@@ -70,7 +70,7 @@ enum PinName {
         switch kind ?? likelyKind(text, sites) {
         case .url:
             do throws(URLInputError) { return Pin(.url, try WebURL.parseUserInput(text).href) } catch {
-                guard case .word = error.kind, kind == nil else { throw LarderError(error) }
+                guard case .singleWord = error.kind, kind == nil else { throw LarderError(error) }
                 throw LarderError(SiteName.unknown(text, among: sites))
             }
         case .pattern:

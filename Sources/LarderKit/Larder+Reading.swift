@@ -59,7 +59,7 @@ extension Larder {
     ///   lists the stored sites.
     func url(_ text: String) async throws(LarderError) -> WebURL {
         do throws(URLInputError) { return try WebURL.parseUserInput(text) } catch {
-            guard case .word = error.kind, let report = try? await snapshots() else {
+            guard case .singleWord = error.kind, let report = try? await snapshots() else {
                 throw LarderError(error)
             }
             throw LarderError(SiteName.unknown(text, among: report.sites.map(\.name)))
