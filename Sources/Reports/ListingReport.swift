@@ -79,6 +79,9 @@ public struct ListedURL: Sendable, Equatable {
     /// The time of the response, in seconds since 1970.
     public let fetched: Int64
 
+    /// Whether the site says that the URL does not exist: 404 or 410.
+    public var isMissing: Bool { status == 404 || status == 410 }
+
     init(_ row: ListedResponse) {
         url = row.href
         status = row.status

@@ -153,7 +153,7 @@ struct Option: Sendable, Equatable {
         brief: "Keep snapshots of this last time (30d)", standard: "all", place: .commandLine)
     static let keepOptions: [Option] = [.keepLast, .keepDaily, .keepWeekly, .keepWithin]
     static let details = Option(
-        name: "--verbose", value: nil, help: "List the removed snapshots and URLs",
+        name: "--verbose", value: nil, help: "List the removed URLs",
         brief: "List all that is removed", short: "-v",
         place: .commandLine)
     static let allowIncomplete = Option(

@@ -45,13 +45,13 @@ import Web
     @Test func `what is shown is listed in the order of the URLs`() throws {
         let list = try larder("list")
         #expect(list.errors == "")
+        #expect(try larder("list", "--status", "404").output.hasSuffix("\(origin.url("/gone"))\n"))
         #expect(
             list.output == """
                 200 text/html                 101 B \(origin.url("/"))
                 200 image/png                1.5 kB \(origin.url("/a.png"))
                 302 -                             - \(origin.url("/b"))
                 200 text/html                   1 B \(origin.url("/c"))
-                404 -                             - \(origin.url("/gone"))
                 200 image/svg+xml               6 B \(origin.url("/i"))
                 200 application/javascript      1 B \(origin.url("/m.js"))
 

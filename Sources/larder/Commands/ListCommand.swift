@@ -15,10 +15,17 @@ enum ListCommand {
             }
             options.status = try arguments.numberIfGiven(.status, in: 100...999)
             options.type = try arguments.typeFilter
-            let writer = ListWriter(terminal, isJSON: arguments.has(.json))
+            // Many of the URLs that scripts seem to name do not exist. They would bury the others.
+            let hidesMissing = options.status == nil && !arguments.has(.json)
+            let writer = ListWriter(terminal, isJSON: arguments.has(.json), hidesMissing: hidesMissing)
             let report = try await larder.list(options) { writer.add($0) }
-            writer.finish()
-            terminal.note("\(Wording.count(report.urls, "URL")), \(Wording.bytes(report.byteCount))")
+            let hidden = writer.finish()
+            terminal.note(
+                "\(Wording.count(report.urls - hidden, "URL")), \(Wording.bytes(report.byteCount))")
+            if hidden > 0 {
+                let urls = hidden == 1 ? "1 URL was" : "\(Wording.grouped(hidden)) URLs were"
+                terminal.note("\(urls) not found on the live site; to list them: --status 404")
+            }
             return .done
         }
     }
@@ -30,18 +37,25 @@ final class ListWriter: Sendable {
     private let isJSON: Bool
     /// The output that is not printed yet, and the number of URLs. The listing thread adds to it; the command
     /// prints the rest at the end.
-    private let state: Mutex<(bytes: [UInt8], count: Int)>
+    private let state: Mutex<(bytes: [UInt8], count: Int, hiddenCount: Int)>
+    /// Whether URLs that do not exist on the live site are counted only.
+    private let hidesMissing: Bool
 
     private static let pieceSize = 32 * 1024
 
-    init(_ terminal: Terminal, isJSON: Bool) {
+    init(_ terminal: Terminal, isJSON: Bool, hidesMissing: Bool = false) {
+        self.hidesMissing = hidesMissing
         self.terminal = terminal
         self.isJSON = isJSON
-        state = Mutex((isJSON ? Array("[".utf8) : [], 0))
+        state = Mutex((isJSON ? Array("[".utf8) : [], 0, 0))
     }
 
     /// Adds a URL. Returns false if the output has failed, so that the listing can stop.
     func add(_ url: ListedURL) -> Bool {
+        if hidesMissing, url.isMissing {
+            state.withLock { $0.hiddenCount += 1 }
+            return true
+        }
         let piece = state.withLock { state -> [UInt8] in
             if isJSON {
                 state.bytes += "\(state.count == 0 ? "" : ",")\n  \(url.json.printable)".utf8
@@ -54,12 +68,15 @@ final class ListWriter: Sendable {
         return piece.isEmpty || terminal.put(piece.span)
     }
 
-    func finish() {
+    /// Prints the rest. Returns the number of URLs that were hidden.
+    @discardableResult
+    func finish() -> Int {
         let rest = state.withLock { state in
             if isJSON { state.bytes += state.count == 0 ? "]\n".utf8 : "\n]\n".utf8 }
             return Self.take(&state.bytes)
         }
         _ = terminal.put(rest.span)
+        return state.withLock { $0.hiddenCount }
     }
 
     private static func take(_ bytes: inout [UInt8]) -> [UInt8] {

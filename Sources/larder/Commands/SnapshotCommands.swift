@@ -57,7 +57,8 @@ enum RollbackCommand {
             let live = try await larder.rollBack(site, to: snapshot?.number)
             terminal.say(
                 arguments.has(.json)
-                    ? try await larder.snapshots(of: site).json : "\(site): snapshot \(live) is live now")
+                    ? try await larder.snapshots(of: site).json
+                    : "\(site): snapshot \(live) is live now, until the next update of the site")
             return .done
         }
     }

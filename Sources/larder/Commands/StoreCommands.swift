@@ -107,38 +107,54 @@ enum GCCommand {
                 return forecast.report.isWithinLimit ? .done : .incomplete
             }
             let watch = try Watch(arguments, terminal)
-            let before = arguments.has(.details) ? try await larder.snapshots() : nil
+            let before = try await larder.snapshots()
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.collect(
                     limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete,
                     progress: watch.progress("Removing unused data"))
             }
-            var details: [String] = []
-            if let before {
-                let after = Set(names(of: try await larder.snapshots()))
-                details = names(of: before).filter { !after.contains($0) }
-            }
-            terminal.report(arguments.has(.json) ? report.json : text(of: report, details, arguments))
+            let removed =
+                report.droppedSnapshots == 0 ? [] : names(of: before, without: try await larder.snapshots())
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, removed, arguments))
             return report.isWithinLimit && report.shrinkFailure == nil ? .done : .incomplete
         }
     }
 
     private static let mostEvicted = 20
 
-    private static func names(of report: SnapshotsReport) -> [String] {
-        report.sites.flatMap { site in site.snapshots.map { "snapshot \($0.name) of \(site.name)" } }
+    /// The snapshots that one report has and the later one lacks, a line for each site.
+    private static func names(of report: SnapshotsReport, without later: SnapshotsReport) -> [String] {
+        report.sites.compactMap { site in
+            let left = Set(later.sites.first { $0.name == site.name }?.snapshots.map(\.name) ?? [])
+            let names = site.snapshots.map(\.name).filter { !left.contains($0) }
+            return names.isEmpty ? nil : text(of: names, of: site.name)
+        }
+    }
+
+    /// "snapshots 1, 2 of docs.example.com"
+    private static func text(of snapshots: [SnapshotName], of site: String) -> String {
+        let word = snapshots.count == 1 ? "snapshot" : "snapshots"
+        return "\(word) \(snapshots.map(\.description).joined(separator: ", ")) of \(site)"
     }
 
     private static func text(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
         let report = forecast.report
         var lines = summary(of: report, isDone: false)
-        let details = forecast.snapshots.map { "snapshot \($0.name) of \($0.site)" } + forecast.urls
-        if details.isEmpty {
+        var snapshots: [(site: String, names: [SnapshotName])] = []
+        for snapshot in forecast.snapshots {
+            if snapshots.last?.site == snapshot.site {
+                snapshots[snapshots.count - 1].names.append(snapshot.name)
+            } else {
+                snapshots.append((snapshot.site, [snapshot.name]))
+            }
+        }
+        lines += snapshots.map { "  \(text(of: $0.names, of: $0.site))" }
+        if snapshots.isEmpty, forecast.urls.isEmpty {
             lines.append("no live page and no earlier snapshot would be removed")
         } else if arguments.has(.details) {
-            lines += details.map { "  \($0)" }
-        } else {
-            lines.append("to list the snapshots and URLs, add -v")
+            lines += forecast.urls.map { "  \($0)" }
+        } else if !forecast.urls.isEmpty {
+            lines.append("to list the URLs, add -v")
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {
             lines.append("The store would still be over the limit: \(text(of: obstacle, report, arguments))")
@@ -183,11 +199,11 @@ enum GCCommand {
         return lines + ["  \(isDone ? "removed" : "would remove"): \(removed.joined(separator: ", "))"]
     }
 
-    /// - Parameter details: the removed snapshots, if they are listed.
+    /// - Parameter snapshots: the removed snapshots, a line for each site.
     private static func text(
-        of report: CollectionReport, _ details: [String], _ arguments: Arguments
+        of report: CollectionReport, _ snapshots: [String], _ arguments: Arguments
     ) -> String {
-        var lines = summary(of: report, isDone: true) + details.map { "  \($0)" }
+        var lines = summary(of: report, isDone: true) + snapshots.map { "  \($0)" }
         if report.evictedURLs > 0 {
             lines.append(
                 "These URLs are not stored any more; to fetch them again: \(arguments.command("update"))")
