@@ -4,7 +4,7 @@ internal import Store
 /// The frontier that workers share, on a PostgreSQL, as it grows: what it takes to put addresses in, and to
 /// lease hosts and take what waits for them.
 struct FrontierGrowth {
-    private let frontier: ServerFrontier
+    private let frontier: SharedFrontier
     private let folder: StoreFolder
     private let hosts: Int
 
@@ -17,7 +17,7 @@ struct FrontierGrowth {
         self.folder = folder
         self.hosts = hosts
         let writer = try StoreWriter(folder)
-        frontier = try ServerFrontier(folder)
+        frontier = try SharedFrontier(folder)
         try frontier.prepare()
         let snapshot = try writer.begin(site: "growth", start: ["growth"], now: 1)
         _ = try frontier.share(
@@ -26,7 +26,7 @@ struct FrontierGrowth {
     }
 
     func run(count: Int) throws(StoreError) {
-        guard let snapshot = try frontier.shared().first?.snapshot else { return }
+        guard let snapshot = try frontier.sharedSnapshots().first?.snapshot else { return }
         let sender = try frontier.join(snapshot, named: "sender")
         var next = 0
         for step in 1...Self.steps {
@@ -36,7 +36,9 @@ struct FrontierGrowth {
             while next < count / Self.steps * step {
                 let batch = batch(from: next)
                 inserts.append(
-                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: snapshot) })
+                    try time { () throws(StoreError) in
+                        _ = try frontier.addURLs(batch, by: sender, of: snapshot)
+                    })
                 next += Self.batchSize
             }
             let cpu = (Meter.cpuSeconds() - began) / Double(inserts.count)
@@ -44,15 +46,20 @@ struct FrontierGrowth {
                 // What is known already, from all ages.
                 let batch = batch(from: next / 11 * place / Self.batchSize * Self.batchSize)
                 again.append(
-                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: snapshot) })
+                    try time { () throws(StoreError) in
+                        _ = try frontier.addURLs(batch, by: sender, of: snapshot)
+                    })
             }
             for _ in 0..<Self.leases {
                 let worker = try frontier.join(snapshot, named: "worker")
                 leases.append(
-                    try time { () throws(StoreError) in _ = try frontier.lease(8, for: worker, of: snapshot) })
+                    try time { () throws(StoreError) in
+                        _ = try frontier.leaseHosts(8, for: worker, of: snapshot)
+                    })
                 takes.append(
                     try time { () throws(StoreError) in
-                        taken += try frontier.take(atMost: Self.batchSize, for: worker, of: snapshot).count
+                        taken += try frontier.takeURLs(atMost: Self.batchSize, for: worker, of: snapshot)
+                            .count
                     })
             }
             Meter.print(
@@ -70,11 +77,11 @@ struct FrontierGrowth {
     }
 
     /// Of all hosts in turn, as pages lead to wherever.
-    private func batch(from first: Int) -> [ServerFrontier.Found] {
+    private func batch(from first: Int) -> [SharedFrontier.DiscoveredURL] {
         (first..<first + Self.batchSize).map { number in
             let host = number &* 7919 % hosts
             let origin = "https://h\(host).example.org"
-            return ServerFrontier.Found(
+            return SharedFrontier.DiscoveredURL(
                 origin: origin, href: "\(origin)/section-\(number % 97)/page-\(number).html",
                 referrer: "https://h\((host + 1) % hosts).example.org/", facts: 0, identity: 0)
         }

@@ -19,7 +19,7 @@ struct OfflineWalk {
     private let reader: StoreReader
     private var scope: Scope
     private let obeysRobots: Bool
-    private let manners: PageManners
+    private let manners: DirectivePolicy
     private let leftOut: LeftOut?
     /// Hosts that had no address when the site was fetched.
     private let unknownHosts: Set<String>
@@ -334,7 +334,7 @@ struct OfflineWalk {
         if let url = WebURL("/robots.txt", base: page), let body = try reader.body(at: url),
             let content = try reader.content(of: body)
         {
-            let bytes = try content.beginning(RobotsGate.maxBytes)
+            let bytes = try content.beginning(OriginRobots.maxBytes)
             rules = RobotsFile(bytes.span).rules(for: Product.token)
         }
         robots[page.origin] = rules

@@ -15,9 +15,9 @@ struct ContentPrint: Sendable, Hashable {
     let wordCount: Int
 
     /// The maximum number of bytes that are examined.
-    static let longestText = 1 << 20
+    static let maxTextBytes = 1 << 20
     /// With fewer words, the digest is that of the bytes: many pages are empty apart from a script.
-    private static let leastWords = 16
+    private static let minWords = 16
 
     /// Creates a fingerprint from a digest alone.
     init(digest: UInt64, byteCount: Int) {
@@ -33,16 +33,16 @@ struct ContentPrint: Sendable, Hashable {
     init(text body: Span<UInt8>) {
         var reader = WordReader()
         body.withUnsafeBufferPointer {
-            reader.read(UnsafeBufferPointer(rebasing: $0.prefix(Self.longestText)))
+            reader.read(UnsafeBufferPointer(rebasing: $0.prefix(Self.maxTextBytes)))
         }
         byteCount = body.count
         skeleton = reader.skeleton
         wordCount = reader.counter.total
-        if reader.counter.total >= Self.leastWords {
+        if reader.counter.total >= Self.minWords {
             digest = reader.digest
             words = reader.counter.finish()
         } else {
-            digest = body.withUnsafeBufferPointer { Mixing.mix($0.prefix(Self.longestText)) }
+            digest = body.withUnsafeBufferPointer { Mixing.mix($0.prefix(Self.maxTextBytes)) }
             words = nil
         }
     }
@@ -77,7 +77,7 @@ struct TextPieces: Sendable {
         var reader = WordReader()
         reader.pieces = ([], [])
         body.withUnsafeBufferPointer {
-            reader.read(UnsafeBufferPointer(rebasing: $0.prefix(ContentPrint.longestText)))
+            reader.read(UnsafeBufferPointer(rebasing: $0.prefix(ContentPrint.maxTextBytes)))
         }
         words = Array((reader.pieces?.words ?? []).prefix(Self.limit))
         numbers = Array((reader.pieces?.numbers ?? []).prefix(Self.limit))

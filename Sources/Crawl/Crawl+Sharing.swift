@@ -7,35 +7,35 @@ internal import Web
 /// The state of one worker of a shared snapshot, beside its frontier: the figures of the other workers, and
 /// the reports that it has sent to them. It belongs to the crawl's thread.
 ///
-/// A worker is *quiet* while it has nothing to do. Each quiet period has a number, so that the courier can
+/// A worker is *quiet* while it has nothing to do. Each quiet period has a number, so that the sync can
 /// tell whether everything from before this period has been committed.
-struct WorkDesk {
-    let courier: WorkCourier
-    private let shared: ServerFrontier.Shared
+struct WorkerState {
+    let sync: WorkerSync
+    private let shared: SharedFrontier.SharedSnapshot
     /// The latest figures about all workers.
-    var standing = ServerFrontier.Standing()
+    var status = SharedFrontier.WorkStatus()
     /// Origins of leased hosts that another worker had before.
     private var left: Set<String> = []
     /// Origins of hosts that this worker gives away. They are released once they have no running requests,
     /// scans or unstored responses.
     var leaving: Set<String> = []
-    /// The earliest time for giving away more hosts. The figures in `standing` lag behind, and do not show
+    /// The earliest time for giving away more hosts. The figures in `status` lag behind, and do not show
     /// the last ones at their new worker yet.
-    var nextLoan: Duration = .zero
+    var nextGiveAway: Duration = .zero
     /// The number of the current quiet period; nil while there is something to do.
-    private(set) var quiet: Int?
-    private var quiets = 0
+    private(set) var quietPeriod: Int?
+    private var quietPeriodCount = 0
     /// The number of received bytes that other workers know of.
-    var toldBytes = 0
-    var lastPost: Duration = .zero
-    /// Whether `standing` has changed since hosts were last considered for giving away.
-    var isStandingNews = false
+    var reportedBytes = 0
+    var lastReport: Duration = .zero
+    /// Whether `status` has changed since hosts were last considered for giving away.
+    var hasNewStatus = false
     /// Responses about hosts, such as robots.txt, that are being scanned and are not stored yet, by the
     /// number of their request.
-    var unstoredAnswers: [UInt32: ServerFrontier.Answer] = [:]
+    var unstoredAnswers: [UInt32: SharedFrontier.HostResponse] = [:]
 
-    init(_ courier: WorkCourier, _ shared: ServerFrontier.Shared) {
-        self.courier = courier
+    init(_ sync: WorkerSync, _ shared: SharedFrontier.SharedSnapshot) {
+        self.sync = sync
         self.shared = shared
     }
 
@@ -45,42 +45,42 @@ struct WorkDesk {
     /// another worker had the host before.
     func recalls(_ origin: String) -> Bool { !shared.wasEmpty || left.contains(origin) }
 
-    mutating func take(_ hosts: [ServerFrontier.Host]) {
+    mutating func take(_ hosts: [SharedFrontier.LeasedHost]) {
         for host in hosts where host.wasLeft { left.insert(host.origin) }
     }
 
     /// Begins a quiet period. Returns false if one has begun already.
-    mutating func becomeQuiet() -> Bool {
-        guard quiet == nil else { return false }
-        quiets += 1
-        quiet = quiets
+    mutating func beginQuietPeriod() -> Bool {
+        guard quietPeriod == nil else { return false }
+        quietPeriodCount += 1
+        quietPeriod = quietPeriodCount
         return true
     }
 
-    mutating func endQuiet() { quiet = nil }
+    mutating func endQuietPeriod() { quietPeriod = nil }
 
     /// How many pages a worker requests from the shared page limit at a time: fewer as the limit approaches.
-    var pagesAtOnce: Int { min(1000, max(1, (standing.pagesLeft ?? 0) / (2 * standing.workers))) }
+    var pagesAtOnce: Int { min(1000, max(1, (status.pagesLeft ?? 0) / (2 * status.workers))) }
 
     /// Whether the page limit is used up: no pages are left, and no other worker has any to give back.
-    var arePagesOver: Bool { standing.pagesLeft.map { $0 <= 0 } ?? false && standing.shares == 0 }
+    var isPageLimitUsedUp: Bool { status.pagesLeft.map { $0 <= 0 } ?? false && status.shares == 0 }
 }
 
 /// The distribution of hosts to workers. A host takes the same time however many others are fetched beside
 /// it, so that no host should wait until others are done. No worker has more than its share while another
 /// could take some, because a worker that takes over a host late has to go through everything that was stored
 /// of it.
-extension ServerFrontier.Standing {
-    private static let mostHosts = Frontier.mostRunning
-    private static let mostHostsAtOnce = 8
+extension SharedFrontier.WorkStatus {
+    private static let maxHosts = Frontier.maxRunningRequests
+    private static let maxHostsPerLease = 8
     /// A worker with this many running requests is busy enough.
-    private static let enoughRunning = Frontier.mostRunning * 3 / 4
+    private static let enoughRunning = Frontier.maxRunningRequests * 3 / 4
 
     /// The number of hosts per worker if all hosts, including the free ones, were distributed evenly.
     private var fairShare: Int { max(1, (hosts + freeHosts + workers - 1) / workers) }
 
     /// Whether the worker with the fewest hosts is so far below its share that it should be given some.
-    private var isUneven: Bool { workers > 1 && fewestHosts * 4 < fairShare * 3 }
+    private var isUneven: Bool { workers > 1 && minHostsOfOthers * 4 < fairShare * 3 }
 
     /// Whether a worker with this number of active hosts and running requests should have more hosts.
     func isHungry(active: Int, running: Int) -> Bool {
@@ -90,14 +90,14 @@ extension ServerFrontier.Standing {
     /// The number of free hosts that a worker takes: up to its share, and one more if no other worker has
     /// fewer hosts.
     func wantedHosts(active: Int, running: Int) -> Int {
-        guard active < Self.mostHosts || running < Self.enoughRunning else { return 0 }
-        guard workers > 1 else { return Self.mostHostsAtOnce }
-        return min(Self.mostHostsAtOnce, max(fairShare - active, active <= fewestHosts ? 1 : 0))
+        guard active < Self.maxHosts || running < Self.enoughRunning else { return 0 }
+        guard workers > 1 else { return Self.maxHostsPerLease }
+        return min(Self.maxHostsPerLease, max(fairShare - active, active <= minHostsOfOthers ? 1 : 0))
     }
 
     /// The number of hosts that a worker gives away. As long as its hosts, and not its own capacity, limit
     /// its speed, it gives hosts only to workers without any.
-    func hostsToLend(active: Int, running: Int) -> Int {
+    func hostsToGiveAway(active: Int, running: Int) -> Int {
         guard workless > 0 || running >= Self.enoughRunning && (hungry > 0 || isUneven) else { return 0 }
         return max(0, active - fairShare)
     }
@@ -105,48 +105,48 @@ extension ServerFrontier.Standing {
 
 /// The crawl as one of several workers of a shared snapshot.
 extension Crawl {
-    private static let postInterval = Duration.milliseconds(50)
-    private static let loanInterval = Duration.seconds(2)
+    private static let reportInterval = Duration.milliseconds(50)
+    private static let giveAwayInterval = Duration.seconds(2)
 
     /// The result of one worker.
     struct Work {
         var report: CrawlReport
         /// Nil if the worker was interrupted or failed.
-        var ending: WorkCourier.Ending?
+        var ending: WorkerSync.WorkEnding?
         var failure: CrawlError?
     }
 
     /// Works until the snapshot is over, this worker is the one to finish it, or the run is interrupted.
     /// Blocks.
-    consuming func work(_ courier: WorkCourier) -> Work {
+    consuming func work(_ sync: WorkerSync) -> Work {
         interruption.addWaker(loop.waker)
         let waker = loop.waker
-        courier.wakes { waker.wake() }
+        sync.setWakeHandler { waker.wake() }
         defer {
             interruption.removeWaker(loop.waker)
-            courier.wakes(nil)
+            sync.setWakeHandler(nil)
         }
         var failure: CrawlError?
-        var ending: WorkCourier.Ending?
+        var ending: WorkerSync.WorkEnding?
         do throws(CrawlError) {
-            if desk?.countsPages == true { try apply(.pagesGranted(0)) }
-            ending = try share(courier)
+            if workerState?.countsPages == true { try apply(.pagesGranted(0)) }
+            ending = try runAsWorker(sync)
         } catch {
             failure = error
         }
         reportProgress(isEnding: true)
         pool.finish()
         do throws(CrawlError) {
-            for result in pool.takeResults() { try scanned(result) }
+            for result in pool.takeResults() { try didScan(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
             try apply(.ended)
-            try post(courier, isQuiet: false, isEnding: true)
+            try sendReport(sync, isQuiet: false, isEnding: true)
         } catch {
             failure = failure ?? error
         }
         report.count(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
         report.isPublished = false
-        courier.tell(report.workTallies)
+        sync.reportTallies(report.workTallies)
         do throws(StoreError) {
             try writes.finish(.keepOpen)
         } catch {
@@ -160,14 +160,14 @@ extension Crawl {
         report.elapsed = now
         // The last writes may have been refused, because another worker has taken the lease.
         return Work(
-            report: report, ending: failure == nil || ending != .finishes ? ending : nil, failure: failure)
+            report: report, ending: failure == nil || ending != .isFinisher ? ending : nil, failure: failure)
     }
 
-    private func share(_ courier: WorkCourier) throws(CrawlError) -> WorkCourier.Ending? {
+    private func runAsWorker(_ sync: WorkerSync) throws(CrawlError) -> WorkerSync.WorkEnding? {
         while !interruption.isRequested {
-            let (mail, ending) = try storing { () throws(StoreError) in try courier.collect() }
+            let (incoming, ending) = try storing { () throws(StoreError) in try sync.collect() }
             if let ending { return ending }
-            try take(mail)
+            try apply(incoming)
             try startDue()
             let isQuiet = frontier.isDone && scanning == 0 || frontier.isOutOfTime
             if isQuiet, frontier.waitsToSettle, !frontier.isStopped {
@@ -176,135 +176,142 @@ extension Crawl {
             }
             // A silent host keeps its chance for as long as any worker has something to do.
             if !isQuiet, scanning == 0, frontier.isOutOfPatience(now: now),
-                desk?.standing.hosts ?? 0 <= frontier.activeHostCount
+                workerState?.status.hosts ?? 0 <= frontier.activeHostCount
             {
                 try apply(.patienceEnded)
                 if frontier.isDone { continue }
             }
-            try lend(courier)
-            try post(courier, isQuiet: isQuiet)
-            for result in try turn(atMost: isQuiet ? .seconds(1) : Self.postInterval) { try fetched(result) }
-            for result in pool.takeResults() { try scanned(result) }
+            try giveAwayHosts(sync)
+            try sendReport(sync, isQuiet: isQuiet)
+            for result in try waitForResults(atMost: isQuiet ? .seconds(1) : Self.reportInterval) {
+                try didFetch(result)
+            }
+            for result in pool.takeResults() { try didScan(result) }
             reportProgress()
         }
         return nil
     }
 
-    private func take(_ mail: WorkCourier.Mail) throws(CrawlError) {
-        if !mail.found.isEmpty || !mail.hosts.isEmpty || !mail.moves.isEmpty || mail.grantedPages > 0 {
-            desk?.endQuiet()
+    private func apply(_ incoming: WorkerSync.Incoming) throws(CrawlError) {
+        if !incoming.found.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
+            || incoming.grantedPages > 0
+        {
+            workerState?.endQuietPeriod()
         }
-        for move in mail.moves {
+        for move in incoming.moves {
             guard let from = WebURL(move.source), let to = WebURL(move.target) else { continue }
             try apply(.moved(from: from, to: to))
         }
-        memory.add(mail.outcomes, mail.answers)
-        if !mail.hosts.isEmpty {
-            desk?.take(mail.hosts)
-            try apply(.granted(mail.hosts.map(\.origin)))
+        knownOutcomes.add(incoming.outcomes, incoming.answers)
+        if !incoming.hosts.isEmpty {
+            workerState?.take(incoming.hosts)
+            try apply(.leaseGranted(incoming.hosts.map(\.origin)))
         }
-        for found in mail.found {
-            if let arrival = Frontier.Arrival(found) { try apply(.arrived(arrival)) }
+        for found in incoming.found {
+            if let arrival = Frontier.RemoteDiscovery(found) { try apply(.discoveredRemotely(arrival)) }
         }
-        if mail.grantedPages > 0 { try apply(.pagesGranted(mail.grantedPages)) }
-        if let standing = mail.standing {
-            desk?.standing = standing
-            desk?.isStandingNews = true
-            try apply(.othersReceived(byteCount: standing.bytes - (desk?.toldBytes ?? 0)))
-            if let rate = plan.fetch.bytesPerSecond { loop.change(bytesPerSecond: rate / standing.workers) }
+        if incoming.grantedPages > 0 { try apply(.pagesGranted(incoming.grantedPages)) }
+        if let status = incoming.status {
+            workerState?.status = status
+            workerState?.hasNewStatus = true
+            try apply(.othersReceived(byteCount: status.bytes - (workerState?.reportedBytes ?? 0)))
+            if let rate = plan.fetch.bytesPerSecond { loop.change(bytesPerSecond: rate / status.workers) }
         }
     }
 
     /// Chooses hosts for workers that need some, and releases chosen hosts of which nothing is in progress
     /// any more.
-    private func lend(_ courier: WorkCourier) throws(CrawlError) {
-        guard let desk else { return }
-        if desk.isStandingNews, desk.leaving.isEmpty, now >= desk.nextLoan {
-            let count = desk.standing.hostsToLend(
+    private func giveAwayHosts(_ sync: WorkerSync) throws(CrawlError) {
+        guard let workerState else { return }
+        if workerState.hasNewStatus, workerState.leaving.isEmpty, now >= workerState.nextGiveAway {
+            let count = workerState.status.hostsToGiveAway(
                 active: frontier.activeHostCount, running: frontier.running)
-            for origin in frontier.hostsToLend(count) {
-                self.desk?.leaving.insert(origin)
-                try apply(.lent(origin))
+            for origin in frontier.hostsToGiveAway(count) {
+                self.workerState?.leaving.insert(origin)
+                try apply(.leaseReleased(origin))
             }
         }
-        self.desk?.isStandingNews = false
-        guard let leaving = self.desk?.leaving, !leaving.isEmpty else { return }
+        self.workerState?.hasNewStatus = false
+        guard let leaving = self.workerState?.leaving, !leaving.isEmpty else { return }
         let scanned = Set(beingScanned.map { frontier.origin(of: $0) })
-        let unstored = Set(desk.unstoredAnswers.values.map(\.origin))
+        let unstored = Set(workerState.unstoredAnswers.values.map(\.origin))
         for origin in leaving
         where !frontier.isBusy(origin) && !scanned.contains(origin) && !unstored.contains(origin) {
-            self.desk?.leaving.remove(origin)
-            self.desk?.nextLoan = now + Self.loanInterval
-            try tellOutcomes(courier)
+            self.workerState?.leaving.remove(origin)
+            self.workerState?.nextGiveAway = now + Self.giveAwayInterval
+            try sendOutcomes(sync)
             let pause = max(.zero, (frontier.nextStart(of: origin) ?? now) - now)
             try storing { () throws(StoreError) in
-                try writes.afterCommit { courier.release([(origin, pause)]) }
+                try writes.afterCommit { sync.release([(origin, pause)]) }
             }
         }
     }
 
     /// Reports the outcomes of URLs to the other workers, which then do not request them again. The report
     /// therefore waits until the stored responses have been committed.
-    private func tellOutcomes(_ courier: WorkCourier) throws(CrawlError) {
-        let outcomes = frontier.takeOutcomes().compactMap { number -> ServerFrontier.Outcome? in
+    private func sendOutcomes(_ sync: WorkerSync) throws(CrawlError) {
+        let outcomes = frontier.takeOutcomes().compactMap { number -> SharedFrontier.Outcome? in
             guard let outcome = frontier.outcome(of: number), let text = outcome.text else { return nil }
             let url = frontier.url(number)
-            return ServerFrontier.Outcome(
+            return SharedFrontier.Outcome(
                 origin: url.origin, href: url.href, text: text,
                 isPage: frontier.role(of: number) == .page && frontier.entry(number).attempts > 0
                     && outcome.wasAskedInVain)
         }
         guard !outcomes.isEmpty else { return }
-        try storing { () throws(StoreError) in try writes.onceCommitted { courier.note(outcomes) } }
+        try storing { () throws(StoreError) in try writes.onceCommitted { sync.shareOutcomes(outcomes) } }
     }
 
-    /// Sends what the other workers need to know to the courier, at most once per `postInterval` unless the
+    /// Sends what the other workers need to know to the sync, at most once per `reportInterval` unless the
     /// worker becomes quiet or ends.
-    private func post(_ courier: WorkCourier, isQuiet: Bool, isEnding: Bool = false) throws(CrawlError) {
-        guard let desk else { return }
+    private func sendReport(_ sync: WorkerSync, isQuiet: Bool, isEnding: Bool = false) throws(CrawlError) {
+        guard let workerState else { return }
         let isStarved = frontier.isStarved && !isEnding
-        if isStarved, desk.arePagesOver { return try apply(.pagesEnded) }
-        let isResting = isQuiet && !isStarved && desk.leaving.isEmpty
-        guard isEnding || isResting && desk.quiet == nil || now - desk.lastPost >= Self.postInterval else {
+        if isStarved, workerState.isPageLimitUsedUp { return try apply(.pagesEnded) }
+        let isResting = isQuiet && !isStarved && workerState.leaving.isEmpty
+        guard
+            isEnding || isResting && workerState.quietPeriod == nil
+                || now - workerState.lastReport >= Self.reportInterval
+        else {
             return
         }
-        self.desk?.lastPost = now
-        var out = WorkCourier.Outbox()
+        self.workerState?.lastReport = now
+        var out = WorkerSync.Outgoing()
         out.found = frontier.takeOutgoing()
-        try tellOutcomes(courier)
+        try sendOutcomes(sync)
         for number in frontier.takeSoftNotFound() {
             let href = frontier.url(number).href
             try storing { () throws(StoreError) in try writes.addWithoutWaiting(softNotFound: href) }
         }
         out.moves = frontier.takeMoves().map { ($0.from.href, $0.to.href) }
         let active = frontier.activeHostCount
-        out.sign.hosts = active + desk.leaving.count
+        out.sign.hosts = active + workerState.leaving.count
         out.sign.isHungry =
-            !isStarved && desk.standing.isHungry(active: active, running: frontier.running)
+            !isStarved && workerState.status.isHungry(active: active, running: frontier.running)
         out.sign.isStarved = isStarved
-        out.sign.bytes = report.wireByteCount - desk.toldBytes
-        self.desk?.toldBytes = report.wireByteCount
+        out.sign.bytes = report.wireByteCount - workerState.reportedBytes
+        self.workerState?.reportedBytes = report.wireByteCount
         out.isCut = frontier.isStopped
         if !frontier.isStopped, !isEnding {
-            out.wantsHosts = desk.standing.wantedHosts(active: active, running: frontier.running)
+            out.wantsHosts = workerState.status.wantedHosts(active: active, running: frontier.running)
         }
         if isStarved {
-            out.wantsPages = desk.pagesAtOnce
+            out.wantsPages = workerState.pagesAtOnce
         } else if isResting, let left = frontier.pagesLeft, left > 0 {
             try apply(.pagesGranted(-left))
             out.givesPages = left
         }
         out.sign.share = frontier.pagesLeft ?? 0
         if isResting {
-            if self.desk?.becomeQuiet() == true, let quiet = self.desk?.quiet {
-                courier.tell(report.workTallies)
-                try storing { () throws(StoreError) in try writes.afterCommit { courier.committed(quiet) } }
+            if self.workerState?.beginQuietPeriod() == true, let quiet = self.workerState?.quietPeriod {
+                sync.reportTallies(report.workTallies)
+                try storing { () throws(StoreError) in try writes.afterCommit { sync.didCommit(quiet) } }
             }
-            out.quiet = self.desk?.quiet
+            out.quiet = self.workerState?.quietPeriod
         } else {
-            self.desk?.endQuiet()
+            self.workerState?.endQuietPeriod()
         }
-        courier.send(out)
+        sync.send(out)
     }
 }
 
@@ -312,25 +319,27 @@ extension Crawl {
 extension Crawl {
     /// Whether the outcome of the URL is known without a request, or a limit forbids the request. If so,
     /// reports it to the frontier.
-    func isKnown(_ number: UInt32, _ url: WebURL, _ answer: Recall.Answer?) throws(CrawlError) -> Bool {
+    func applyKnownOutcome(_ number: UInt32, _ url: WebURL, _ answer: CacheLookup.Decision?)
+        throws(CrawlError) -> Bool
+    {
         if case .done? = answer { return false }
         let isPage = frontier.role(of: number) == .page
         let outcome: Frontier.KnownOutcome
         if case .gone(let status)? = answer {
             outcome = .failed(.status(status))
-        } else if let known = memory.outcome(of: url) {
+        } else if let known = knownOutcomes.outcome(of: url) {
             outcome = known
-        } else if let limit = memory.limit {
+        } else if let limit = knownOutcomes.limit {
             outcome = .skipped(.limit(limit))
-        } else if isPage, frontier.entry(number).attempts == 1, let limit = memory.takePage() {
+        } else if isPage, frontier.entry(number).attempts == 1, let limit = knownOutcomes.takePage() {
             outcome = .skipped(.limit(limit))
         } else {
             return false
         }
-        try apply(.known(number, outcome))
+        try apply(.outcomeKnown(number, outcome))
         // The worker that found the outcome has counted the URL.
-        if desk != nil { try apply(.counted(number)) }
-        if case .validate(let held, _)? = answer { try fallBack(number, to: held.response) }
+        if workerState != nil { try apply(.counted(number)) }
+        if case .validate(let stored, _)? = answer { try fallBack(number, to: stored.response) }
         return true
     }
 
@@ -341,39 +350,39 @@ extension Crawl {
     ///
     /// - Parameter number: The number of the request if the response will be stored; it is shared only then,
     ///   because workers that receive it do not store it.
-    func noteAnswer(
+    func shareResponse(
         to name: String, of url: WebURL, _ response: FetchedResponse, location: String?, zone: NetworkZone,
         _ body: [UInt8], storedBy number: UInt32? = nil
     ) throws(CrawlError) {
-        let answer = ServerFrontier.Answer(
+        let answer = SharedFrontier.HostResponse(
             origin: url.origin, href: name, status: response.status, location: location,
-            reach: Int(Frontier.Arrival.Facts.number(zone)), failure: nil, body: body)
-        if let number { desk?.unstoredAnswers[number] = answer } else { try tell(answer) }
+            reach: Int(Frontier.RemoteDiscovery.Facts.number(zone)), failure: nil, body: body)
+        if let number { workerState?.unstoredAnswers[number] = answer } else { try share(answer) }
     }
 
     /// Shares the failure of a request about a host with the other workers.
-    func noteAnswer(to name: String, of url: WebURL, failure: FetchFailure) throws(CrawlError) {
+    func shareFailure(to name: String, of url: WebURL, failure: FetchFailure) throws(CrawlError) {
         // Another machine may be able to resolve the name.
         guard failure.kind != .unknownHost else { return }
-        try tell(
-            ServerFrontier.Answer(
+        try share(
+            SharedFrontier.HostResponse(
                 origin: url.origin, href: name, status: 0, location: nil, reach: 0,
                 failure: Frontier.KnownOutcome.failed(.fetch(failure)).text, body: []))
     }
 
     /// Shares the response about a host whose body has now been handed to the writer.
-    func answerStored(_ number: UInt32) throws(CrawlError) {
-        if let answer = desk?.unstoredAnswers.removeValue(forKey: number) { try tell(answer) }
+    func didStoreHostResponse(_ number: UInt32) throws(CrawlError) {
+        if let answer = workerState?.unstoredAnswers.removeValue(forKey: number) { try share(answer) }
     }
 
-    /// Sends the answer to the courier once everything that belongs to it has been committed.
-    private func tell(_ answer: ServerFrontier.Answer) throws(CrawlError) {
-        guard let courier = desk?.courier else { return }
-        try storing { () throws(StoreError) in try writes.onceCommitted { courier.note(answer) } }
+    /// Sends the answer to the sync once everything that belongs to it has been committed.
+    private func share(_ response: SharedFrontier.HostResponse) throws(CrawlError) {
+        guard let sync = workerState?.sync else { return }
+        try storing { () throws(StoreError) in try writes.onceCommitted { sync.shareResponse(response) } }
     }
 
     /// Reports a robots.txt response that another worker received.
-    func robotsKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {
+    func applyKnownRobots(_ known: SharedFrontier.HostResponse, of host: Int) throws(CrawlError) {
         if let failure = known.failure {
             guard case .failed(.fetch(let reason))? = Frontier.KnownOutcome(text: failure) else {
                 return try apply(.robots(host: host, .failed(FetchFailure(.broken, failure))))
@@ -385,11 +394,11 @@ extension Crawl {
                 host: host,
                 .answered(
                     status: known.status, location: known.location.flatMap { WebURL($0) }, body: known.body,
-                    from: Frontier.Arrival.Facts.zone(Int64(known.reach)))))
+                    from: Frontier.RemoteDiscovery.Facts.zone(Int64(known.reach)))))
     }
 
     /// Reports the response to a probe that another worker received.
-    func probeKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {
+    func applyKnownProbe(_ known: SharedFrontier.HostResponse, of host: Int) throws(CrawlError) {
         guard known.failure == nil else { return try apply(.probed(host: host, nil)) }
         try apply(
             .probed(
@@ -400,9 +409,9 @@ extension Crawl {
     }
 }
 
-extension Frontier.Arrival {
+extension Frontier.RemoteDiscovery {
     /// Returns nil if the text is not a valid URL.
-    init?(_ found: ServerFrontier.Found) {
+    init?(_ found: SharedFrontier.DiscoveredURL) {
         guard let url = WebURL(found.href) else { return nil }
         self.init(
             url: url, referrer: found.referrer.flatMap { WebURL($0) }, facts: Facts(packed: found.facts))
@@ -412,21 +421,21 @@ extension Frontier.Arrival {
 extension CrawlReport {
     /// The figures of this worker: one tally per host, and two for the totals, under the names "" and " ",
     /// which no host has.
-    var workTallies: [ServerFrontier.Tally] {
+    var workTallies: [SharedFrontier.Tally] {
         tallies.values.map {
-            ServerFrontier.Tally(
+            SharedFrontier.Tally(
                 name: $0.name, requests: $0.requests, failures: $0.failures, bytes: $0.byteCount,
                 version: $0.version)
         } + [
-            ServerFrontier.Tally(
+            SharedFrontier.Tally(
                 name: "", requests: requests, failures: confirmed, bytes: wireByteCount, version: nil),
-            ServerFrontier.Tally(
+            SharedFrontier.Tally(
                 name: " ", requests: 0, failures: savedByteCount, bytes: bodyByteCount, version: nil),
         ]
     }
 
     /// Adds the tallies of all workers.
-    mutating func add(_ all: [ServerFrontier.Tally]) {
+    mutating func add(_ all: [SharedFrontier.Tally]) {
         for tally in all {
             switch tally.name {
             case "":

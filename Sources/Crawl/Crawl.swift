@@ -23,17 +23,17 @@ package final class Crawl {
     var frontier: Frontier
     var report: CrawlReport
     /// Nil when the store has nothing that could be recalled.
-    let recall: Recall?
+    let cacheLookup: CacheLookup?
     /// The stored copies that are being validated with a conditional request, by the frontier's number of the
     /// URL.
-    var validating: [UInt32: Recall.Copy] = [:]
+    var validating: [UInt32: CacheLookup.StoredCopy] = [:]
     /// Stored responses of URLs that are being refetched, by number. `ReplacementGuard` compares the new
     /// response with them.
-    var heldBefore: [UInt32: StoredResponse] = [:]
+    var storedBefore: [UInt32: StoredResponse] = [:]
     /// Recognises pages that show what the crawl has requested before.
     var cookieTraces = CookieTraces()
     /// The responses of pages that are requested once more without cookies, by number.
-    var withCookies: [UInt32: FetchResult] = [:]
+    var responsesWithCookies: [UInt32: FetchResult] = [:]
     /// The size in bytes of the partial body with which each resumed request began, by number.
     var resumed: [UInt32: Int] = [:]
     /// The digests that bodies must have. If a URL with a required digest redirects, its target gets the same
@@ -60,33 +60,34 @@ package final class Crawl {
     /// Nil when no page is rendered.
     var rendering: Rendering?
     /// This worker's view of a snapshot that is shared with other workers; nil for a snapshot of its own.
-    var desk: WorkDesk?
+    var workerState: WorkerState?
     /// Outcomes that other workers found.
-    var memory = SnapshotMemory()
-    private let part: Part
+    var knownOutcomes = KnownOutcomes()
+    private let part: SnapshotPart
     var lastProgress: Duration = .zero
     /// When the fetch loop last returned.
     private var lastTurn: Duration = .zero
     var meter: ProgressMeter
 
     /// Pauses fetching above this many bytes of bodies that wait for a scan.
-    private static let mostScanningBytes = 2 * 1024 * 1024
+    private static let maxQueuedScanBytes = 2 * 1024 * 1024
     /// Pauses fetching above this many bodies that wait for a scan.
-    private static let mostScanning = 64
+    private static let maxQueuedScans = 64
 
     /// The part of a snapshot that a run works on.
-    enum Part {
+    enum SnapshotPart {
         case all
         /// The hosts that this worker leases.
-        case share(ServerFrontier.Shared, WorkCourier)
+        case share(SharedFrontier.SharedSnapshot, WorkerSync)
         /// The end of a shared snapshot: counts the stored responses, fetches missing URLs, and
         /// publishes.
-        case rest(ServerFrontier.Shared, worker: Int64, SnapshotMemory, [ServerFrontier.Found])
+        case finish(
+            SharedFrontier.SharedSnapshot, worker: Int64, KnownOutcomes, [SharedFrontier.DiscoveredURL])
 
         var isShared: Bool {
             switch self {
             case .all: false
-            case .share, .rest: true
+            case .share, .finish: true
             }
         }
     }
@@ -96,7 +97,7 @@ package final class Crawl {
         try self.init(plan, .all, interruption)
     }
 
-    init(_ plan: CrawlPlan, _ part: Part, _ interruption: Interruption) throws(CrawlError) {
+    init(_ plan: CrawlPlan, _ part: SnapshotPart, _ interruption: Interruption) throws(CrawlError) {
         self.plan = plan
         self.part = part
         meter = ProgressMeter(site: plan.site)
@@ -115,13 +116,13 @@ package final class Crawl {
             options.isShared = true
             options.limits.pages = nil
             options.limits.time = shared.millisecondsLeft.map { .milliseconds(max(1, $0)) }
-        // The workers applied the limits already. If a worker was lost, pages may be left; `memory` has their
+        // The workers applied the limits already. If a worker was lost, pages may be left; `knownOutcomes` has their
         // limit.
-        case .rest(_, _, let memory, _):
+        case .finish(_, _, let knownOutcomes, _):
             options.limits = CrawlLimits()
-            self.memory = memory
+            self.knownOutcomes = knownOutcomes
         }
-        let memoryOfLinks = LinkMemory()
+        let memoryOfLinks = LinkNumberCache()
         options.memory = memoryOfLinks
         frontier = Frontier(scope: scope, options: options)
         do throws(FetchFailure) {
@@ -134,15 +135,15 @@ package final class Crawl {
             let snapshot: OpenSnapshot
             switch part {
             case .all: snapshot = try plan.begin(by: writer)
-            case .share(let shared, let courier):
-                snapshot = try writer.join(shared, as: courier.worker)
-                desk = WorkDesk(courier, shared)
-            case .rest(let shared, let worker, _, _): snapshot = try writer.join(shared, as: worker)
+            case .share(let shared, let sync):
+                snapshot = try writer.join(shared, as: sync.worker)
+                workerState = WorkerState(sync, shared)
+            case .finish(let shared, let worker, _, _): snapshot = try writer.join(shared, as: worker)
             }
             snapshotID = snapshot.id
             report = CrawlReport(
                 site: plan.site, snapshot: snapshot.number, isContinued: snapshot.isContinued)
-            recall = try Recall(
+            cacheLookup = try CacheLookup(
                 plan.folder, snapshot: snapshot, policy: plan.policy, rules: plan.rules,
                 isShared: part.isShared)
             partials = try PartialShelf(plan.folder)
@@ -151,7 +152,7 @@ package final class Crawl {
             let folder = plan.folder
             rendering = plan.rendering.map { [waker = loop.waker, hasSession = plan.hasSession] plan in
                 Rendering(
-                    door: RenderDoor(
+                    channel: RenderChannel(
                         folder, snapshot: snapshot.id, hasSession: hasSession
                     ) { waker.wake() }, plan: plan)
             }
@@ -186,8 +187,10 @@ package final class Crawl {
         defer { interruption.removeWaker(loop.waker) }
         var failure: CrawlError?
         do throws(CrawlError) {
-            if case .rest(_, _, _, let starts) = part {
-                for start in starts { if let start = Frontier.Arrival(start) { try apply(.arrived(start)) } }
+            if case .finish(_, _, _, let starts) = part {
+                for start in starts {
+                    if let start = Frontier.RemoteDiscovery(start) { try apply(.discoveredRemotely(start)) }
+                }
             }
             if !plan.startsAtAssets {
                 for url in plan.start { try apply(.start(url, nearestZone: plan.nearestStartZone(of: url))) }
@@ -202,8 +205,8 @@ package final class Crawl {
                 try apply(
                     .miss(miss.url, isPage: miss.isPage, nearestZone: miss.nearestZone, origin: miss.origin))
             }
-            for document in plan.documents { try keep(document) }
-            try go()
+            for document in plan.documents { try store(document) }
+            try runToEnd()
         } catch {
             failure = error
         }
@@ -211,22 +214,22 @@ package final class Crawl {
         endRendering()
         pool.finish()
         do throws(CrawlError) {
-            for result in pool.takeResults() { try scanned(result) }
+            for result in pool.takeResults() { try didScan(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
             try apply(.ended)
             if let replacements {
                 try restore(replacements.finish(), isEnding: true)
                 report.doubts = replacements.doubts
             }
-            try findKept()
-            try storing { () throws(StoreError) in try recall?.rest() }
+            try noteKeptResponses()
+            try storing { () throws(StoreError) in try cacheLookup?.endTransaction() }
         } catch {
             failure = failure ?? error
         }
         report.count(
             frontier, keptFromBefore, rejected: rejectedReasons, isInterrupted: interruption.isRequested,
-            limit: memory.limit ?? memory.pagesReached)
-        report.traps = report.traps.isEmpty ? memory.traps : report.traps
+            limit: knownOutcomes.limit ?? knownOutcomes.pagesReached)
+        report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
         report.rendering.count(frontier.rendering)
         report.findUnknownHosts(besides: Set(plan.start.map(\.host)), plan.hostLookup)
         // Without assets there is nothing to fetch, so the snapshot is complete.
@@ -254,16 +257,16 @@ package final class Crawl {
 
     /// The number of pages of earlier snapshots that are left out now because they are not content.
     private func storedPagesLeftOut() throws(StoreError) -> Int {
-        guard let recall else { return 0 }
+        guard let cacheLookup else { return 0 }
         var count = 0
         for skipped in report.skipped where !skipped.isAsset && skipped.cause.isNoContent {
-            if try recall.holds(skipped.address) { count += 1 }
+            if try cacheLookup.holds(skipped.address) { count += 1 }
         }
         return count
     }
 
     /// - Parameter number: the number of the live snapshot, if the new one shows the same.
-    private func note(unchanged number: Int64?) {
+    private func noteUnchanged(_ number: Int64?) {
         guard let number else { return }
         report.isUnchanged = true
         report.snapshot = number
@@ -275,14 +278,14 @@ package final class Crawl {
     private func end(hasFailed: Bool) throws(StoreError) {
         let now = Self.secondsSinceEpoch()
         var ending = hasFailed ? SnapshotEnding.keepOpen : report.ending(now: now)
-        if ending.isPublishing, let fewest = plan.fewestPages, report.limit == nil {
+        if ending.isPublishing, let fewest = plan.minPages, report.limit == nil {
             // Failed pages keep their earlier response, so they are not lost.
             let failed = report.missing.count {
                 !$0.isAsset && !$0.failure.isGone && $0.failure != .softNotFound
             }
-            var held = report.pages + failed
-            if held < fewest { held += try storedPagesLeftOut() }
-            if held < fewest {
+            var stored = report.pages + failed
+            if stored < fewest { stored += try storedPagesLeftOut() }
+            if stored < fewest {
                 // The responses may not come from the site at all.
                 ending = .reject(now: now)
                 report.hasShrunk = true
@@ -290,35 +293,36 @@ package final class Crawl {
                 report.isPublished = false
             }
         }
-        guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else {
-            return try note(unchanged: writes.finish(ending))
+        guard ending.isPublishing, plan.publishCheck != nil || plan.rejectsInterceptionPages else {
+            return try noteUnchanged(writes.finish(ending))
         }
         let (snapshot, refused, plan) = (snapshotID, report.refused, plan)
         // If there is a gate, a run with a time or byte limit must not add to the live snapshot
         // (`publishSoFar`).
-        let passing = plan.gate == nil ? ending : .publishIfChanged(now: now)
-        let found = Mutex<(isRejected: Bool, wall: SiteWall?, passwordPage: String?)>((false, nil, nil))
+        let passing = plan.publishCheck == nil ? ending : .publishIfChanged(now: now)
+        let found = Mutex<(isRejected: Bool, interception: InterceptionPage?, passwordPage: String?)>(
+            (false, nil, nil))
         let unchanged = try writes.finish { () throws(StoreError) in
-            var wall: SiteWall?
-            if plan.refusesWalls {
+            var interception: InterceptionPage?
+            if plan.rejectsInterceptionPages {
                 let reader = try StoreReader(plan.folder)
-                wall = try SiteWall.found(
+                interception = try InterceptionPage.find(
                     in: snapshot, start: plan.start, wasOfSession: plan.wasOfSession, reader)
                 if !plan.hasSession {
-                    let page = try SiteWall.passwordPage(among: plan.start, in: snapshot, reader)
+                    let page = try InterceptionPage.passwordPage(among: plan.start, in: snapshot, reader)
                     found.withLock { $0.passwordPage = page }
                 }
             }
-            if wall == nil, try plan.gate?(snapshot, refused) ?? true { return passing }
-            found.withLock { ($0.isRejected, $0.wall) = (true, wall) }
+            if interception == nil, try plan.publishCheck?(snapshot, refused) ?? true { return passing }
+            found.withLock { ($0.isRejected, $0.interception) = (true, interception) }
             return .reject(now: now)
         }
-        note(unchanged: unchanged)
-        (report.isRejected, report.wall, report.passwordPage) = found.withLock { $0 }
+        noteUnchanged(unchanged)
+        (report.isRejected, report.interceptionPage, report.passwordPage) = found.withLock { $0 }
         report.isPublished = !report.isRejected
     }
 
-    private func go() throws(CrawlError) {
+    private func runToEnd() throws(CrawlError) {
         while !interruption.isRequested {
             try startDue()
             if frontier.isOutOfTime { return }
@@ -331,9 +335,9 @@ package final class Crawl {
                 try apply(.patienceEnded)
                 if frontier.isDone { continue }
             }
-            for result in try turn() { try fetched(result) }
-            for result in pool.takeResults() { try scanned(result) }
-            try hearPages()
+            for result in try waitForResults() { try didFetch(result) }
+            for result in pool.takeResults() { try didScan(result) }
+            try processPageMessages()
             reportProgress()
         }
     }
@@ -341,14 +345,14 @@ package final class Crawl {
     /// Starts all tasks that are due. Stored responses that can be reused are processed at once, without a
     /// request. There may be many of these, so the loop checks for interruption and reports progress.
     func startDue() throws(CrawlError) {
-        while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
-            if let recall, recall.looksAhead {
+        while canScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
+            if let cacheLookup, cacheLookup.looksUpAhead {
                 var tasks = [task]
-                while tasks.count < Frontier.mostRunning, let next = frontier.next(now: now) {
+                while tasks.count < Frontier.maxRunningRequests, let next = frontier.next(now: now) {
                     tasks.append(next)
                 }
-                let hrefs = tasks.compactMap(hrefToRecall)
-                try storing { () throws(StoreError) in try recall.lookAhead(hrefs) }
+                let hrefs = tasks.compactMap(hrefToLookUp)
+                try storing { () throws(StoreError) in try cacheLookup.lookAhead(hrefs) }
                 for task in tasks { try start(task) }
             } else {
                 try start(task)
@@ -357,20 +361,20 @@ package final class Crawl {
         }
     }
 
-    private func hrefToRecall(_ task: Frontier.Task) -> String? {
+    private func hrefToLookUp(_ task: Frontier.Task) -> String? {
         guard case .fetch(let number) = task else { return nil }
         let url = frontier.url(number)
-        return mayRecall(url) ? url.href : nil
+        return canReuse(url) ? url.href : nil
     }
 
     /// Whether the store can have a response for the URL.
-    private func mayRecall(_ url: WebURL) -> Bool { desk.map { $0.recalls(url.origin) } ?? true }
+    private func canReuse(_ url: WebURL) -> Bool { workerState.map { $0.recalls(url.origin) } ?? true }
 
-    func turn(atMost longest: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
-        try storing { () throws(StoreError) in try recall?.rest() }
+    func waitForResults(atMost maxWait: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
+        try storing { () throws(StoreError) in try cacheLookup?.endTransaction() }
         // With too many scans queued nothing may start, whatever is due. Results of scans wake the loop.
-        let due = mayScanMore ? frontier.nextDue : nil
-        let wait = min(longest, due.map { max(.zero, $0 - now) } ?? .seconds(60))
+        let due = canScanMore ? frontier.nextDue : nil
+        let wait = min(maxWait, due.map { max(.zero, $0 - now) } ?? .seconds(60))
         let most = plan.progress == nil ? wait : min(wait, Self.progressInterval)
         defer { lastTurn = now }
         let results: [FetchResult]
@@ -381,15 +385,15 @@ package final class Crawl {
         }
         let away = now - lastTurn - most
         // A delay of this process does not count as silence of the hosts.
-        if away > Self.longestAbsence { try apply(.wasAway(away)) }
+        if away > Self.maxTurnDelay { try apply(.processingDelayed(away)) }
         return results
     }
 
     /// A longer delay between two turns means that the store blocked or the machine was busy.
-    private static let longestAbsence = Duration.milliseconds(500)
+    private static let maxTurnDelay = Duration.milliseconds(500)
 
-    var mayScanMore: Bool {
-        scanning < Self.mostScanning && scanningByteCount < Self.mostScanningBytes
+    var canScanMore: Bool {
+        scanning < Self.maxQueuedScans && scanningByteCount < Self.maxQueuedScanBytes
     }
 
     func storing<Value>(_ body: () throws(StoreError) -> Value) throws(CrawlError) -> Value {
@@ -416,25 +420,25 @@ extension Crawl {
     func carryOut(_ actions: [Frontier.Action]) throws(CrawlError) {
         for action in actions {
             switch action {
-            case .ask(let task): try start(task)
-            case .keep(let number):
+            case .startTask(let task): try start(task)
+            case .storeRedirect(let number):
                 if let head = redirects.removeValue(forKey: number), rejectedReasons[number] == nil {
-                    try keep(head)
+                    try store(head)
                 }
-            case .discard(let number): redirects[number] = nil
-            case .record(let links):
+            case .discardRedirect(let number): redirects[number] = nil
+            case .storeLinks(let links):
                 try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
-            case .number(let numbers): recall?.number(numbers)
-            case .lost(let number): try noteIfKept(number)
-            case .abandon(let numbers, let failure): loop.end(numbers, with: failure)
+            case .assignNumbers(let numbers): cacheLookup?.assignNumbers(numbers)
+            case .failedWithHost(let number): try noteIfKept(number)
+            case .cancel(let numbers, let failure): loop.end(numbers, with: failure)
             }
         }
     }
 
     /// Notes that an earlier snapshot has a response for the URL, which stays in place.
     func noteIfKept(_ number: UInt32) throws(CrawlError) {
-        guard let recall else { return }
-        if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
+        guard let cacheLookup else { return }
+        if try storing({ () throws(StoreError) in try cacheLookup.holds(frontier.url(number)) }) {
             keptFromBefore.insert(number)
         }
     }
@@ -443,14 +447,16 @@ extension Crawl {
         switch task {
         case .fetch(let number): try start(number)
         case .robots(let host, let url, let nearestZone):
-            if let known = memory.takeAnswer(to: url.href) { return try robotsKnown(known, of: host) }
-            ask(.robots(host), url, nearestZone)
-        case .probe(let host, let url, let nearestZone):
-            if let known = memory.takeAnswer(to: Self.probeName(url)) {
-                return try probeKnown(known, of: host)
+            if let known = knownOutcomes.takeAnswer(to: url.href) {
+                return try applyKnownRobots(known, of: host)
             }
-            ask(.probe(host), url, nearestZone)
-        case .witness(let host, let url, let nearestZone): ask(.witness(host), url, nearestZone)
+            request(.robots(host), url, nearestZone)
+        case .probe(let host, let url, let nearestZone):
+            if let known = knownOutcomes.takeAnswer(to: Self.probeName(url)) {
+                return try applyKnownProbe(known, of: host)
+            }
+            request(.probe(host), url, nearestZone)
+        case .sessionCheck(let host, let url, let nearestZone): request(.sessionCheck(host), url, nearestZone)
         case .render(let number): try render(number)
         }
     }
@@ -462,26 +468,26 @@ extension Crawl {
             return try apply(.unstored(number, rule: rule.text))
         }
         let isCORS = frontier.isCORS(number)
-        let answer = try storing { () throws(StoreError) -> Recall.Answer? in
-            guard mayRecall(url) else { return nil }
-            return try recall?.answer(
+        let answer = try storing { () throws(StoreError) -> CacheLookup.Decision? in
+            guard canReuse(url) else { return nil }
+            return try cacheLookup?.decision(
                 for: url, requiring: required[url], origin: frontier.origin(askingFor: number),
                 isCORS: isCORS,
                 now: Self.httpNow())
         }
-        if try isKnown(number, url, answer) { return }
+        if try applyKnownOutcome(number, url, answer) { return }
         switch answer {
         case nil:
             let origin = isCORS ? frontier.origin(askingFor: number) : nil
             try fetch(number, url, HTTPFields().naming(origin: origin))
-        case .load(let fields, let held)?:
-            repeatFields(of: held, number)
-            noteHeld(held, number)
+        case .load(let fields, let stored)?:
+            repeatFields(of: stored, number)
+            noteStored(stored, number)
             try fetch(number, url, fields)
-        case .validate(let held, let fields)?:
-            repeatFields(of: held.response, number)
-            noteHeld(held.response, number)
-            validating[number] = held
+        case .validate(let stored, let fields)?:
+            repeatFields(of: stored.response, number)
+            noteStored(stored.response, number)
+            validating[number] = stored
             // A partial body of a newer version is resumed instead. The range request has conditions of its
             // own, which show whether the rest still fits.
             if let part = partials.take(url.href) {
@@ -490,26 +496,26 @@ extension Crawl {
             } else {
                 try fetch(number, url, fields)
             }
-        case .done(let held)?:
-            try recalled(number, url, held, isOfThisSnapshot: true)
-        // `isKnown` has handled it.
+        case .done(let stored)?:
+            try reuse(number, url, stored, isOfThisSnapshot: true)
+        // `applyKnownOutcome` has handled it.
         case .gone?: break
-        case .reuse(let held)?:
-            try recalled(number, url, held, isOfThisSnapshot: false)
+        case .reuse(let stored)?:
+            try reuse(number, url, stored, isOfThisSnapshot: false)
         }
     }
 
     /// Repeats the header fields that a page's script added to the request for the stored response, if no
     /// page of this run has set its own. Fields that the user sets for this host are left to the user.
-    private func repeatFields(of held: StoredResponse?, _ number: UInt32) {
-        guard let held, !held.variant.isEmpty, scriptFields[number] == nil else { return }
+    private func repeatFields(of stored: StoredResponse?, _ number: UInt32) {
+        guard let stored, !stored.variant.isEmpty, scriptFields[number] == nil else { return }
         let own = plan.fetch.hostFields.fields(for: frontier.url(number))
-        let fields = held.scriptFields.list.filter { !own.contains($0.name) }
+        let fields = stored.scriptFields.list.filter { !own.contains($0.name) }
         if !fields.isEmpty { scriptFields[number] = HTTPFields(fields) }
     }
 
     /// Applies the required digest of a URL to the target of its redirect.
-    func passOn(_ url: WebURL, to target: WebURL?) {
+    func propagateDigest(from url: WebURL, to target: WebURL?) {
         if let target, let bundle = required[url], required[target] == nil {
             required.require(bundle, at: target)
         }
@@ -542,7 +548,7 @@ extension Crawl {
             request.isAnonymous = isAnonymous ?? cookieTraces.noteRequest(number, url)
         }
         // The redirect target is requested by CORS, too.
-        if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
+        if request.fields.contains("Origin") { try apply(.requestedWithCORS(number)) }
         if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
         // A conditional request has the whole body in the store, so there is nothing to resume.
         request.resume =
@@ -555,30 +561,30 @@ extension Crawl {
     private static let acceptOfPages = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
     /// Sends a request that belongs to no entry.
-    func ask(_ errand: Errand, _ url: WebURL, _ nearestZone: NetworkZone) {
+    func request(_ purpose: RequestPurpose, _ url: WebURL, _ nearestZone: NetworkZone) {
         var request = FetchRequest(
-            number: errand.number, url: url, nearestZone: max(plan.allowedZone, nearestZone))
-        request.maxBytes = errand.maxBytes
+            number: purpose.number, url: url, nearestZone: max(plan.allowedZone, nearestZone))
+        request.maxBytes = purpose.maxBytes
         loop.start(request)
     }
 
     /// Uses a stored response in place of a request. A response of an earlier snapshot is added to this one,
     /// unless the page must not be stored (noindex) or it is a redirect that the frontier discards.
-    private func recalled(
-        _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisSnapshot: Bool
+    private func reuse(
+        _ number: UInt32, _ url: WebURL, _ stored: StoredResponse, isOfThisSnapshot: Bool
     ) throws(CrawlError) {
-        try apply(.connected(number, from: held.flags.zone))
-        if isOfThisSnapshot, desk != nil { try apply(.counted(number)) }
-        if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
-            passOn(url, to: redirect.url)
+        try apply(.connected(number, from: stored.flags.zone))
+        if isOfThisSnapshot, workerState != nil { try apply(.counted(number)) }
+        if let redirect = Redirect(stored.status, HTTPFields(block: stored.fields.utf8.span), from: url) {
+            propagateDigest(from: url, to: redirect.url)
             if !isOfThisSnapshot {
-                redirects[number] = response(number, held, fields: held.fields, fetched: held.fetched)
+                redirects[number] = response(number, stored, fields: stored.fields, fetched: stored.fetched)
             }
-            return try apply(.redirected(number, .init(target: redirect.url, isRecalled: true)))
+            return try apply(.redirected(number, .init(target: redirect.url, isReused: true)))
         }
-        try apply(.recalled(number))
-        if try follow(number, held, isOfThisSnapshot: isOfThisSnapshot), !isOfThisSnapshot {
-            try keep(response(number, held, fields: held.fields, fetched: held.fetched))
+        try apply(.reused(number))
+        if try follow(number, stored, isOfThisSnapshot: isOfThisSnapshot), !isOfThisSnapshot {
+            try store(response(number, stored, fields: stored.fields, fetched: stored.fetched))
         }
     }
 
@@ -589,26 +595,27 @@ extension Crawl {
     /// - Returns: Whether the response belongs in this snapshot. False for a page that is left out.
     @discardableResult
     func follow(
-        _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true, isOfThisSnapshot: Bool = false
+        _ number: UInt32, _ stored: StoredResponse, mayLeaveOut: Bool = true, isOfThisSnapshot: Bool = false
     ) throws(CrawlError) -> Bool {
-        guard let recall else { return true }
+        guard let cacheLookup else { return true }
         let isLeftOut =
-            mayLeaveOut && plan.sitePlan.manners.noindex == .obey && held.flags.contains(.saysNoindex)
+            mayLeaveOut && plan.sitePlan.manners.noindex == .obey && stored.flags.contains(.saysNoindex)
             && frontier.mayBeLeftOut(number)
         try apply(
-            .held(number, format: held.body?.format, isSoftNotFound: held.flags.contains(.isSoftNotFound)))
-        if frontier.role(of: number) == .page { try remember(number) }
+            .held(number, format: stored.body?.format, isSoftNotFound: stored.flags.contains(.isSoftNotFound))
+        )
+        if frontier.role(of: number) == .page { try applyRenderNotes(of: number) }
         // The lists do not say which links of a sitemap are sitemaps, which are marked with nofollow, nor which may
         // change something.
         guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .obey,
             !plan.hasSession || frontier.role(of: number) != .page
         else {
-            try scan(number, frontier.url(number), .held(held))
+            try scan(number, frontier.url(number), .held(stored))
             return !isLeftOut
         }
-        let isNofollow = plan.sitePlan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
+        let isNofollow = plan.sitePlan.manners.nofollow == .pages && stored.flags.contains(.saysNofollow)
         let links = try storing { () throws(StoreError) in
-            try recall.links(of: held, isNofollow: isNofollow, leavesAssets: isLeftOut)
+            try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: isLeftOut)
         }
         if let links {
             // The stored list does not say whether it was truncated.
@@ -619,7 +626,7 @@ extension Crawl {
                     number, known: links.known, new: links.new, isLeftOut: isLeftOut,
                     isNofollow: isNofollow, renderReasons: links.renderReasons, isNews: isOfThisSnapshot))
         } else {
-            try scan(number, frontier.url(number), .held(held))
+            try scan(number, frontier.url(number), .held(stored))
         }
         return !isLeftOut
     }
@@ -627,24 +634,24 @@ extension Crawl {
     /// Makes a response of this snapshot from a stored one of an earlier snapshot. `flags` are those of the
     /// request that confirmed it.
     func response(
-        _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
+        _ number: UInt32, _ stored: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
     ) -> NewResponse {
         var new = NewResponse(
-            href: held.href, referrer: frontier.referrerText(of: number), status: held.status,
+            href: stored.href, referrer: frontier.referrerText(of: number), status: stored.status,
             role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
-            body: held.body.map(NewResponse.Body.held) ?? .none)
-        (new.number, new.row) = (number, held.url)
+            body: stored.body.map(NewResponse.Body.held) ?? .none)
+        (new.number, new.row) = (number, stored.url)
         new.referrerNumber = frontier.referrerNumber(of: number)
-        new.variant = held.variant
-        new.type = held.type
-        new.flags = ResponseFlags(zone: frontier.zone(of: number)).union(held.flags.intersection(.ofBody))
+        new.variant = stored.variant
+        new.type = stored.type
+        new.flags = ResponseFlags(zone: frontier.zone(of: number)).union(stored.flags.intersection(.ofBody))
         new.flags.formUnion(flags)
         // A bundle from an archive that has the required digest: its bytes are proven, its headers are not.
-        new.flags.formUnion(held.flags.intersection(.isImported))
+        new.flags.formUnion(stored.flags.intersection(.isImported))
         return new
     }
 
-    func keep(_ response: NewResponse) throws(CrawlError) {
+    func store(_ response: NewResponse) throws(CrawlError) {
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(response) }
     }
 }

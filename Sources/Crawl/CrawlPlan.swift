@@ -35,12 +35,12 @@ package struct CrawlPlan: Sendable {
     /// snapshot.
     package var documents: [Document] = []
     /// A snapshot with fewer pages is rejected; nil for no minimum.
-    package var fewestPages: Int?
+    package var minPages: Int?
     /// Whether the stored responses of the start URLs were fetched with credentials. If so, a login page in
     /// place of a stored page is not accepted as the site.
     package var wasOfSession = false
     /// Whether a snapshot that has a login page or a captive portal in place of the site is rejected.
-    package var refusesWalls = false
+    package var rejectsInterceptionPages = false
     /// Whether stored responses are kept if the new ones look like those of a captive portal or a broken
     /// server.
     package var checksReplacements = true
@@ -49,7 +49,8 @@ package struct CrawlPlan: Sendable {
     package var keepsPrivate = false
     /// Decides whether a complete and fully stored snapshot may go live. `refused` contains the responses
     /// that did not match their digests: the reasons by URL.
-    package var gate: (@Sendable (_ snapshot: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
+    package var publishCheck:
+        (@Sendable (_ snapshot: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
     /// The cookie files that the user named.
@@ -190,7 +191,7 @@ package struct CrawlPlan: Sendable {
     func begin(by writer: StoreWriter) throws(StoreError) -> OpenSnapshot {
         let snapshot = try writer.begin(
             site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: beyond,
-            isGated: gate != nil)
+            isGated: publishCheck != nil)
         try writer.keep(settings: sitePlan.text, of: snapshot)
         return snapshot
     }
@@ -218,11 +219,11 @@ package struct CrawlPlan: Sendable {
             followsLinks: followsLinks,
             followsGuesses: sitePlan.guesses, patience: patience, views: sitePlan.leftOut?.views ?? [:],
             rendering: rendering.map {
-                RenderBook(
+                RenderScheduler(
                     mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt,
                     always: alwaysRendered)
             }
-                ?? RenderBook())
+                ?? RenderScheduler())
     }
 }
 

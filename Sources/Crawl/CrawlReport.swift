@@ -22,7 +22,7 @@ public struct CrawlReport: Sendable, Equatable {
     /// Whether it was rejected because it has too few pages.
     public package(set) var hasShrunk = false
     /// The login page or captive portal for which it was rejected.
-    package var wall: SiteWall?
+    package var interceptionPage: InterceptionPage?
     /// The URL of a start page that has a field for a password, if the run was not logged in.
     package var passwordPage: String?
     /// Changes that were rejected, for the replacement check of the next run.

@@ -46,9 +46,9 @@ public struct ExplainReport: Sendable, Equatable {
                 self.robots = nil
                 return
             }
-            var gate = RobotsGate(for: url, productToken: Product.token, obeys: settings.obeysRobots)
+            var gate = OriginRobots(for: url, productToken: Product.token, obeys: settings.obeysRobots)
             _ = gate.next(now: .zero)
-            _ = gate.answered(status: 200, body: robots.span, from: .publicNetwork, now: .zero)
+            _ = gate.didRespond(status: 200, body: robots.span, from: .publicNetwork, now: .zero)
             self.robots =
                 switch gate.verdict(on: url) {
                 case .allowed, .waits: "allowed"
@@ -122,13 +122,13 @@ extension ExplainReport.Site: JSONObject {
 /// Decides whether stored pages let their links to a URL be followed.
 package struct LinkMarks {
     private let reader: StoreReader
-    private let manners: PageManners
+    private let manners: DirectivePolicy
     private var references = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
 
     /// Limits the number of linking pages that are scanned.
-    private static let mostLookedInto = 100
+    private static let maxScannedReferrers = 100
 
-    package init(_ reader: StoreReader, manners: PageManners) {
+    package init(_ reader: StoreReader, manners: DirectivePolicy) {
         self.reader = reader
         self.manners = manners
     }
@@ -137,7 +137,7 @@ package struct LinkMarks {
     package mutating func keepsFromFollowing(
         _ url: WebURL, linkedFrom hrefs: [String]
     ) throws(StoreError) -> Bool {
-        guard manners.nofollow != .follow, !hrefs.isEmpty, hrefs.count <= Self.mostLookedInto else {
+        guard manners.nofollow != .follow, !hrefs.isEmpty, hrefs.count <= Self.maxScannedReferrers else {
             return false
         }
         for href in hrefs {

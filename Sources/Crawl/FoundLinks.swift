@@ -5,9 +5,9 @@ internal import Web
 /// A link as the frontier takes it: resolved, without its fragment, and only once per document.
 struct FoundLink: Sendable, Equatable {
     enum Target: Sendable, Equatable {
-        /// A URL. The frontier stores its number in the `LinkMemory` under this key, unless the key is 0.
+        /// A URL. The frontier stores its number in the `LinkNumberCache` under this key, unless the key is 0.
         case url(WebURL, remember: UInt64)
-        /// The frontier's number of the URL, from the `LinkMemory`.
+        /// The frontier's number of the URL, from the `LinkNumberCache`.
         case number(UInt32)
     }
 
@@ -45,8 +45,8 @@ extension FoundLink {
 ///
 /// Scan threads read it, and only the frontier writes to it. It is a hash table without locks: two keys with
 /// the same slot replace each other, which only costs time.
-final class LinkMemory: Sendable {
-    /// A number, and its key XOR the number. A thread that reads them while they are being changed finds that
+final class LinkNumberCache: Sendable {
+    /// A number, and its key XOR the number. A thread that reads them while they are being changed pendingLinks that
     /// they do not match.
     private struct Slot: ~Copyable {
         let check = Atomic<UInt64>(0)
@@ -133,9 +133,9 @@ enum SeededHash {
 
 /// A set of hashes.
 private struct HashSet {
-    private static let least = 1 << 10
+    private static let minSlots = 1 << 10
     /// The hashes; 0 for an empty slot. The count is a power of two, and at most half of the slots are used.
-    private var slots = [UInt64](repeating: 0, count: least)
+    private var slots = [UInt64](repeating: 0, count: minSlots)
     private var count = 0
 
     func contains(_ hash: UInt64) -> Bool {
@@ -165,7 +165,7 @@ private struct HashSet {
     /// Removes all hashes, and halves the table if few of its slots were used, so that the memory for a large
     /// document is released.
     mutating func removeAll() {
-        if slots.count > Self.least, count * 16 < slots.count {
+        if slots.count > Self.minSlots, count * 16 < slots.count {
             slots = [UInt64](repeating: 0, count: slots.count / 2)
         } else {
             for slot in slots.indices { slots[slot] = 0 }
@@ -249,14 +249,15 @@ struct ReferenceList {
     ///
     /// - Parameter memory: The targets of earlier documents; nil to resolve all references.
     func resolve(
-        against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .follow),
-        _ directives: PageDirectives = [], memory: LinkMemory? = nil
+        against url: WebURL, table: LinkTable,
+        _ manners: DirectivePolicy = DirectivePolicy(nofollow: .follow),
+        _ directives: PageDirectives = [], memory: LinkNumberCache? = nil
     ) -> [FoundLink] {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var links: [FoundLink] = []
         links.reserveCapacity(references.count + table.implied.count)
         let bytes = bytes.span
-        let place = memory.flatMap { _ in LinkMemory.Base(base, table.encoding) }
+        let place = memory.flatMap { _ in LinkNumberCache.Base(base, table.encoding) }
         for reference in references {
             let text = bytes.extracting(reference.range)
             let isLeft =

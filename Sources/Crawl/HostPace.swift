@@ -1,81 +1,97 @@
 internal import Fetch
 
-/// The number of parallel requests to one host, and the time of the next one.
+/// Congestion control for the requests to one host: how many may run in parallel, and when the next one may
+/// start.
 ///
-/// The limit starts low and doubles with each round of responses while the host does not object and latency
-/// does not rise. It is halved when the host refuses or fails. After such a reduction it grows in steps of
-/// one, more slowly after each further reduction, so that a host is not repeatedly sent more than it accepts.
-/// A host that does not respond at all is paused, for longer each time.
+/// It works like TCP's slow start and congestion avoidance, with requests in place of segments. `limit`
+/// starts low and doubles with each round of responses, as long as the host does not object and its latency
+/// does not rise. An *objection* is a 429, a 503, a broken connection or no response. It halves `limit`, and
+/// sets `threshold` to three quarters of the limit that was too high. Above the threshold, `limit` grows in
+/// steps of one, and each further reduction doubles the number of rounds before a step (`patience`), so that
+/// a host is not repeatedly sent more than it accepts.
+///
+/// For example, a host that accepts 10 requests at a time sees the limits 4, 8, 16 (an objection), 8, 12 (an
+/// objection), 6, 9, 10, 11 (an objection), 5, 8, and then 9 and 10 after more and more rounds.
 ///
 /// A round is as many responses as `limit`. Responses to requests that were sent before the last reduction
-/// say nothing about the current limit, and are ignored.
+/// do not show the effect of the current limit, so they are ignored. After three objections in a row, the
+/// host is paused, each time twice as long.
 ///
-/// `started` begins a request. Each request is ended by exactly one of `answered`, `recalled`, `ended` and
-/// `objected`.
+/// `didStart` begins a request. Each request is ended by exactly one of `didRespond`, `didReuse`, `didEnd`
+/// and `didObject`, so that `runningCount` is the number of requests in progress.
 struct HostPace: Sendable, Equatable {
+    /// The current maximum number of parallel requests, from 1 to `maxLimit`.
     private(set) var limit: Int
     private(set) var runningCount = 0
-    private(set) var highest: Int
+    private(set) var maxLimit: Int
     /// Below the threshold the limit doubles; from there on it grows in steps of one.
     private var threshold: Int
     private var latency = Latency()
     /// The number of responses in this round.
-    private var answers = 0
-    /// The number of rounds without an objection since the last change, and the number that allow a step.
+    private var responseCount = 0
+    /// The number of rounds without an objection since the last change of `limit`.
     private var cleanRounds = 0
+    /// The number of clean rounds that raise `limit` by one.
     private var patience = 1
     /// The number of objections in a row that count against the host. Those to requests sent before the last
     /// reduction are ignored.
     private(set) var objectionsInARow = 0
+    /// The time of the last reduction of `limit`; nil if the host has never objected.
     private var lastCut: Duration?
     private var lastStart: Duration?
+    /// The value of `lastStart` before the latest request, which `didReuse` restores.
     private var startBefore: Duration?
     private var pausedUntil: Duration?
-    /// The minimum time between two starts, from robots.txt; zero for none.
-    private var distance: Duration = .zero
+    /// The minimum time between two starts, from robots.txt (`Crawl-delay`); zero for none.
+    private var minInterval: Duration = .zero
 
-    /// The maximum pause after a response with Retry-After.
-    static let longestPause: Duration = .seconds(300)
+    /// The maximum pause after a response with Retry-After. The frontier gives up URLs for which a host asks to
+    /// wait longer.
+    static let maxPause: Duration = .seconds(300)
+    /// The first pause after objections without Retry-After; it doubles up to `maxBackoff`.
     private static let firstPause: Duration = .milliseconds(250)
-    private static let longestOwnPause: Duration = .seconds(30)
+    private static let maxBackoff: Duration = .seconds(30)
     /// The number of objections in a row that cause no pause, because a host may fail once in a while.
     private static let objectionsWithoutPause = 2
+    /// After this number of objections in a row, which take about three minutes, the host is given up.
     private static let objectionsUntilHopeless = 14
-    /// The number of objections for which a Retry-After above `longestPause` counts.
-    private static let objectionsOfLongWait = 4
-    /// The minimum to which high latency reduces the limit.
-    private static let leastForLatency = 2
-    private static let mostPatience = 64
+    /// A Retry-After above `maxPause` counts as this number of objections.
+    private static let objectionsPerLongWait = 4
+    /// High latency does not reduce the limit below this number.
+    private static let minLimitForLatency = 2
+    /// Further reductions do not make the growth slower than this.
+    private static let maxPatience = 64
     /// The limit after a host turns out to accept parallel requests on one connection. With fewer, round
     /// trips would be lost.
     private static let firstStreams = 32
 
-    init(initial: Int = 4, highest: Int) {
-        self.highest = max(1, highest)
-        limit = min(max(1, initial), self.highest)
-        threshold = self.highest
+    init(initial: Int = 4, maxLimit: Int) {
+        self.maxLimit = max(1, maxLimit)
+        limit = min(max(1, initial), self.maxLimit)
+        threshold = self.maxLimit
     }
 
     /// Whether the host has only objected for about three minutes.
     var isHopeless: Bool { objectionsInARow >= Self.objectionsUntilHopeless }
 
     /// The number of requests that may start now.
-    func mayStart(now: Duration) -> Int {
+    func startableCount(now: Duration) -> Int {
         guard runningCount < limit else { return 0 }
         if let pausedUntil, now < pausedUntil { return 0 }
-        guard distance > .zero else { return limit - runningCount }
-        if let lastStart, now < lastStart + distance { return 0 }
+        guard minInterval > .zero else { return limit - runningCount }
+        if let lastStart, now < lastStart + minInterval { return 0 }
         return runningCount == 0 ? 1 : 0
     }
 
     /// The earliest time for the next request, possibly in the past; nil if a response has to come first.
     var nextStart: Duration? {
-        guard runningCount < limit, distance == .zero || runningCount == 0 else { return nil }
-        let spaced = distance > .zero ? lastStart.map { $0 + distance } : nil
+        guard runningCount < limit, minInterval == .zero || runningCount == 0 else { return nil }
+        let spaced = minInterval > .zero ? lastStart.map { $0 + minInterval } : nil
         return max(pausedUntil ?? .zero, spaced ?? .zero)
     }
 
-    mutating func started(now: Duration) {
+    /// Counts a request that is being sent.
+    mutating func didStart(now: Duration) {
         runningCount += 1
         startBefore = lastStart
         lastStart = now
@@ -85,25 +101,26 @@ struct HostPace: Sendable, Equatable {
     ///
     /// - Parameter latency: the time from the request to the first byte of the response; nil if it was not
     ///   measured.
-    mutating func answered(after latency: Duration?, now: Duration) {
+    mutating func didRespond(after latency: Duration?, now: Duration) {
         runningCount -= 1
-        guard isOfThisRound(latency, now: now) else { return }
+        guard isSentAfterLastCut(latency, now: now) else { return }
         objectionsInARow = 0
         if let latency { self.latency.add(latency) }
-        answers += 1
-        guard answers >= limit else { return }
-        answers = 0
+        responseCount += 1
+        guard responseCount >= limit else { return }
+        responseCount = 0
         endRound(now: now)
     }
 
-    /// Notes that the response was taken from elsewhere, so that no request was sent and no pause is needed.
-    mutating func recalled() {
+    /// Notes that the response was taken from the store or from another worker, so that no request was sent and
+    /// the next one needs no distance from it.
+    mutating func didReuse() {
         runningCount -= 1
         lastStart = startBefore
     }
 
     /// Notes that a request ended without a response that says anything about the host's pace.
-    mutating func ended() {
+    mutating func didEnd() {
         runningCount -= 1
     }
 
@@ -113,67 +130,68 @@ struct HostPace: Sendable, Equatable {
     ///   - retryAfter: the time from the Retry-After header.
     ///   - counts: whether the host, and not the URL, is the cause. If not, the limit is halved without a
     ///     pause.
-    mutating func objected(
+    mutating func didObject(
         after latency: Duration?, retryAfter: Duration? = nil, counts: Bool = true, now: Duration
     ) {
         runningCount -= 1
-        if let retryAfter { pause(until: now + min(retryAfter, Self.longestPause)) }
-        guard isOfThisRound(latency, now: now) else { return }
+        if let retryAfter { pause(until: now + min(retryAfter, Self.maxPause)) }
+        guard isSentAfterLastCut(latency, now: now) else { return }
         // Only the first objection in a row shows which limit was too high. The others may mean that the host
         // is down.
         if objectionsInARow == 0 {
             threshold = max(1, limit * 3 / 4)
-            patience = min(patience * 2, Self.mostPatience)
+            patience = min(patience * 2, Self.maxPatience)
         }
         guard counts else { return cut(to: limit / 2, now: now) }
-        let asksForTooLong = retryAfter.map { $0 > Self.longestPause } ?? false
-        objectionsInARow += asksForTooLong ? Self.objectionsOfLongWait : 1
+        let exceedsMaxPause = retryAfter.map { $0 > Self.maxPause } ?? false
+        objectionsInARow += exceedsMaxPause ? Self.objectionsPerLongWait : 1
         cut(to: limit / 2, now: now)
         let pauses = objectionsInARow - Self.objectionsWithoutPause
         if pauses > 0 {
-            pause(until: now + min(Self.firstPause * (1 << min(pauses - 1, 16)), Self.longestOwnPause))
+            pause(until: now + min(Self.firstPause * (1 << min(pauses - 1, 16)), Self.maxBackoff))
         }
     }
 
     /// Sets the minimum time between starts. If it is not zero, requests are sent one at a time.
-    mutating func keep(distance: Duration) {
-        self.distance = max(.zero, distance)
+    mutating func setMinInterval(_ interval: Duration) {
+        minInterval = max(.zero, interval)
     }
 
-    /// Raises the highest limit, because the host accepts parallel requests on one connection. If it has
-    /// never objected, the limit rises at once.
-    mutating func widen(to highest: Int) {
-        guard highest > self.highest else { return }
-        if threshold == self.highest { threshold = highest }
-        self.highest = highest
-        if lastCut == nil { limit = max(limit, min(highest, Self.firstStreams)) }
+    /// Raises the maximum, because the host accepts parallel requests on one connection (HTTP/2). If it has
+    /// never objected, the current limit rises at once.
+    mutating func raiseMaxLimit(to newLimit: Int) {
+        guard newLimit > maxLimit else { return }
+        if threshold == maxLimit { threshold = newLimit }
+        maxLimit = newLimit
+        if lastCut == nil { limit = max(limit, min(maxLimit, Self.firstStreams)) }
     }
 
-    /// Lowers the highest limit.
-    mutating func narrow(to highest: Int) {
-        guard highest < self.highest else { return }
-        self.highest = highest
-        limit = min(limit, highest)
-        threshold = min(threshold, highest)
+    /// Lowers the maximum, because a new connection to the host turned out not to multiplex.
+    mutating func lowerMaxLimit(to newLimit: Int) {
+        guard newLimit < maxLimit else { return }
+        maxLimit = newLimit
+        limit = min(limit, maxLimit)
+        threshold = min(threshold, maxLimit)
     }
 
     /// Whether the request was sent after the last reduction.
-    private func isOfThisRound(_ latency: Duration?, now: Duration) -> Bool {
+    private func isSentAfterLastCut(_ latency: Duration?, now: Duration) -> Bool {
         guard let lastCut, let latency else { return true }
         return now - latency >= lastCut
     }
 
+    /// Adjusts the limit after a round of responses without an objection.
     private mutating func endRound(now: Duration) {
         switch latency.judgement {
-        case .high where limit > Self.leastForLatency:
-            threshold = max(Self.leastForLatency, limit * 3 / 4)
-            patience = min(patience * 2, Self.mostPatience)
+        case .high where limit > Self.minLimitForLatency:
+            threshold = max(Self.minLimitForLatency, limit * 3 / 4)
+            patience = min(patience * 2, Self.maxPatience)
             cut(to: threshold, now: now)
         case .high:
             // So few requests are not the cause of the latency. The host is slow, and later latencies are
             // compared with this one.
             latency.accept()
-            threshold = highest
+            threshold = maxLimit
             patience = 1
         case .raised:
             cleanRounds = 0
@@ -183,8 +201,9 @@ struct HostPace: Sendable, Equatable {
         }
     }
 
+    /// Doubles the limit up to the threshold; from there on, adds one after `patience` clean rounds.
     private mutating func grow() {
-        guard limit < highest else { return }
+        guard limit < maxLimit else { return }
         if limit < threshold {
             limit = min(limit * 2, threshold)
             cleanRounds = 0
@@ -194,16 +213,18 @@ struct HostPace: Sendable, Equatable {
         }
     }
 
+    /// Reduces the limit and begins a new round.
     private mutating func cut(to limit: Int, now: Duration) {
         self.limit = max(1, limit)
         lastCut = now
-        answers = 0
+        responseCount = 0
         cleanRounds = 0
         latency.forgetRecent()
     }
 
     mutating func endPause() { pausedUntil = nil }
 
+    /// Pauses the host until this time, or longer if a longer pause has begun already.
     mutating func pause(until time: Duration) {
         pausedUntil = max(pausedUntil ?? time, time)
     }
@@ -217,22 +238,24 @@ struct HostPace: Sendable, Equatable {
 struct HostFaults: Sendable {
     /// Folders from which there was a response.
     private var healthy: Set<UInt64> = []
-    /// Whether the host has responded.
-    var hasAnswers: Bool { !healthy.isEmpty }
+    /// Whether the host has ever responded.
+    var hasResponses: Bool { !healthy.isEmpty }
     /// Folders with objections since the last response.
     private(set) var suspects: Set<UInt64> = []
     /// URLs that have objected at least once.
     private var objectors: Set<UInt32> = []
 
-    private static let mostHealthy = 4096
+    /// Further healthy folders are not recorded, so that their first objections do not count against the host.
+    private static let maxHealthyFolders = 4096
 
-    mutating func answered(_ folder: UInt64) {
-        if healthy.count < Self.mostHealthy { healthy.insert(folder) }
+    /// Notes a response from a folder.
+    mutating func didRespond(in folder: UInt64) {
+        if healthy.count < Self.maxHealthyFolders { healthy.insert(folder) }
         if !suspects.isEmpty { suspects.removeAll() }
     }
 
-    /// Notes an objection, and returns whether it counts against the host.
-    mutating func objected(_ number: UInt32, _ folder: UInt64, _ failure: Failure) -> Bool {
+    /// Notes an objection to the entry `number`. Returns whether it counts against the host.
+    mutating func didObject(_ number: UInt32, _ folder: UInt64, _ failure: Failure) -> Bool {
         suspects.insert(folder)
         let isFirst = objectors.insert(number).inserted
         // Without a connection, the URL cannot be the cause.
@@ -241,7 +264,8 @@ struct HostFaults: Sendable {
     }
 }
 
-/// The recent latency of a host, compared with its best.
+/// The recent latency of a host, compared with its best. A rise shows that the host is overloaded before it
+/// objects.
 struct Latency: Sendable, Equatable {
     /// A comparison of the recent latency with the best one.
     enum Judgement {
@@ -252,11 +276,12 @@ struct Latency: Sendable, Equatable {
     private(set) var recent: Duration?
     /// The lowest value of the average.
     private(set) var best: Duration?
-    private var answers = 0
+    private var responseCount = 0
 
     /// The latency up to which a host is never slow. On the same machine, differences are only noise.
     static let negligible: Duration = .milliseconds(50)
-    private static let answersToTell = 16
+    /// With fewer responses, the average is not judged.
+    private static let minResponses = 16
     /// The approximate number of responses in the average.
     private static let memory = 32
     /// The maximum multiple of the average for which one response counts, so that an outlier is not a trend.
@@ -264,7 +289,7 @@ struct Latency: Sendable, Equatable {
 
     /// High if it is more than twice the best, raised if it is more than 1.5 times the best.
     var judgement: Judgement {
-        guard let recent, let best, answers >= Self.answersToTell, recent > Self.negligible else {
+        guard let recent, let best, responseCount >= Self.minResponses, recent > Self.negligible else {
             return .low
         }
         if recent > best * 2 { return .high }
@@ -272,18 +297,18 @@ struct Latency: Sendable, Equatable {
     }
 
     mutating func add(_ latency: Duration) {
-        answers = min(answers + 1, Self.memory)
+        responseCount = min(responseCount + 1, Self.memory)
         let mean = recent ?? latency
         let counted = min(latency, max(mean, Self.negligible) * Self.outlier)
-        let next = mean + (counted - mean) / answers
+        let next = mean + (counted - mean) / responseCount
         recent = next
-        if answers >= Self.answersToTell { best = min(best ?? next, next) }
+        if responseCount >= Self.minResponses { best = min(best ?? next, next) }
     }
 
     /// Forgets the recent latency, because it was measured at another limit.
     mutating func forgetRecent() {
         recent = nil
-        answers = 0
+        responseCount = 0
     }
 
     /// Makes the recent latency the best.
@@ -292,7 +317,8 @@ struct Latency: Sendable, Equatable {
     }
 }
 
-/// The rules for retries: with growing delays, spread in time, and a limited number of times.
+/// Exponential backoff for retries: decides after each failed attempt whether and when an entry is requested
+/// again.
 struct RetryPlan: Sendable, Equatable {
     /// The decision after a failed attempt.
     enum Decision: Sendable, Equatable {
@@ -319,12 +345,13 @@ struct RetryPlan: Sendable, Equatable {
     }
 
     /// The maximum number of attempts, including the first one.
-    var attempts = 4
+    var maxAttempts = 4
     /// The maximum number of attempts if the host name is not found. Usually it does not exist, but the
     /// resolver may have failed.
-    var attemptsToFindHost = 2
+    var maxLookupAttempts = 2
+    /// The delay before the first retry; it doubles with each attempt up to `maxDelay`.
     var firstDelay: Duration = .milliseconds(500)
-    var longestDelay: Duration = .seconds(60)
+    var maxDelay: Duration = .seconds(60)
 
     /// Returns what to do after a failed attempt.
     ///
@@ -336,24 +363,24 @@ struct RetryPlan: Sendable, Equatable {
     func decision(
         afterAttempt attempt: Int, of failure: Failure, retryAfter: Duration? = nil, jitter: Double
     ) -> Decision {
-        let most = mostAttempts(failure)
-        guard most > 1 else { return .giveUp(.lasting) }
-        guard attempt < most else { return .giveUp(.attempts(attempt)) }
+        let maxCount = maxAttempts(failure)
+        guard maxCount > 1 else { return .giveUp(.lasting) }
+        guard attempt < maxCount else { return .giveUp(.attempts(attempt)) }
         let jitter = min(max(0, jitter), 1)
-        let full = min(firstDelay * (1 << min(max(0, attempt - 1), 16)), longestDelay)
+        let full = min(firstDelay * (1 << min(max(0, attempt - 1), 16)), maxDelay)
         guard let retryAfter, retryAfter > .zero else { return .again(after: full / 2 + full / 2 * jitter) }
-        guard retryAfter <= HostPace.longestPause else { return .giveUp(.asksToWait(retryAfter)) }
+        guard retryAfter <= HostPace.maxPause else { return .giveUp(.asksToWait(retryAfter)) }
         return .again(after: retryAfter + retryAfter / 8 * jitter)
     }
 
     /// The maximum number of attempts; 1 if a retry would not help.
-    private func mostAttempts(_ failure: Failure) -> Int {
+    private func maxAttempts(_ failure: Failure) -> Int {
         switch failure {
-        case .status(408), .status(425), .status(429): attempts
+        case .status(408), .status(425), .status(429): maxAttempts
         case .status(501), .status(505): 1
-        case .status(let status): status >= 500 ? attempts : 1
+        case .status(let status): status >= 500 ? maxAttempts : 1
         case .fetch(let failure), .outwaited(let failure):
-            failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
+            failure.kind == .unknownHost ? maxLookupAttempts : failure.mayPass ? maxAttempts : 1
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
             .sessionEnded, .unasked, .rejected, .challenged, .deferred:
             1

@@ -5,10 +5,10 @@ internal import Web
 
 /// The outcomes that workers of a shared snapshot found, so that a worker that takes over a host, or finishes
 /// the snapshot, does not repeat their requests. It belongs to the crawl's thread.
-struct SnapshotMemory {
+struct KnownOutcomes {
     private var outcomes: [String: Frontier.KnownOutcome] = [:]
     /// Responses about hosts by their names, in the order of their arrival. Each is returned once.
-    private var answers: [String: [ServerFrontier.Answer]] = [:]
+    private var answers: [String: [SharedFrontier.HostResponse]] = [:]
     /// The limit after which nothing more is requested; stored responses are still used.
     var limit: CrawlLimits.Reached?
     /// The page limit, with the number of pages that may still be requested; nil without a limit.
@@ -18,7 +18,7 @@ struct SnapshotMemory {
 
     init() {}
 
-    mutating func add(_ outcomes: [ServerFrontier.Outcome], _ answers: [ServerFrontier.Answer]) {
+    mutating func add(_ outcomes: [SharedFrontier.Outcome], _ answers: [SharedFrontier.HostResponse]) {
         for outcome in outcomes {
             if let known = Frontier.KnownOutcome(text: outcome.text) { self.outcomes[outcome.href] = known }
         }
@@ -46,7 +46,7 @@ struct SnapshotMemory {
     }
 
     /// Returns the next response under this name, and forgets it.
-    mutating func takeAnswer(to href: String) -> ServerFrontier.Answer? {
+    mutating func takeAnswer(to href: String) -> SharedFrontier.HostResponse? {
         guard let first = answers[href]?.first else { return nil }
         answers[href]?.removeFirst()
         return first

@@ -109,7 +109,7 @@ package struct PlanRun: ~Copyable {
                 try askForRobots(of: host, url, nearestZone, interruption)
             // Probes would cost requests without changing the estimate.
             case .probe(let host, _, _): apply(.probed(host: host, nil))
-            case .witness(let host, _, _): apply(.witnessed(host: host, asksForLogin: nil))
+            case .sessionCheck(let host, _, _): apply(.sessionChecked(host: host, asksForLogin: nil))
             case .render(let number): apply(.rendered(number, .init()))
             }
         }
@@ -186,7 +186,7 @@ package struct PlanRun: ~Copyable {
         noteSearchIndexes(of: number, found, bytes)
         var linked: Set<UInt32> = []
         var needed: Set<UInt32> = []
-        for case .record(let links) in apply(.scanned(scan)) where links.source.number == number {
+        for case .storeLinks(let links) in apply(.scanned(scan)) where links.source.number == number {
             linked = Set(links.pages.map(\.number))
             needed = Set(links.assets.map(\.number))
         }
@@ -323,12 +323,12 @@ package struct PlanRun: ~Copyable {
         guard askedRobots < Self.maxRobots else { return }
         askedRobots += 1
         var request = FetchRequest(number: 0, url: url, nearestZone: effectiveZone(nearestZone))
-        request.maxBytes = RobotsGate.maxBytes
+        request.maxBytes = OriginRobots.maxBytes
         while let result = try result(of: request, interruption) {
             var answer = Frontier.RobotsAnswer.answered(status: 404, from: .publicNetwork)
             if case .response(let response) = result.outcome {
                 let all = try contents(of: response.body)
-                let body = response.isCut ? RobotsGate.wholeLines(all) : all
+                let body = response.isCut ? OriginRobots.wholeLines(all) : all
                 if response.status < 500, !Failure.status(response.status).mayPass {
                     answer = .answered(
                         status: response.status,
@@ -337,7 +337,7 @@ package struct PlanRun: ~Copyable {
                 }
             }
             guard
-                case .ask(.robots(_, let further, let nearestZone))? = apply(
+                case .startTask(.robots(_, let further, let nearestZone))? = apply(
                     .robots(host: host, answer)
                 ).first
             else { return }
@@ -428,7 +428,7 @@ extension CrawlPlan {
     fileprivate var sampleOptions: Frontier.Options {
         var options = frontierOptions
         options.isUnpaced = true
-        options.retryPlan = RetryPlan(attempts: 1, attemptsToFindHost: 1)
+        options.retryPlan = RetryPlan(maxAttempts: 1, maxLookupAttempts: 1)
         options.limits = CrawlLimits()
         if !options.obeysRobots { options.productToken = nil }
         options.followsLinks = true

@@ -167,7 +167,7 @@ struct CrawlProgress: Sendable, Equatable {
     var known = 0
     var running = 0
     /// The number of pages that wait for a robots.txt.
-    var atGate = 0
+    var awaitingRobots = 0
     /// The number of failed requests that will be retried.
     var toRetry = 0
     var scanning = 0
@@ -209,12 +209,12 @@ struct ProgressMeter: Sendable {
     private static let paceSpan: Duration = .seconds(4)
     /// The time span over which the remaining time is estimated, and the shortest one that suffices.
     private static let span: Duration = .seconds(20)
-    private static let leastSpan: Duration = .seconds(3)
+    private static let minSpan: Duration = .seconds(3)
     /// An estimate is given only if the speeds of the earlier and the later half of the span differ at most by this factor.
     private static let maxSpeedRatio = 2.0
     private static let distance: Duration = .milliseconds(250)
-    /// The longest remaining time that is reported.
-    private static let longest: Duration = .seconds(100 * 3600)
+    /// The maxRemaining remaining time that is reported.
+    private static let maxRemaining: Duration = .seconds(100 * 3600)
 
     init(site: String) {
         self.site = site
@@ -222,7 +222,7 @@ struct ProgressMeter: Sendable {
 
     mutating func measure(_ figures: CrawlProgress) -> PrefetchProgress {
         let left =
-            figures.queuedPages + figures.queuedAssets + figures.running + figures.atGate
+            figures.queuedPages + figures.queuedAssets + figures.running + figures.awaitingRobots
             + figures.toRetry
         let sample = Sample(
             elapsed: figures.elapsed, byteCount: figures.byteCount, left: left,
@@ -232,7 +232,7 @@ struct ProgressMeter: Sendable {
         let progress = PrefetchProgress(
             site: site, elapsed: figures.elapsed, phase: figures.isEnding ? .storing : .fetching,
             pages: PrefetchProgress.Count(
-                done: figures.done - figures.doneAssets, queued: figures.queuedPages + figures.atGate),
+                done: figures.done - figures.doneAssets, queued: figures.queuedPages + figures.awaitingRobots),
             assets: PrefetchProgress.Count(
                 done: figures.doneAssets, queued: figures.queuedAssets),
             failed: figures.failed, running: figures.running, known: figures.known,
@@ -250,7 +250,7 @@ struct ProgressMeter: Sendable {
             },
             hostCount: figures.hostCount,
             waiting: PrefetchProgress.Waiting(
-                robots: figures.atGate, retries: figures.toRetry, scans: figures.scanning),
+                robots: figures.awaitingRobots, retries: figures.toRetry, scans: figures.scanning),
             remaining: figures.isEnding ? nil : remaining(sample))
         keep(sample)
         return progress
@@ -265,10 +265,10 @@ struct ProgressMeter: Sendable {
     /// work does not decrease, or not steadily.
     private func remaining(_ now: Sample) -> Duration? {
         guard now.left > 0, let peak = samples.max(by: { $0.left <= $1.left }), peak.left > now.left,
-            now.elapsed - peak.elapsed >= Self.leastSpan
+            now.elapsed - peak.elapsed >= Self.minSpan
         else { return nil }
         let time = (now.elapsed - peak.elapsed) * now.left / (peak.left - now.left)
-        return time > Self.longest || !isSteady(from: peak, to: now) ? nil : time
+        return time > Self.maxRemaining || !isSteady(from: peak, to: now) ? nil : time
     }
 
     private func isSteady(from start: Sample, to end: Sample) -> Bool {

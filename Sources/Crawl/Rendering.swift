@@ -127,13 +127,13 @@ package struct RenderPlan: Sendable {
     package var tabs: Int
     /// Starts the browser in the background, because pages will most likely be rendered.
     package var prepare: @Sendable () -> Void = {}
-    /// Creates the renderer before the first page is rendered. The requests of pages go through the door.
+    /// Creates the renderer before the first page is rendered. The requests of pages go through the channel.
     /// Throws the reason if pages cannot be rendered.
-    package var renderer: @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
+    package var renderer: @Sendable (RenderChannel) throws(RenderFailure) -> any PageRenderer
 
     package init(
         mode: RenderMode, tabs: Int,
-        renderer: @escaping @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
+        renderer: @escaping @Sendable (RenderChannel) throws(RenderFailure) -> any PageRenderer
     ) {
         self.mode = mode
         self.tabs = tabs
@@ -207,7 +207,7 @@ public enum RenderEnding: String, Sendable, CaseIterable {
 }
 
 /// Passes the requests and results of rendered pages to the crawl. Any thread may use it.
-package final class RenderDoor: Sendable {
+package final class RenderChannel: Sendable {
     enum Message: Sendable {
         case asked(page: UInt32, PageRequest, @Sendable (PageRequestResult) -> Void)
         case rendered(page: UInt32, RenderedPage)
@@ -250,7 +250,7 @@ package final class RenderDoor: Sendable {
 
 /// The crawl's state of the pages that are being rendered. It belongs to the crawl's thread.
 struct Rendering {
-    let door: RenderDoor
+    let channel: RenderChannel
     let plan: RenderPlan
     var isPrepared = false
     var renderer: (any PageRenderer)?
@@ -270,7 +270,7 @@ struct Rendering {
     struct Shown {
         /// The entries that the page requested.
         var asked: Set<UInt32> = []
-        /// The number of documents that the page requested through the door.
+        /// The number of documents that the page requested through the channel.
         var documentCount = 0
         var sentCount = 0
         var socketCount = 0
@@ -293,18 +293,18 @@ struct Rendering {
     }
 
     /// The maximum size of a request body. Larger requests are refused.
-    static let mostSentBytes = 4 * 1024 * 1024
+    static let maxRequestBodyBytes = 4 * 1024 * 1024
     /// The maximum size of a response body that a page receives without the store. Longer ones are truncated.
-    static let mostGivenBytes = 16 * 1024 * 1024
+    static let maxResponseBodyBytes = 16 * 1024 * 1024
     /// The maximum number of requests without an entry per page. A document with many views sends one for
     /// each of them.
-    static let mostSentOfPage = 5_000
+    static let maxUntrackedRequestsPerPage = 5_000
     /// The maximum number of sockets that a page may open.
-    static let mostSockets = 8
+    static let maxSocketsPerPage = 8
     /// The maximum number of POST requests in `kept`.
-    static let mostKept = 65_536
+    static let maxStoredPosts = 65_536
     /// The maximum number of documents that a page may request. Further ones are refused.
-    static let mostDocuments = 3
+    static let maxDocumentsPerPage = 3
 }
 
 extension Crawl {
@@ -325,17 +325,17 @@ extension Crawl {
             renderer = known
         } else {
             do throws(RenderFailure) {
-                renderer = try rendering.plan.renderer(rendering.door)
+                renderer = try rendering.plan.renderer(rendering.channel)
             } catch {
                 report.rendering.failure = error.description
-                try apply(.unrenderable)
+                try apply(.renderingUnavailable)
                 return try apply(.rendered(number, .init(isWhole: false)))
             }
             rendering.renderer = renderer
         }
         rendering.shown[number] = .init()
         self.rendering = rendering
-        let door = rendering.door
+        let channel = rendering.channel
         let isBrief = frontier.rendering.isRestless(number)
         let url = frontier.url(number)
         let controlGroup = frontier.rendering.controlGroup(of: number, at: url)
@@ -343,25 +343,25 @@ extension Crawl {
         try storing { () throws(StoreError) in
             try writes.afterCommit {
                 renderer.render(number, at: url, isBrief: isBrief, controlGroup: controlGroup) {
-                    door.tell(number, $0)
+                    channel.tell(number, $0)
                 }
             }
         }
     }
 
     /// Processes the requests and results of rendered pages.
-    func hearPages() throws(CrawlError) {
-        guard let door = rendering?.door else { return }
-        for message in door.takeAll() {
+    func processPageMessages() throws(CrawlError) {
+        guard let channel = rendering?.channel else { return }
+        for message in channel.takeAll() {
             switch message {
-            case .asked(let page, let request, let answer): try asked(request, by: page, answer)
-            case .rendered(let page, let rendered): try shown(page, rendered)
+            case .asked(let page, let request, let answer): try handle(request, by: page, answer)
+            case .rendered(let page, let rendered): try didRender(page, rendered)
             }
         }
         for number in rendering?.waiting.keys.sorted() ?? [] { try answerPages(about: number) }
     }
 
-    private func asked(
+    private func handle(
         _ request: PageRequest, by page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) throws(CrawlError) {
         guard rendering?.shown[page] != nil else { return answer(.blocked("its page is closed")) }
@@ -370,7 +370,7 @@ extension Crawl {
         case "GET", "HEAD":
             if request.use == .document {
                 rendering?.shown[page]?.documentCount += 1
-                guard rendering?.shown[page]?.documentCount ?? 0 <= Rendering.mostDocuments else {
+                guard rendering?.shown[page]?.documentCount ?? 0 <= Rendering.maxDocumentsPerPage else {
                     return answer(.blocked("the page navigates too often"))
                 }
             }
@@ -379,7 +379,8 @@ extension Crawl {
                 return send(request, of: page, answer)
             }
             let isCORS = request.fields.contains("Origin")
-            try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
+            try apply(
+                .requestedByPage(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
             guard let number = frontier.number(of: request.url) else {
                 return answer(.blocked("its URL is too long"))
             }
@@ -397,19 +398,20 @@ extension Crawl {
                 try storing { () throws(StoreError) in try writes.afterCommit { answer(.stored) } }
                 return
             }
-            let held = try storing { () throws(StoreError) in
-                try recall?.recorded(key, at: request.url, now: Self.httpNow())
+            let stored = try storing { () throws(StoreError) in
+                try cacheLookup?.reusablePost(key, at: request.url, now: Self.httpNow())
             }
-            guard let held else {
+            guard let stored else {
                 if waits(for: request, of: page, answer) { return }
                 return send(request, of: page, answer)
             }
             answer(
                 .response(
-                    status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body)
+                    status: stored.status, fields: HTTPFields(block: stored.fields.utf8.span),
+                    body: stored.body)
             )
         case PageRequest.socketMethod:
-            guard rendering?.shown[page]?.socketCount ?? .max < Rendering.mostSockets else {
+            guard rendering?.shown[page]?.socketCount ?? .max < Rendering.maxSocketsPerPage else {
                 return answer(.blocked("the page opens too many sockets"))
             }
             if let reason = frontier.refusal(ofAsset: request.url) { return answer(.blocked(reason.name)) }
@@ -471,8 +473,8 @@ extension Crawl {
         _ request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) {
         guard var rendering else { return }
-        guard request.body.count <= Rendering.mostSentBytes,
-            rendering.shown[page]?.sentCount ?? .max < Rendering.mostSentOfPage
+        guard request.body.count <= Rendering.maxRequestBodyBytes,
+            rendering.shown[page]?.sentCount ?? .max < Rendering.maxUntrackedRequestsPerPage
         else {
             report.rendering.notices["not-sent", default: 0] += 1
             return answer(.blocked("the page sends too much data"))
@@ -482,7 +484,7 @@ extension Crawl {
         rendering.sentCount += 1
         rendering.sent[rendering.sentCount] = .init(page: page, request: request, waiting: [answer])
         var fetch = FetchRequest(
-            number: Errand.sent(rendering.sentCount).number, url: request.url,
+            number: RequestPurpose.pageRequest(rendering.sentCount).number, url: request.url,
             nearestZone: max(plan.allowedZone, frontier.zone(of: page)), fields: request.scriptFields)
         fetch.method = request.method
         fetch.cookies = request.cookies
@@ -495,7 +497,7 @@ extension Crawl {
         loop.start(fetch)
     }
 
-    func sentFetched(_ result: FetchResult, of errand: Int) throws(CrawlError) {
+    func didFetchPageRequest(_ result: FetchResult, of errand: Int) throws(CrawlError) {
         result.partial?.discard()
         guard var sent = rendering?.sent.removeValue(forKey: errand) else { return }
         switch result.outcome {
@@ -506,7 +508,7 @@ extension Crawl {
                 sent.request.method != "OPTIONS" && (200..<300).contains(response.status)
                 && plan.rules.storageBan(for: result.url, response.fields.contentType) == nil
             let body = try storing { () throws(StoreError) in
-                try response.body.beginning(Rendering.mostGivenBytes)
+                try response.body.beginning(Rendering.maxResponseBodyBytes)
             }
             let answer = PageRequestResult.response(
                 status: response.status, fields: response.fields, body: body)
@@ -529,15 +531,15 @@ extension Crawl {
     }
 
     /// Notes that the response to a POST is on its way into the store, unless it was rejected.
-    func sentScanned(_ result: ScanResult, of errand: Int) {
+    func didScanPageRequest(_ result: ScanResult, of errand: Int) {
         guard let sent = rendering?.sent.removeValue(forKey: errand), sent.request.method == "POST",
             result.refusal == nil, result.storageBan == nil,
-            rendering?.kept.count ?? .max < Rendering.mostKept
+            rendering?.kept.count ?? .max < Rendering.maxStoredPosts
         else { return }
         rendering?.kept.insert(.init(url: sent.request.url.key, key: sent.request.key))
     }
 
-    private func shown(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
+    private func didRender(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
         guard let shown = rendering?.shown.removeValue(forKey: page) else { return }
         var asked = shown.asked
         let isLeft = rendered.ending == .outOfTime || rendered.ending == .complete
@@ -549,7 +551,7 @@ extension Crawl {
             throw .fetch(error)
         }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
-        try keep(rendered, hasSent: shown.sentCount > 0, of: page)
+        try storeRendering(rendered, hasSent: shown.sentCount > 0, of: page)
         if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
         let result = Frontier.Rendered(
             links: rendered.links, asked: asked,
@@ -563,14 +565,14 @@ extension Crawl {
         }
         if rendered.ending == .failed, rendering?.renderer?.version == nil {
             report.rendering.failure = rendered.detail
-            try apply(.unrenderable)
+            try apply(.renderingUnavailable)
         }
     }
 
     /// Ends rendering. Pages get no more answers from here on.
     func endRendering() {
         guard let rendering else { return }
-        rendering.door.close()
+        rendering.channel.close()
         rendering.renderer?.close()
         self.rendering?.waiting = [:]
         self.rendering?.sent = [:]
@@ -650,26 +652,27 @@ public struct RenderReport: Sendable, Equatable {
     /// The number of rendered pages.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
 
-    private static let mostUnfinished = 100
-    private static let mostLookedAt = 1000
+    private static let maxUnfinished = 100
+    private static let maxRenderedPatterns = 1000
 
     mutating func add(_ page: RenderedPage, of url: WebURL) {
         for (notice, count) in page.notices { notices[notice, default: 0] += count }
-        guard page.ending != .complete, unfinished.count < Self.mostUnfinished else { return }
+        guard page.ending != .complete, unfinished.count < Self.maxUnfinished else { return }
         unfinished.append(.init(url: url.href, ending: page.ending, detail: page.detail))
     }
 
-    mutating func count(_ book: RenderBook) {
+    mutating func count(_ book: RenderScheduler) {
         mode = book.mode
         if book.patterns.contains(where: { $0.renderedCount > 0 }) {
             worthPatterns = book.patterns.filter { $0.isFruitful || $0.wasFruitful }.map(\.text).sorted()
         }
         // If pages were left out, it is not known which patterns have been rendered sufficiently.
         if failure == nil, !book.hasUnrenderedPages {
-            lookedAtPatterns = book.patterns.lazy.filter(\.wasEverRendered).prefix(Self.mostLookedAt).map(
-                \.text
-            )
-            .sorted()
+            lookedAtPatterns = book.patterns.lazy.filter(\.wasEverRendered).prefix(Self.maxRenderedPatterns)
+                .map(
+                    \.text
+                )
+                .sorted()
         }
         patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.strong.isEmpty }.map {
             pattern in

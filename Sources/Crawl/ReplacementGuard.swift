@@ -47,15 +47,15 @@ extension Crawl {
     /// Judges a response without a body that may replace a stored page: a redirect, or a 404 or 410. Returns
     /// why it must not; nil if it may.
     func refuseReplacement(
-        _ number: UInt32, _ url: WebURL, _ response: FetchedHead, over held: StoredResponse?
+        _ number: UInt32, _ url: WebURL, _ response: FetchedHead, over stored: StoredResponse?
     ) throws(CrawlError) -> Failure? {
         // The session watch judges redirects of pages that were fetched with a login.
-        guard let replacements, let held, required[url] == nil,
-            response.status >= 400 || !frontier.opensBySession(number)
+        guard let replacements, let stored, required[url] == nil,
+            response.status >= 400 || !frontier.needsSession(number)
         else { return nil }
         let new = ResponseSummary(
             url, status: response.status, fields: response.fields, digest: 0, byteCount: 0)
-        let verdict = replacements.judge(url, stored: held.judged, new: new)
+        let verdict = replacements.judge(url, stored: stored.judged, new: new)
         try restore(verdict.restored)
         return verdict.rejected.map(Failure.rejected)
     }
@@ -79,11 +79,11 @@ extension Crawl {
     /// Adds the stored response of an earlier snapshot to this one, in place of the rejected response.
     func restore(_ number: UInt32, _ url: WebURL, isEnding: Bool) throws(CrawlError) {
         redirects[number] = nil
-        let held = try storing { () throws(StoreError) in try recall?.stored(url) }
-        guard let held else { return }
+        let stored = try storing { () throws(StoreError) in try cacheLookup?.earlierResponse(for: url) }
+        guard let stored else { return }
         keptFromBefore.insert(number)
-        try keep(response(number, held, fields: held.fields, fetched: held.fetched))
-        guard !isEnding, held.body != nil else { return }
-        try follow(number, held, mayLeaveOut: false)
+        try store(response(number, stored, fields: stored.fields, fetched: stored.fetched))
+        guard !isEnding, stored.body != nil else { return }
+        try follow(number, stored, mayLeaveOut: false)
     }
 }

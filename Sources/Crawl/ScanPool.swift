@@ -126,7 +126,7 @@ struct ScanResult: Sendable {
     /// A hash of the names of the page's scripts; 0 if it has none, or was not scanned.
     var scripts: UInt64 = 0
     /// Whether the response was stored by an earlier run or snapshot.
-    var isRecalled = false
+    var isReused = false
     /// The response of an earlier snapshot with the same body, if this one was fetched.
     var same: StoredResponse?
     /// Links that an earlier snapshot found by rendering the same body.

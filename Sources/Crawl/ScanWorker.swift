@@ -6,7 +6,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// Scans and stores responses: checks them against rules and digests, finds their links, and passes them to
+/// Scans and stores responses: checks them against rules and digests, pendingLinks their links, and passes them to
 /// the write queue. Each worker belongs to one thread of the pool.
 final class ScanWorker {
     private let scanner = LinkScanner()
@@ -18,8 +18,8 @@ final class ScanWorker {
     private var reader: StoreReader?
     private let writes: WriteQueue
     private let rules: CacheRules
-    private let manners: PageManners
-    private let memory: LinkMemory?
+    private let manners: DirectivePolicy
+    private let memory: LinkNumberCache?
     private let productToken: String
     /// Whether links that may change something are looked for, because requests have the user's session.
     private let findsActions: Bool
@@ -31,8 +31,8 @@ final class ScanWorker {
     private let replacements: ReplacementGuard?
 
     init(
-        _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
-        memory: LinkMemory?, productToken: String?, findsActions: Bool, willStore: WillStore?,
+        _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: DirectivePolicy,
+        memory: LinkNumberCache?, productToken: String?, findsActions: Bool, willStore: WillStore?,
         steadySince: Int64?,
         maxLinks: Int, replacements: ReplacementGuard? = nil
     ) {
@@ -54,7 +54,7 @@ final class ScanWorker {
     /// Scans and stores one response. An error of the store is returned in `ScanResult.failure`.
     func run(_ job: ScanJob) -> ScanResult {
         var result = ScanResult(number: job.number, byteCount: job.byteCount)
-        if case .held = job.source { result.isRecalled = true }
+        if case .held = job.source { result.isReused = true }
         do throws(StoreError) {
             switch job.source {
             case .fetched(let response): try read(response, of: job, into: &result)
@@ -115,7 +115,7 @@ final class ScanWorker {
         }
         body.md5 = measured?.digest(.md5)
         if let held = job.held, held.body?.sha256 == body.sha256.bytes {
-            (result.same, result.isRecalled) = (held, true)
+            (result.same, result.isReused) = (held, true)
         }
         response.fields.remove(SteadyTime.fieldName)
         // Scripts are included because they may run in a worker, which has its own clock.
@@ -125,7 +125,7 @@ final class ScanWorker {
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time, body: .new(body))
-        if case .entry(let number) = Errand(number: job.number) { new.number = number }
+        if case .entry(let number) = RequestPurpose(number: job.number) { new.number = number }
         new.referrerNumber = job.referrerNumber
         new.request = job.request
         new.flags = job.flags.union(ResponseFlags(result.directives))
@@ -152,7 +152,8 @@ final class ScanWorker {
         thatShowsTheSameAs body: NewBody, _ response: FetchedResponse, _ job: ScanJob, _ result: ScanResult
     ) throws(StoreError) -> [UInt8]? {
         guard job.request == .get, job.role != .guide, job.required == nil, willStore == nil,
-            case .entry = Errand(number: job.number), let held = job.held, held.status == response.status,
+            case .entry = RequestPurpose(number: job.number), let held = job.held,
+            held.status == response.status,
             let storedBody = held.body, storedBody.sha256 != body.sha256.bytes,
             result.format == .html, body.form == storedBody.form,
             max(body.byteCount, storedBody.byteCount) <= Limits.packedBody
@@ -177,7 +178,7 @@ final class ScanWorker {
         _ body: NewBody, _ response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) -> ReplacementCheck.Reason? {
         guard let replacements, job.role != .guide, job.request == .get, job.required == nil,
-            case .entry = Errand(number: job.number)
+            case .entry = RequestPurpose(number: job.number)
         else { return nil }
         let stored = job.held?.judged
         var bytes: [UInt8] = []

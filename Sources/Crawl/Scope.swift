@@ -11,7 +11,7 @@ public import Web
 ///   missing.
 package struct Scope: Sendable {
     /// The maximum length of a URL in bytes. A page with a longer one is likely to build them endlessly.
-    package static let longestURL = 16 * 1024
+    package static let maxURLBytes = 16 * 1024
 
     private let options: ScopeOptions
     private let include: [URLPattern]
@@ -144,7 +144,7 @@ extension Scope {
     /// The reasons to skip a URL that apply to pages and assets.
     private func reasonToRefuse(_ url: WebURL) -> SkipReason? {
         guard url.isHTTP else { return .scheme }
-        guard url.href.utf8.count <= Self.longestURL else { return .longURL }
+        guard url.href.utf8.count <= Self.maxURLBytes else { return .longURL }
         return exclude.first { $0.matches(url) }.map { .excluded($0.text) }
     }
 
@@ -212,13 +212,13 @@ package enum SessionEnd {
     }
 
     private static func isEnd(_ word: some Collection<UInt8>) -> Bool {
-        let bytes = Array(word.prefix(longest + 1))
-        guard (3...longest).contains(bytes.count) else { return false }
+        let bytes = Array(word.prefix(maxWordBytes + 1))
+        guard (3...maxWordBytes).contains(bytes.count) else { return false }
         let plain = [UInt8](percentDecoding: bytes.span).filter { !separators.contains($0) }
         return words.contains(String(decoding: plain, as: UTF8.self).lowercased())
     }
 
-    private static let longest = 64
+    private static let maxWordBytes = 64
     private static let separators = "-_+ ".utf8
 
     private static let words: Set<String> = [
@@ -406,7 +406,7 @@ package enum SkipReason: Sendable, Hashable {
         case .tooDeep(let depth): "more than \(depth) \(depth == 1 ? "link" : "links") from the start"
         case .excluded(let pattern): "excluded by \(pattern)"
         case .scheme: "not http or https"
-        case .longURL: "a URL longer than \(Scope.longestURL) bytes"
+        case .longURL: "a URL longer than \(Scope.maxURLBytes) bytes"
         case .robots(let rule): "disallowed by robots.txt: \(rule)"
         case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
         case .nofollow: "its link is marked as nofollow"

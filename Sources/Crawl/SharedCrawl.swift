@@ -7,7 +7,7 @@ internal import Web
 
 /// One worker of a snapshot that several workers fetch together, with a store in PostgreSQL.
 ///
-/// Each worker leases hosts. The last worker that finds nothing left to do counts the stored responses, fetches
+/// Each worker leases hosts. The last worker that pendingLinks nothing left to do counts the stored responses, fetches
 /// missing URLs, and publishes the snapshot. A worker that loses its lease joins again as a new one.
 package struct SharedCrawl: Sendable {
     /// The result of one worker.
@@ -35,60 +35,60 @@ package struct SharedCrawl: Sendable {
         var report: CrawlReport?
         var lostLeases = 0
         while true {
-            let frontier = try storing { () throws(StoreError) in try ServerFrontier(plan.folder) }
+            let frontier = try storing { () throws(StoreError) in try SharedFrontier(plan.folder) }
             let shared = try self.shared(frontier)
             let (name, snapshot) = (Self.name, shared.snapshot)
             let worker = try storing { () throws(StoreError) in
-                try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.retrying { (frontier) throws(StoreError) in
                     try frontier.join(snapshot, named: name)
                 }
             }
-            let courier = try storing { () throws(StoreError) in
-                try WorkCourier(ServerFrontier(plan.folder), worker: worker, snapshot: shared.snapshot)
+            let sync = try storing { () throws(StoreError) in
+                try WorkerSync(SharedFrontier(plan.folder), worker: worker, snapshot: shared.snapshot)
             }
             var part = plan
             part.rendering = nil
             let crawl: Crawl
             do throws(CrawlError) {
-                crawl = try Crawl(part, .share(shared, courier), interruption)
+                crawl = try Crawl(part, .share(shared, sync), interruption)
             } catch {
-                courier.close()
+                sync.close()
                 try leave(worker, snapshot, frontier)
                 throw error
             }
-            let work = crawl.work(courier)
+            let work = crawl.work(sync)
             report = report.map { $0.adding(work.report) } ?? work.report
             var ending = work.ending
             if ending == nil, let failure = work.failure {
                 guard try !isAlive(worker, frontier) else {
-                    courier.close()
+                    sync.close()
                     try leave(worker, snapshot, frontier)
                     throw failure
                 }
-                ending = .isFenced
+                ending = .leaseLost
             }
-            if ending == .isFenced, try !isShared(snapshot, frontier) { ending = .isOver }
+            if ending == .leaseLost, try !isShared(snapshot, frontier) { ending = .isOver }
             switch ending {
-            case .isFenced?:
-                courier.close()
+            case .leaseLost?:
+                sync.close()
                 lostLeases += 1
                 if interruption.isRequested { break }
                 continue
-            case .finishes?:
-                guard let all = try finish(shared, worker, courier, frontier) else {
+            case .isFinisher?:
+                guard let all = try finish(shared, worker, sync, frontier) else {
                     guard try isShared(snapshot, frontier) else { break }
                     continue
                 }
                 return Ending(report: all, worker: worker, isLast: true, lostLeases: lostLeases)
-            case .isOver?: courier.close()
+            case .isOver?: sync.close()
             case nil:
-                courier.close()
+                sync.close()
                 try leave(worker, snapshot, frontier)
             }
             guard var report else { throw .store(Self.gone(plan)) }
             report.elapsed = .now - began
             report.isPublished = try storing { () throws(StoreError) in
-                try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.retrying { (frontier) throws(StoreError) in
                     try frontier.isPublished(snapshot: snapshot)
                 }
             }
@@ -105,14 +105,16 @@ package struct SharedCrawl: Sendable {
 
     /// The shared snapshot of the site that other workers fetch; else a new one, or one that an earlier run
     /// left unfinished.
-    private func shared(_ frontier: ServerFrontier) throws(CrawlError) -> ServerFrontier.Shared {
+    private func shared(_ frontier: SharedFrontier) throws(CrawlError) -> SharedFrontier.SharedSnapshot {
         try storing { () throws(StoreError) in
             // Creates the store if it does not exist.
             let writer = try StoreWriter(plan.folder)
             try frontier.prepare()
-            try frontier.clear()
+            try frontier.removeEnded()
             for _ in 0..<50 {
-                if let known = try frontier.shared().first(where: { $0.name == plan.site }) { return known }
+                if let known = try frontier.sharedSnapshots().first(where: { $0.name == plan.site }) {
+                    return known
+                }
                 do throws(StoreError) {
                     let snapshot = try plan.begin(by: writer)
                     _ = try frontier.share(
@@ -134,46 +136,50 @@ package struct SharedCrawl: Sendable {
     /// Counts the stored responses, fetches missing URLs, and publishes the snapshot. Returns nil if another
     /// worker has to do so, because this one lost its lease.
     private func finish(
-        _ shared: ServerFrontier.Shared, _ worker: Int64, _ courier: WorkCourier, _ frontier: ServerFrontier
+        _ shared: SharedFrontier.SharedSnapshot, _ worker: Int64, _ sync: WorkerSync,
+        _ frontier: SharedFrontier
     ) throws(CrawlError) -> CrawlReport? {
         let snapshot = shared.snapshot
         var report: CrawlReport
         do throws(CrawlError) {
-            let (memory, starts, tallies) = try storing { () throws(StoreError) in
-                try frontier.persisting { (frontier) throws(StoreError) in
-                    var memory = SnapshotMemory()
-                    memory.add(try frontier.outcomes(in: snapshot), try frontier.answers(in: snapshot))
+            let (knownOutcomes, starts, tallies) = try storing { () throws(StoreError) in
+                try frontier.retrying { (frontier) throws(StoreError) in
+                    var knownOutcomes = KnownOutcomes()
+                    knownOutcomes.add(
+                        try frontier.outcomes(in: snapshot), try frontier.hostResponses(in: snapshot))
                     let limits = try frontier.limits(of: snapshot)
                     if limits.isCut {
-                        memory.limit =
+                        knownOutcomes.limit =
                             if let most = shared.maxBytes, limits.bytes >= most { .byteCount(most) } else {
                                 .time(plan.limits.time ?? .zero)
                             }
                     }
                     if let left = limits.pagesLeft, let most = shared.maxPages {
-                        memory.limit(pagesLeft: left, of: most)
+                        knownOutcomes.limit(pagesLeft: left, of: most)
                     }
-                    return (memory, try frontier.starts(of: snapshot), try frontier.tallies(of: snapshot))
+                    return (
+                        knownOutcomes, try frontier.starts(of: snapshot), try frontier.tallies(of: snapshot)
+                    )
                 }
             }
             report = try Crawl(
-                plan, .rest(shared, worker: worker, memory, starts), interruption
+                plan, .finish(shared, worker: worker, knownOutcomes, starts), interruption
             ).run()
             report.add(tallies)
         } catch {
-            courier.close()
+            sync.close()
             guard try !isAlive(worker, frontier) else {
                 try leave(worker, snapshot, frontier)
                 throw error
             }
             return nil
         }
-        courier.close()
+        sync.close()
         report.elapsed = try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in try frontier.age(of: snapshot) }
+            try frontier.retrying { (frontier) throws(StoreError) in try frontier.age(of: snapshot) }
         }
         try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in
+            try frontier.retrying { (frontier) throws(StoreError) in
                 if report.isInterrupted {
                     try frontier.leave(worker, of: snapshot)
                 } else {
@@ -184,23 +190,23 @@ package struct SharedCrawl: Sendable {
         return report
     }
 
-    private func isAlive(_ worker: Int64, _ frontier: ServerFrontier) throws(CrawlError) -> Bool {
+    private func isAlive(_ worker: Int64, _ frontier: SharedFrontier) throws(CrawlError) -> Bool {
         try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in try frontier.isAlive(worker) }
+            try frontier.retrying { (frontier) throws(StoreError) in try frontier.isAlive(worker) }
         }
     }
 
-    private func isShared(_ snapshot: Int64, _ frontier: ServerFrontier) throws(CrawlError) -> Bool {
+    private func isShared(_ snapshot: Int64, _ frontier: SharedFrontier) throws(CrawlError) -> Bool {
         try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in
+            try frontier.retrying { (frontier) throws(StoreError) in
                 try frontier.isShared(snapshot: snapshot)
             }
         }
     }
 
-    private func leave(_ worker: Int64, _ snapshot: Int64, _ frontier: ServerFrontier) throws(CrawlError) {
+    private func leave(_ worker: Int64, _ snapshot: Int64, _ frontier: SharedFrontier) throws(CrawlError) {
         try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in
+            try frontier.retrying { (frontier) throws(StoreError) in
                 try frontier.leave(worker, of: snapshot)
             }
         }
@@ -223,20 +229,20 @@ package struct SharedCrawl: Sendable {
 
 extension CrawlPlan {
     /// The URLs with which the workers begin.
-    fileprivate var starts: [ServerFrontier.Found] {
-        var starts: [ServerFrontier.Found] = []
+    fileprivate var starts: [SharedFrontier.DiscoveredURL] {
+        var starts: [SharedFrontier.DiscoveredURL] = []
         func add(
             _ url: WebURL, _ role: Frontier.Role, isStart: Bool = false, isGuess: Bool = false,
             _ nearestZone: NetworkZone
         ) {
-            var facts = Frontier.Arrival.Facts()
+            var facts = Frontier.RemoteDiscovery.Facts()
             facts.role = role
             facts.isStart = isStart
             facts.isGuess = isGuess
             facts.nearestZone = nearestZone
             let url = url.withoutFragment
             starts.append(
-                ServerFrontier.Found(
+                SharedFrontier.DiscoveredURL(
                     origin: url.origin, href: url.href, referrer: nil, facts: facts.packed,
                     identity: facts.identity(withDepth: false)))
         }

@@ -144,8 +144,8 @@ public struct SitePlan: Sendable, Equatable {
     /// Whether robots.txt is obeyed.
     public var obeysRobots: Bool { robots != .ignore }
 
-    package var manners: PageManners {
-        PageManners(nofollow: nofollow ?? .follow, noindex: noindex ?? .ignore)
+    package var manners: DirectivePolicy {
+        DirectivePolicy(nofollow: nofollow ?? .follow, noindex: noindex ?? .ignore)
     }
 }
 
@@ -209,7 +209,7 @@ package struct LeftOut: Sendable, Equatable {
     package var failed: Set<String> = []
 
     /// The number of failures beyond which nothing is attributed to a limit.
-    private static let mostFailures = 1000
+    private static let maxFailures = 1000
 
     /// The pages that the run left out; nil if it requested all.
     package init?(_ report: CrawlReport) {
@@ -220,7 +220,7 @@ package struct LeftOut: Sendable, Equatable {
         views = report.views
         guard limit != nil || !traps.isEmpty || !sideNames.isEmpty || !views.isEmpty else { return nil }
         failed = Set(report.missing.filter { !$0.isBroken && (!$0.isAsset || limitsAssets) }.map(\.url))
-        if failed.count > Self.mostFailures {
+        if failed.count > Self.maxFailures {
             (limit, limitsAssets) = (nil, false)
             failed = []
         }

@@ -60,7 +60,7 @@ struct SoftNotFound: Sendable {
     /// Sets the response to the probe.
     ///
     /// - Parameter start: the response for a page that exists, preferably the start page.
-    mutating func probed(_ answer: Answer, start: Answer?) {
+    mutating func didProbe(_ answer: Answer, start: Answer?) {
         if let target = answer.target {
             manner = .redirecting(target)
         } else if (200..<300).contains(answer.status), let content = answer.content {
@@ -110,7 +110,7 @@ extension String.UTF8View {
 
 /// Watches the pages of one host for soft 404s. The host is probed once, when a page's title says "not found"
 /// or several pages repeat others. Until there is a response, such pages are suspects.
-struct SoftNotFoundWatch: Sendable {
+struct SoftNotFoundDetector: Sendable {
     private var host = SoftNotFound()
     private var start: SoftNotFound.Answer?
     private var probe: WebURL?
@@ -122,7 +122,7 @@ struct SoftNotFoundWatch: Sendable {
 
     private static let repeatsToDoubt = 3
     /// The maximum number of suspects. Further pages count as found.
-    private static let mostSuspects = 1024
+    private static let maxSuspects = 1024
 
     /// Notes the content of a start page, which exists for sure.
     mutating func noteStart(_ content: ContentPrint) {
@@ -135,7 +135,7 @@ struct SoftNotFoundWatch: Sendable {
     ) -> Bool {
         if isRepeat { repeats += 1 }
         guard hasDoubts || saysNotFound || repeats >= Self.repeatsToDoubt else { return false }
-        if suspects.count < Self.mostSuspects { suspects.append((number, content, saysNotFound)) }
+        if suspects.count < Self.maxSuspects { suspects.append((number, content, saysNotFound)) }
         guard !hasDoubts else { return false }
         hasDoubts = true
         probe = SoftNotFound.probe(beside: url, seed: Mixing.mix(url.origin.utf8.map { $0 }[...]))
@@ -149,8 +149,8 @@ struct SoftNotFoundWatch: Sendable {
     }
 
     /// Sets the response to the probe. Nil if there was none; then all pages count as found.
-    mutating func probed(_ answer: SoftNotFound.Answer?) {
-        host.probed(answer ?? SoftNotFound.Answer(status: 404, target: nil, content: nil), start: start)
+    mutating func didProbe(_ answer: SoftNotFound.Answer?) {
+        host.didProbe(answer ?? SoftNotFound.Answer(status: 404, target: nil, content: nil), start: start)
     }
 
     /// Removes and returns the suspects that are soft 404s.
@@ -172,11 +172,11 @@ enum NotFoundWords {
         "non trouvée", "no encontrada", "no encontrado", "non trovata", "não encontrada", "niet gevonden",
         "не найдена", "未找到", "見つかりません",
     ].map { Array($0.utf8) }
-    private static let longestTitle = 512
+    private static let maxTitleBytes = 512
 
     /// Whether a page's title says "not found", in words or by the number 404.
     static func areSaid(in title: String) -> Bool {
-        let bytes = title.utf8.prefix(longestTitle).map(\.lowercasedASCII)
+        let bytes = title.utf8.prefix(maxTitleBytes).map(\.lowercasedASCII)
         return saysNumber(bytes) || phrases.contains { isFound($0, in: bytes) }
     }
 

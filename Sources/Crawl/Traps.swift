@@ -24,7 +24,7 @@ struct Traps: Sendable {
     private var hasRare = false
 
     /// The maximum number of flagged patterns; more are not flagged.
-    private static let mostFlagged = 1024
+    private static let maxFlagged = 1024
     /// The number of pages of similar size with numbers in their URLs from which on their text is compared.
     private static let pagesToLook = 64
     private static let pagesOfParameters = 500
@@ -120,7 +120,7 @@ struct Traps: Sendable {
         let verdict = judge(record, shape)
         if verdict == .fine {
             flagged[shape.key] = nil
-        } else if flagged.count < Self.mostFlagged || flagged[shape.key] != nil {
+        } else if flagged.count < Self.maxFlagged || flagged[shape.key] != nil {
             flagged[shape.key] = verdict
         }
         return verdict

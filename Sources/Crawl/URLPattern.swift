@@ -84,16 +84,16 @@ final class RegularExpression: @unchecked Sendable {
     // thread-safe, so it locks what it changes in the compiled expression.
     private let compiled: UnsafeMutablePointer<regex_t>
 
-    static let longestText = 1024
+    static let maxPatternBytes = 1024
     /// Longer subjects do not match, because the time for matching may grow with their length times that of
     /// the expression.
-    static let longestSubject = 16 * 1024
+    static let maxSubjectBytes = 16 * 1024
     /// The maximum product of all repetition counts. Nested repetitions multiply, and each copy takes memory
     /// when the expression is compiled.
-    private static let mostCopies = 1000
+    private static let maxCopies = 1000
 
     init(_ text: String) throws(PatternMistake) {
-        guard text.utf8.count <= Self.longestText else { throw .tooLong(text) }
+        guard text.utf8.count <= Self.maxPatternBytes else { throw .tooLong(text) }
         if let reason = Self.objection(to: Array(text.utf8)) { throw .expression(text, reason: reason) }
         let compiled = UnsafeMutablePointer<regex_t>.allocate(capacity: 1)
         compiled.initialize(to: regex_t())
@@ -115,7 +115,7 @@ final class RegularExpression: @unchecked Sendable {
 
     /// Whether the expression matches anywhere in the text.
     package func matches(_ text: String) -> Bool {
-        text.utf8.count <= Self.longestSubject && regexec(compiled, text, 0, nil, 0) == 0
+        text.utf8.count <= Self.maxSubjectBytes && regexec(compiled, text, 0, nil, 0) == 0
     }
 
     /// The reason why an expression that POSIX accepts is rejected; nil if it is fine.
@@ -130,9 +130,9 @@ final class RegularExpression: @unchecked Sendable {
         for part in bytes.split(separator: UInt8(ascii: "{"), omittingEmptySubsequences: false).dropFirst() {
             let numbers = part.prefix { $0 != UInt8(ascii: "}") }.split(separator: UInt8(ascii: ","))
             let most = numbers.compactMap { Int(String(decoding: $0, as: UTF8.self)) }.max() ?? 1
-            guard most <= mostCopies else { return "it repeats a part too often" }
+            guard most <= maxCopies else { return "it repeats a part too often" }
             copies *= max(1, most)
-            guard copies <= mostCopies else { return "it repeats a part too often" }
+            guard copies <= maxCopies else { return "it repeats a part too often" }
         }
         return nil
     }

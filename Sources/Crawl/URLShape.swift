@@ -25,8 +25,8 @@ struct URLShape: Sendable, Hashable {
     /// A hash of the shape, which is the same in every run.
     let key: UInt64
 
-    private static let mostSegments = 24
-    private static let mostParameters = 64
+    private static let maxSegments = 24
+    private static let maxParameters = 64
     private static let repetitionsOfLoop = 3
     private static let manyParameters = 4
 
@@ -69,7 +69,7 @@ extension URLShape {
             var ends: [Int] = []
             var date = DatePath()
             var rest = path.dropFirst()
-            while ends.count < mostSegments, !path.isEmpty {
+            while ends.count < maxSegments, !path.isEmpty {
                 let segment = rest.prefix { $0 != UInt8(ascii: "/") }
                 let behind = rest[segment.endIndex...].dropFirst()
                 bytes.append(UInt8(ascii: "/"))
@@ -82,7 +82,7 @@ extension URLShape {
                 ends.append(bytes.count)
                 if segment.endIndex == path.endIndex { break }
                 rest = behind
-                if ends.count == mostSegments {
+                if ends.count == maxSegments {
                     bytes.append(contentsOf: "/…".utf8)
                     traits.insert(.loops)
                 }
@@ -116,7 +116,7 @@ extension URLShape {
 
         mutating func append(query: ArraySlice<UInt8>) {
             var parameters: [[UInt8]] = []
-            for parameter in query.split(separator: UInt8(ascii: "&")).prefix(mostParameters) {
+            for parameter in query.split(separator: UInt8(ascii: "&")).prefix(maxParameters) {
                 let name = parameter.prefix { $0 != UInt8(ascii: "=") }
                 var shape: [UInt8] = []
                 URLWord.appendShape(of: name, to: &shape, &traits)
@@ -257,8 +257,8 @@ struct DatePath {
 
 /// Classifies the words in URLs: numbers, dates, keys, and ordinary words.
 enum URLWord {
-    private static let leastKey = 16
-    private static let leastHex = 8
+    private static let minKeyLength = 16
+    private static let minHexLength = 8
 
     /// Appends the shape of a path segment, with `{n}`, `{date}`, `{uuid}`, `{hex}` and `{key}` in place of
     /// such words.
@@ -324,7 +324,7 @@ enum URLWord {
             traits.insert(.numbers)
             return ("{n}", end)
         }
-        guard count >= leastHex, hexDigits == count || count >= leastKey else { return (nil, end) }
+        guard count >= minHexLength, hexDigits == count || count >= minKeyLength else { return (nil, end) }
         traits.insert(.keys)
         return (hexDigits == count ? "{hex}" : "{key}", end)
     }

@@ -136,7 +136,7 @@ struct OfflinePageCheck {
                 pages.append(
                     Page(
                         url: url, kind: kind, text: text, picture: picture,
-                        isAmongFirst: pageIndex < RenderBook.fewPages))
+                        isAmongFirst: pageIndex < RenderScheduler.fewPages))
             }
             self.pages = pages
         } catch {

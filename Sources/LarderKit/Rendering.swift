@@ -124,7 +124,7 @@ struct RenderManner: Sendable {
 
 /// Renders pages in one browser, each in a tab with its own proxy. `render` may be called from any thread.
 private final class BrowserRenderer: PageRenderer {
-    private let door: RenderDoor
+    private let door: RenderChannel
     private let shared: SharedBrowser
     private let browser: Browser
     private let manner: RenderManner
@@ -136,7 +136,7 @@ private final class BrowserRenderer: PageRenderer {
     private let idle = Mutex<(proxies: [PageProxy], openCount: Int, isClosed: Bool)>(([], 0, false))
 
     init(
-        _ door: RenderDoor, _ manner: RenderManner, _ connect: @escaping Connect, _ shared: SharedBrowser,
+        _ door: RenderChannel, _ manner: RenderManner, _ connect: @escaping Connect, _ shared: SharedBrowser,
         authorityFolder: String
     ) throws(RenderFailure) {
         self.door = door

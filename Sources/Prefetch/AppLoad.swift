@@ -232,7 +232,7 @@ package final class AppLoad {
     private func held(_ url: WebURL, as bundle: Bundle, _ rules: CacheRules) throws(LarderError) -> Step? {
         guard let reader else { return nil }
         return try storing { () throws(StoreError) in
-            let shelf = try BundleShelf(reader, folder, provesBytes: true)
+            let shelf = try BundleFinder(reader, folder, provesBytes: true)
             guard let response = try shelf.response(for: url, as: bundle) else { return nil }
             let content = try response.body.flatMap { (body) throws(StoreError) in
                 try reader.content(of: body)

@@ -120,7 +120,7 @@ public struct PrefetchReport: Sendable, Equatable {
     public var traps: [String] { crawl.traps.map(\.description) }
     /// The login page or captive portal that answered in place of the site, so that the snapshot was
     /// rejected.
-    public var wall: String? { crawl.wall?.description }
+    public var wall: String? { crawl.interceptionPage?.description }
     /// The URL of a start page that has a field for a password, if the run was not logged in. Pages behind the
     /// login are then not stored. Nil if no start page has such a field.
     public var passwordPage: String? { crawl.passwordPage }

@@ -89,7 +89,7 @@ extension PreloadPlan {
         do throws(StoreError) {
             guard folder.exists else { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             let reader = try StoreReader(folder)
-            let shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
+            let shelf = try BundleFinder(reader, folder, provesBytes: provesBytes)
             var md5s = KnownMD5s(reader)
             let own = Set(site?.snapshots.map(\.id) ?? [])
             // Responses of an unpublished snapshot are served once a later snapshot is published.
@@ -140,7 +140,7 @@ extension PreloadPlan {
     }
 
     private static func version(
-        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ shelf: BundleShelf,
+        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ shelf: BundleFinder,
         _ reader: StoreReader, _ md5s: inout KnownMD5s
     ) throws(StoreError) -> PreloadPlan.Holding.Version? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }

@@ -249,7 +249,7 @@ package struct SiteRun {
             plan.sitePlan.frozen = plan.sitePlan.render?.freezing == .never ? [] : last.frozen
             plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
         }
-        plan.refusesWalls = !options.allowsShrinking
+        plan.rejectsInterceptionPages = !options.allowsShrinking
         plan.checksReplacements = !options.allowsShrinking
         plan.keepsPrivate = principal == .remoteUser
         if !options.allowsShrinking { plan.wasOfSession = try wasOfSession(start) }
@@ -257,7 +257,7 @@ package struct SiteRun {
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
         else { return plan }
         let pages = try storing { () throws(StoreError) in try StoreReader(folder).pageCount(of: held) }
-        if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
+        if pages >= Self.fewestToShrink { plan.minPages = (pages + 1) / 2 }
         return plan
     }
 
@@ -301,8 +301,8 @@ package struct SiteRun {
         plan.documents = gate.documents(ofSite: plan.site)
         if manifest.isAlone || bundles != nil {
             plan.startsAtAssets = true
-            plan.fewestPages = nil
-            plan.refusesWalls = false
+            plan.minPages = nil
+            plan.rejectsInterceptionPages = false
             plan.followsLinks = manifest.hasAssets
             plan.rendering = nil
             // Only bundles and their assets are fetched here. robots.txt applies to pages.
@@ -312,7 +312,7 @@ package struct SiteRun {
             plan.publishesNewsAlone = found.failure != nil
         }
         let verdict = GateVerdict()
-        plan.gate = { (snapshot: Int64, refused: [String: String]) throws(StoreError) -> Bool in
+        plan.publishCheck = { (snapshot: Int64, refused: [String: String]) throws(StoreError) -> Bool in
             let report = try gate.report(onSnapshot: snapshot, refused: refused)
             verdict.report.withLock { $0 = report }
             return report.isClean
@@ -433,9 +433,9 @@ package struct SiteRun {
     package func nextShared() throws(LarderError) -> Site? {
         guard folder.exists else { return nil }
         return try storing { () throws(StoreError) in
-            let frontier = try ServerFrontier(folder)
+            let frontier = try SharedFrontier(folder)
             try frontier.prepare()
-            let shared = try frontier.shared()
+            let shared = try frontier.sharedSnapshots()
             return try StoreReader(folder).sites().first { site in shared.contains { $0.site == site.id } }
         }
     }

@@ -174,7 +174,7 @@ struct WorkCommandTests {
             "SELECT id, snapshot FROM work_worker ORDER BY granted - share DESC, hosts DESC LIMIT ?"
         ).each(.integer(Int64(count))) { leases.append(($0.integer(0), $0.integer(1))) }
         #expect(leases.count == count)
-        let frontier = try ServerFrontier(folder)
+        let frontier = try SharedFrontier(folder)
         try frontier.prepare()
         for lease in leases { try frontier.leave(lease.worker, of: lease.snapshot) }
     }

@@ -37,43 +37,43 @@ struct Frontier: ~Copyable, Sendable {
     mutating func apply(_ event: Event, now: Duration) -> [Action] {
         core.now = max(core.now, now)
         var actions = take(event)
-        if core.order.isOn { actions = core.takeActionsInOrder() + actions + core.endDueTurns() }
-        guard !core.lost.isEmpty else { return actions }
-        defer { core.lost = [] }
-        return actions + core.lost.map(Action.lost)
+        if core.order.isOn { actions = core.takeDeferredActions() + actions + core.endDueTurns() }
+        guard !core.failedWithHost.isEmpty else { return actions }
+        defer { core.failedWithHost = [] }
+        return actions + core.failedWithHost.map(Action.failedWithHost)
     }
 
     private mutating func take(_ event: Event) -> [Action] {
         switch event {
-        case .start(let url, let nearestZone): core.start(url, nearestZone: nearestZone)
-        case .guide(let url, let nearestZone): core.startGuide(url, nearestZone: nearestZone)
+        case .start(let url, let nearestZone): core.addStart(url, nearestZone: nearestZone)
+        case .guide(let url, let nearestZone): core.addGuide(url, nearestZone: nearestZone)
         case .asset(let url, let isStart, let nearestZone):
-            core.startAsset(url, isStart: isStart, nearestZone: nearestZone)
+            core.addAsset(url, isStart: isStart, nearestZone: nearestZone)
         case .miss(let url, let isPage, let nearestZone, let origin):
-            core.startGuess(url, isPage: isPage, nearestZone: nearestZone, origin: origin)
-        case .received(let byteCount): core.received(byteCount)
+            core.addMiss(url, isPage: isPage, nearestZone: nearestZone, origin: origin)
+        case .received(let byteCount): core.didReceive(byteCount)
         case .connected(let number, let zone, let multiplexes):
             core.records[Int(number)].zone = zone
             if let multiplexes { core.fitPace(for: number, multiplexes: multiplexes) }
-        case .succeeded(let number, let latency): core.succeeded(number, after: latency)
-        case .recalled(let number): core.recalled(number)
-        case .redirected(let number, let redirection): return core.redirected(number, redirection)
+        case .succeeded(let number, let latency): core.didSucceed(number, after: latency)
+        case .reused(let number): core.didReuse(number)
+        case .redirected(let number, let redirection): return core.didRedirect(number, redirection)
         case .failed(let number, let failure, let latency, let retryAfter, let hadBegun):
-            core.failed(number, failure, after: latency, retryAfter: retryAfter, hadBegun: hadBegun)
-        case .endless(let number, let failure): core.hasNoEnd(number, failure)
+            core.didFail(number, failure, after: latency, retryAfter: retryAfter, hadBegun: hadBegun)
+        case .endless(let number, let failure): core.skipEndless(number, failure)
         case .unstored(let number, let rule):
-            core.recalled(number)
+            core.didReuse(number)
             core.drop(number, for: .unstored(rule))
         case .held(let number, let format, let isSoftNotFound):
-            if isSoftNotFound { core.knowAsMissing(number) }
+            if isSoftNotFound { core.markAsSoftNotFound(number) }
             core.note(format, of: number)
-        case .knownAsSender(let number): core.renders.noteSender(number)
-        case .openedInSession(let number): core.openedInSession(number)
-        case .askedByOrigin(let number): core.becomeCORS(number)
+        case .knownAsSender(let number): core.renderScheduler.noteSender(number)
+        case .openedInSession(let number): core.didOpenInSession(number)
+        case .requestedWithCORS(let number): core.markAsCORS(number)
         case .scanning(let number): core.scanning.insert(number)
-        case .scanned(let result, let wasHeld): return core.scanned(result, wasHeld: wasHeld)
+        case .scanned(let result, let wasStored): return core.didScan(result, wasStored: wasStored)
         case .linked(let number, let known, let new, let isLeftOut, let isNofollow, let reasons, let isNews):
-            return core.inTurn(
+            return core.addInOrder(
                 .linked(
                     number,
                     PageOrder.StoredLinks(
@@ -82,26 +82,27 @@ struct Frontier: ~Copyable, Sendable {
                         isNews: isNews)))
         case .robots(let host, let answer):
             if core.order.isOn { core.startTurns() }
-            return core.robotsAnswered(host: host, answer)
-        case .probed(let host, let answer): core.probed(host: host, answer)
-        case .witnessed(let host, let asksForLogin): core.witnessed(host: host, asksForLogin: asksForLogin)
-        case .arrived(let arrival): core.arrived(arrival)
-        case .granted(let origins): core.take(hosts: origins)
-        case .lent(let origin): core.let(go: origin)
-        case .moved(let from, let to): core.follow(from, to)
-        case .pagesGranted(let count): core.grant(pages: count)
-        case .pagesEnded: core.loseHeldPages()
-        case .othersReceived(let byteCount): core.others(byteCount)
-        case .known(let number, let outcome): core.know(number, outcome)
-        case .counted(let number): core.uncount(number)
-        case .wasAway(let time): core.wasAway(time)
-        case .patienceEnded: return core.loseSilentHosts()
+            return core.didFetchRobots(host: host, answer)
+        case .probed(let host, let answer): core.didProbe(host: host, answer)
+        case .sessionChecked(let host, let asksForLogin):
+            core.didCheckSession(host: host, asksForLogin: asksForLogin)
+        case .discoveredRemotely(let arrival): core.addRemoteDiscovery(arrival)
+        case .leaseGranted(let origins): core.leaseHosts(origins)
+        case .leaseReleased(let origin): core.releaseHost(origin)
+        case .moved(let from, let to): core.applyStartRedirect(from: from, to: to)
+        case .pagesGranted(let count): core.grantPages(count)
+        case .pagesEnded: core.dropHeldPages()
+        case .othersReceived(let byteCount): core.updateOthersByteCount(byteCount)
+        case .outcomeKnown(let number, let outcome): core.applyKnownOutcome(number, outcome)
+        case .counted(let number): core.uncountPage(number)
+        case .processingDelayed(let time): core.extendPatience(by: time)
+        case .patienceEnded: return core.failSilentHosts()
         case .settled: return core.settle()
-        case .needed(let url, let page, let isPage, let isCORS):
-            core.need(url, by: page, isPage: isPage, isCORS: isCORS)
-        case .rendered(let number, let rendered): return core.rendered(number, rendered)
-        case .unrenderable: core.renders.end()
-        case .ended: return core.endTurns() + core.settleRedirects()
+        case .requestedByPage(let url, let page, let isPage, let isCORS):
+            core.addPageRequest(url, by: page, isPage: isPage, isCORS: isCORS)
+        case .rendered(let number, let rendered): return core.didRender(number, rendered)
+        case .renderingUnavailable: core.renderScheduler.end()
+        case .ended: return core.endTurns() + core.settleRemainingRedirects()
         }
         return []
     }
@@ -133,7 +134,7 @@ extension Frontier {
         /// The response was successful, with a body.
         case succeeded(UInt32, after: Duration? = nil)
         /// The response was taken from the store, without a request.
-        case recalled(UInt32)
+        case reused(UInt32)
         /// The response was a redirect. Returns `keep` or `discard`, or neither until it is known whether the
         /// target is a login page.
         case redirected(UInt32, Redirection)
@@ -155,15 +156,15 @@ extension Frontier {
         /// The page was not modified since an earlier snapshot, and so is not a login page.
         case openedInSession(UInt32)
         /// The URL is requested with CORS.
-        case askedByOrigin(UInt32)
+        case requestedWithCORS(UInt32)
         /// The page is being checked for a login form.
         case scanning(UInt32)
         /// The body was scanned. Returns `record` for its links, and `keep` or `discard` for redirects that
         /// waited for it.
         ///
-        /// - Parameter wasHeld: whether an earlier snapshot has a page at this URL. Matters only if the new
+        /// - Parameter wasStored: whether an earlier snapshot has a page at this URL. Matters only if the new
         ///   response is a login page.
-        case scanned(ScanResult, wasHeld: Bool = false)
+        case scanned(ScanResult, wasStored: Bool = false)
         /// The links of a stored response, taken from its link table: first those to known entries, then the
         /// others. Returns `number` with the numbers of the latter, unless the page waits for its turn.
         ///
@@ -182,14 +183,14 @@ extension Frontier {
         case probed(host: Int, SoftNotFound.Answer?)
         /// A page was requested again to check whether the session goes on. Nil if the response does not
         /// tell.
-        case witnessed(host: Int, asksForLogin: Bool?)
+        case sessionChecked(host: Int, asksForLogin: Bool?)
 
         /// Another worker discovered a URL of a host that this worker has leased.
-        case arrived(Arrival)
+        case discoveredRemotely(RemoteDiscovery)
         /// This worker leased these origins: only it sends requests to them.
-        case granted([String])
+        case leaseGranted([String])
         /// The lease of an origin went to another worker. This one sends no further requests there.
-        case lent(String)
+        case leaseReleased(String)
         /// A start URL that another worker fetched redirects to another URL.
         case moved(from: WebURL, to: WebURL)
         /// The worker was assigned more pages from the page limit of the snapshot.
@@ -199,13 +200,13 @@ extension Frontier {
         /// The total number of bytes that the other workers have received.
         case othersReceived(byteCount: Int)
         /// Another worker has found out the outcome of this entry.
-        case known(UInt32, KnownOutcome)
+        case outcomeKnown(UInt32, KnownOutcome)
         /// The page already counts towards the page limit, since its response is stored in this snapshot.
         case counted(UInt32)
 
         /// The driver did not process responses for this time, for example because the store was busy. Hosts
         /// that did not seem to respond meanwhile may have done so.
-        case wasAway(Duration)
+        case processingDelayed(Duration)
         /// The time to wait for hosts that have never responded is over. Returns `lost` for their entries,
         /// and `abandon` for their running requests.
         case patienceEnded
@@ -213,11 +214,11 @@ extension Frontier {
         /// must be decided now.
         case settled
         /// A page that is being rendered requests the URL.
-        case needed(WebURL, by: UInt32, isPage: Bool, isCORS: Bool)
+        case requestedByPage(WebURL, by: UInt32, isPage: Bool, isCORS: Bool)
         /// The page was rendered. Returns `record` for the links and assets that rendering found.
         case rendered(UInt32, Rendered)
         /// No browser is available, or it has failed.
-        case unrenderable
+        case renderingUnavailable
 
         /// The crawl is over. Returns `keep` or `discard` for the redirects that still wait.
         case ended
@@ -225,19 +226,19 @@ extension Frontier {
 
     /// An action that the driver must carry out at once.
     enum Action: Sendable {
-        case ask(Task)
+        case startTask(Task)
         /// Store the redirect that this entry received.
-        case keep(UInt32)
+        case storeRedirect(UInt32)
         /// Do not store the redirect that this entry received.
-        case discard(UInt32)
+        case discardRedirect(UInt32)
         /// Pass the links of a document to the store.
-        case record(NewLinks)
+        case storeLinks(NewLinks)
         /// The numbers of the `new` links of the `linked` event, in the same order.
-        case number([UInt32])
+        case assignNumbers([UInt32])
         /// The entry failed together with its host. A copy in an earlier snapshot is kept.
-        case lost(UInt32)
+        case failedWithHost(UInt32)
         /// End these requests with the failure. The driver still reports each of them as failed.
-        case abandon(Set<UInt32>, FetchFailure)
+        case cancel(Set<UInt32>, FetchFailure)
     }
 
     /// Work that the driver starts: a request or a rendering.
@@ -248,7 +249,7 @@ extension Frontier {
         /// Request a made-up URL that the host cannot have, to see how it answers for missing pages.
         case probe(host: Int, WebURL, NetworkZone)
         /// Request a page again to check whether the session goes on.
-        case witness(host: Int, WebURL, NetworkZone)
+        case sessionCheck(host: Int, WebURL, NetworkZone)
         /// Render a fetched page in a browser.
         case render(UInt32)
     }
@@ -273,12 +274,12 @@ extension Frontier {
         var target: WebURL?
         var latency: Duration?
         /// Whether the redirect was taken from the store, without a request.
-        var isRecalled = false
+        var isReused = false
         /// Whether the response sets a cookie, so that a URL in a redirect loop may answer differently the
         /// next time.
         var setsCookie = false
         /// Whether an earlier snapshot has a page at this URL.
-        var wasHeld = false
+        var wasStored = false
     }
 
     /// A link to an entry that has a number.
@@ -316,7 +317,7 @@ extension Frontier {
         var followsLinks = true
         /// The cache in which scanners look up the numbers of links. The frontier adds numbers to it; it does
         /// not change any decision.
-        var memory: LinkMemory?
+        var memory: LinkNumberCache?
         /// Whether strings in scripts that look like URLs are requested.
         var followsGuesses = true
         /// How long a host may take for its first response, counted from its first request, once everything
@@ -327,7 +328,7 @@ extension Frontier {
         /// The views that an earlier run recognised, with the URLs of their fetched pages (`QueryViews`).
         var views: [String: [String]] = [:]
         /// The initial state of rendering: its mode, and the URL patterns known from earlier snapshots.
-        var rendering = RenderBook()
+        var rendering = RenderScheduler()
     }
 
     /// The purpose of a URL. A page that a document also needs as an asset becomes an asset.
@@ -376,8 +377,8 @@ extension Frontier {
 
     /// The maximum number of running requests over all hosts. A page may need assets from thousands of hosts,
     /// and the number of sockets of a process is limited.
-    static let mostRunning = 128
-    static let mostRedirects: UInt8 = 20
+    static let maxRunningRequests = 128
+    static let maxRedirects: UInt8 = 20
 }
 
 /// The progress of the crawl.
@@ -389,7 +390,8 @@ extension Frontier {
     /// for a loader configuration, pages for the decision which of them to render, or held variants until
     /// no page is left to render.
     var waitsToSettle: Bool {
-        core.loaders.hasOpenNames || core.renders.isOn && core.renders.isUnsettled || core.holdsVariants
+        core.loaders.hasOpenNames || core.renderScheduler.isOn && core.renderScheduler.isUnsettled
+            || core.holdsVariants
             || waitsForViews
     }
 
@@ -397,10 +399,10 @@ extension Frontier {
     var waitsForViews: Bool { core.views.isWaiting }
 
     /// The URL patterns of pages, with the results of rendering.
-    var rendering: RenderBook { core.renders }
+    var rendering: RenderScheduler { core.renderScheduler }
 
     /// Whether some page will most likely be rendered.
-    var expectsRendering: Bool { core.renders.expectsPages }
+    var expectsRendering: Bool { core.renderScheduler.expectsPages }
 
     /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
     /// byte limit was reached some seconds ago.
@@ -412,7 +414,7 @@ extension Frontier {
 
     /// Whether only hosts that have never responded are left, and the time to wait for them is over.
     /// `nextDue` may be earlier than that time.
-    func isOutOfPatience(now: Duration) -> Bool { core.endOfPatience(at: now).map { $0 <= now } ?? false }
+    func isOutOfPatience(now: Duration) -> Bool { core.patienceEnd(at: now).map { $0 <= now } ?? false }
 
     /// The limit that ended the crawl, or because of which pages were skipped.
     var limit: CrawlLimits.Reached? { core.limit }
@@ -437,7 +439,7 @@ extension Frontier {
     var doubted: Set<String> { core.doubted }
 
     /// The longest `Crawl-delay` of all hosts, as far as it is obeyed.
-    var crawlDelay: Duration? { core.hosts.lazy.compactMap { $0.gate?.crawlDelay?.kept }.max() }
+    var crawlDelay: Duration? { core.hosts.lazy.compactMap { $0.robots?.crawlDelay?.applied }.max() }
 
     /// The current progress. Takes time in proportion to the number of hosts, not of entries.
     func progress(now: Duration) -> CrawlProgress { core.progress(now: now) }
@@ -520,7 +522,7 @@ extension Frontier {
 
     /// Whether a login page at this URL means a lost session. Start URLs are exempt: their login page may be
     /// what the user wants.
-    func opensBySession(_ number: UInt32) -> Bool { core.opensBySession(number) }
+    func needsSession(_ number: UInt32) -> Bool { core.needsSession(number) }
 
     /// Whether the entry, or the one that redirected here, was recorded as a miss of a server, and no page of
     /// the crawl links to it.
@@ -534,18 +536,18 @@ extension Frontier {
             chain.append(next)
             next = core.records[Int(next)].referrer
         }
-        if chain.count > Self.longestChain { chain.removeSubrange(Self.longestChain - 1..<chain.count - 1) }
+        if chain.count > Self.maxChainURLs { chain.removeSubrange(Self.maxChainURLs - 1..<chain.count - 1) }
         return chain.reversed().map { url($0) }
     }
 
     /// The maximum number of URLs that a report shows.
-    private static let longestChain = 32
+    private static let maxChainURLs = 32
 }
 
 /// State that workers exchange when they share a snapshot.
 extension Frontier {
     /// Removes and returns the discoveries for other workers, without duplicates.
-    mutating func takeOutgoing() -> [ServerFrontier.Found] { core.takeOutgoing() }
+    mutating func takeOutgoing() -> [SharedFrontier.DiscoveredURL] { core.takeOutgoing() }
 
     /// Removes and returns the entries whose outcome other workers should know.
     mutating func takeOutcomes() -> [UInt32] { core.takeOutcomes() }
@@ -566,7 +568,9 @@ extension Frontier {
     var activeHostCount: Int { core.activeHostCount }
 
     /// Up to `count` origins that have enough queued entries to be worth giving to another worker.
-    func hostsToLend(_ count: Int) -> [String] { count > 0 ? Array(core.hostsToLend.prefix(count)) : [] }
+    func hostsToGiveAway(_ count: Int) -> [String] {
+        count > 0 ? Array(core.hostsToGiveAway.prefix(count)) : []
+    }
 
     /// The outcome that saves other workers a request; nil unless the entry failed or was skipped.
     func outcome(of number: UInt32) -> KnownOutcome? {

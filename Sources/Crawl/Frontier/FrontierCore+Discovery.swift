@@ -8,12 +8,12 @@ extension FrontierCore {
     /// Adds all links of a scanned body, and returns them for the store. Returns nil if the page says
     /// `noindex`: its links to pages are followed, but nothing is stored, so that a later link to it is
     /// treated like the first.
-    mutating func found(_ result: ScanResult) -> NewLinks? {
+    mutating func addLinks(from result: ScanResult) -> NewLinks? {
         guard !result.isLeftOut else {
-            for link in result.links where link.role == .page { _ = found(link, by: result.number) }
+            for link in result.links where link.role == .page { _ = addLink(link, by: result.number) }
             return nil
         }
-        var links = NewLinks(from: target(result.number))
+        var links = NewLinks(from: linkTarget(result.number))
         for link in result.links where !isBeyondLimit(result) {
             add(link, by: result.number, to: &links)
         }
@@ -32,24 +32,24 @@ extension FrontierCore {
 
     /// Adds further links of a body that was scanned before. Returns all of its links for the store, or nil
     /// if the earlier ones were not kept.
-    mutating func found(_ found: LoaderBook.Found) -> NewLinks? {
+    mutating func addModuleLinks(_ found: ModuleLoaders.ModuleLinks) -> NewLinks? {
         guard var links = loaders.takeLinks(of: found.number) else {
-            for link in found.links { _ = self.found(link, by: found.number) }
+            for link in found.links { _ = addLink(link, by: found.number) }
             return nil
         }
         let known = Set((links.pages + links.assets + links.guesses).map(\.number))
         for link in found.links { add(link, by: found.number, to: &links, unlessIn: known) }
-        loaders.keep(links, of: found.number)
+        loaders.keepLinks(links, of: found.number)
         return links
     }
 
     private mutating func add(
         _ link: FoundLink, by number: UInt32, to links: inout NewLinks, unlessIn known: Set<UInt32> = []
     ) {
-        let number = found(link, by: number)
+        let number = addLink(link, by: number)
         // A mirror need not have what an action would return.
         guard !known.contains(number), !link.isAction || state(number) != .skipped(.action) else { return }
-        let target = target(number)
+        let target = linkTarget(number)
         if link.isGuess {
             links.guesses.append(target)
         } else {
@@ -62,25 +62,25 @@ extension FrontierCore {
     }
 
     /// The store is given the URL of each target once, and from then on only its number.
-    private mutating func target(_ number: UInt32) -> NewLinks.Target {
+    private mutating func linkTarget(_ number: UInt32) -> NewLinks.Target {
         let isNews = records[Int(number)].flags.insert(.isStored).inserted
         return NewLinks.Target(href: isNews ? urls.href(number) : nil, number: number)
     }
 
     /// Adds the links of a stored response. Returns the numbers of the `new` ones, in the same order.
-    mutating func linked(_ number: UInt32, known: [Frontier.KnownLink], new: [FoundLink]) -> [UInt32] {
+    mutating func addLinks(of number: UInt32, known: [Frontier.KnownLink], new: [FoundLink]) -> [UInt32] {
         for link in known {
             discoverAgain(
                 link.number, by: number, role: link.role, isGuess: link.isGuess,
                 nearestZone: zone(of: number))
-            renders.noteScanned(link.number)
+            renderScheduler.noteScanned(link.number)
         }
-        return new.map { found($0, by: number) }
+        return new.map { addLink($0, by: number) }
     }
 
     /// Returns the number of a link's target. For links to pages, session parameters are removed from the
     /// URL.
-    private mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+    private mutating func addLink(_ link: FoundLink, by number: UInt32) -> UInt32 {
         let target: UInt32
         switch link.target {
         case .number(let known):
@@ -92,7 +92,7 @@ extension FrontierCore {
             target = discover(link, to: url, by: number)
             options.memory?.keep(target, as: key)
         }
-        renders.noteScanned(target)
+        renderScheduler.noteScanned(target)
         return target
     }
 
@@ -132,16 +132,16 @@ extension FrontierCore {
         nearestZone: NetworkZone
     ) {
         if finder != nil, role == .page, records[Int(number)].state == .skipped {
-            followAfterAll(number, by: finder, nearestZone: nearestZone)
+            admitIfOnlyNofollowed(number, by: finder, nearestZone: nearestZone)
         }
         widen(number, to: nearestZone)
         if let finder {
-            shortenWay(from: finder, to: number, distance: role == .page ? 1 : 0)
+            addPath(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
-        if isCORS { becomeCORS(number) }
-        if role == .page, !order.isAside { bringIn(number) }
-        if role == .asset { becomeAsset(number) }
-        if !isGuess { becomeCertain(number) }
+        if isCORS { markAsCORS(number) }
+        if role == .page, !order.isSecondary { promoteSecondary(number) }
+        if role == .asset { convertToAsset(number) }
+        if !isGuess { confirmGuess(number) }
         if records[Int(number)].state == .elsewhere, !hosts[Int(records[Int(number)].host)].isElsewhere {
             admit(number, url(number))
         }
@@ -159,21 +159,21 @@ extension FrontierCore {
         let (number, isNew) = urls.number(of: url)
         guard isNew || records[Int(number)].flags.contains(.isNamed) else {
             if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
-                followAfterAll(number, by: referrer, nearestZone: nearestZone)
+                admitIfOnlyNofollowed(number, by: referrer, nearestZone: nearestZone)
             }
             discoverAgain(
                 number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess),
                 isCORS: flags.contains(.isCORS), nearestZone: nearestZone)
-            if redirects > 0, let referrer { shortenWay(from: referrer, to: number, distance: 0) }
+            if redirects > 0, let referrer { addPath(from: referrer, to: number, distance: 0) }
             return number
         }
         let parent = referrer.map { records[Int($0)] }
         // Redirect targets and assets have the same depth as the entry that led to them.
         let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
         let host = hostNumber(of: url)
-        if flags.contains(.isStart) { hosts[host].isOwn = true }
+        if flags.contains(.isStart) { hosts[host].isStartHost = true }
         var flags = flags
-        if order.isAside, role == .page { flags.insert(.isAside) }
+        if order.isSecondary, role == .page { flags.insert(.isSecondary) }
         let record = Record(
             host: UInt32(host), referrer: referrer ?? Record.nobody,
             depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
@@ -182,7 +182,7 @@ extension FrontierCore {
         if isNew { records.append(record) } else { replace(named: number, by: record) }
         records[Int(number)].chain = chain ?? parent?.chain ?? 0
         noteZone(nearestZone, of: host)
-        if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
+        if scope.limitsDepth, let referrer { depthLinks.add(from: referrer, to: number, distance: distance) }
         if let reason = boundReason(number) { skip(number, reason) } else { admit(number, url) }
         return number
     }
@@ -191,7 +191,7 @@ extension FrontierCore {
     private mutating func boundReason(_ number: UInt32) -> SkipReason? {
         let record = records[Int(number)]
         switch record.role {
-        case .page: return record.chain > Frontier.mostRedirects ? .bound(.refreshes) : nil
+        case .page: return record.chain > Frontier.maxRedirects ? .bound(.refreshes) : nil
         case .asset where record.referrer != Record.nobody && record.redirects == 0:
             return bounds.reason(record.referrer, chain: record.chain)
         case .asset, .guide: return nil
@@ -201,9 +201,9 @@ extension FrontierCore {
     /// Whether the entry's host is beyond the maximum number of hosts of its domain. Start URLs are exempt.
     private mutating func isOfTooManyHosts(_ record: Record, _ url: WebURL) -> Bool {
         let host = Int(record.host)
-        let isTooMany = hosts[host].isTooMany ?? (bounds.reason(newHost: url.host) != nil)
-        hosts[host].isTooMany = isTooMany
-        return isTooMany && !record.flags.contains(.isStart)
+        let exceedsDomainLimit = hosts[host].exceedsDomainLimit ?? (bounds.reason(newHost: url.host) != nil)
+        hosts[host].exceedsDomainLimit = exceedsDomainLimit
+        return exceedsDomainLimit && !record.flags.contains(.isStart)
     }
 
     /// Handles a link from a response whose zone may be nearer than those before.
@@ -211,7 +211,7 @@ extension FrontierCore {
         guard zone > records[Int(number)].nearestZone else { return }
         records[Int(number)].nearestZone = zone
         noteZone(zone, of: Int(records[Int(number)].host))
-        sendAgain(number)
+        resend(number)
         admitAgain(ifRefused: number)
     }
 
@@ -223,7 +223,7 @@ extension FrontierCore {
     mutating func admit(_ number: UInt32, _ url: WebURL) {
         let record = records[Int(number)]
         if record.flags.contains(.isGuess) {
-            let isInVain = record.referrer != Record.nobody && hosts[Int(record.host)].isGuessedInVain
+            let isInVain = record.referrer != Record.nobody && hosts[Int(record.host)].ignoresGuesses
             if !options.followsGuesses || isInVain { return skip(number, .guess) }
         }
         switch verdict(on: url, record) {
@@ -233,7 +233,7 @@ extension FrontierCore {
         if hosts[Int(record.host)].isElsewhere { return send(number) }
         guard record.role == .page, !record.flags.contains(.isStart) else {
             // Fetches robots.txt together with the start URL, since other pages will wait for it.
-            if record.flags.contains(.isStart), record.role == .page { approachGate(of: Int(record.host)) }
+            if record.flags.contains(.isStart), record.role == .page { scheduleRobots(of: Int(record.host)) }
             return enqueue(number)
         }
         switch traps.isQuiet ? .fine : traps.verdict(on: url) {
@@ -241,14 +241,14 @@ extension FrontierCore {
         case .slowed: records[Int(number)].flags.insert(.isSlow)
         case .stopped(let reason): return skip(number, .trap(reason))
         }
-        switch hosts[Int(record.host)].gate?.verdict(on: url) {
+        switch hosts[Int(record.host)].robots?.verdict(on: url) {
         case .allowed?, nil:
-            enqueueOrHold(page: number)
+            enqueueOrHold(number)
         case .waits?:
             records[Int(number)].state = .waiting
-            hosts[Int(record.host)].atGate.append(number)
-            approachGate(of: Int(record.host))
-            hurryGate(of: Int(record.host))
+            hosts[Int(record.host)].awaitingRobots.append(number)
+            scheduleRobots(of: Int(record.host))
+            expediteRobots(of: Int(record.host))
         case .refused(let reason)?:
             skip(number, reason)
         }
@@ -286,7 +286,8 @@ extension FrontierCore {
         {
             return reason
         }
-        guard level <= Self.mostSitemaps.count, sitemaps[level, default: 0] < Self.mostSitemaps[level - 1]
+        guard level <= Self.maxSitemapsByLevel.count,
+            sitemaps[level, default: 0] < Self.maxSitemapsByLevel[level - 1]
         else {
             return .nestedSitemap
         }
@@ -295,16 +296,16 @@ extension FrontierCore {
     }
 
     /// The maximum number of sitemaps for each nesting level.
-    private static let mostSitemaps = [50_000, 1000]
+    private static let maxSitemapsByLevel = [50_000, 1000]
 
     mutating func skip(_ number: UInt32, _ reason: SkipReason) {
         records[Int(number)].state = .skipped
         records[Int(number)].reason = reasons.place(of: reason, for: number)
-        if sharing != nil, reason.isFoundOut { sharing?.outcomes.append(number) }
+        if sharing != nil, reason.needsRequest { sharing?.outcomes.append(number) }
     }
 
     /// Turns a page into an asset, and the targets of its redirects too.
-    private mutating func becomeAsset(_ number: UInt32) {
+    private mutating func convertToAsset(_ number: UInt32) {
         var next = number
         while next != Record.nobody, records[Int(next)].role == .page {
             records[Int(next)].role = .asset
@@ -315,7 +316,7 @@ extension FrontierCore {
             case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
             case .queued: enqueue(next)
             case .done, .redirected: doneAssetCount += 1
-            case .elsewhere: sendAgain(next)
+            case .elsewhere: resend(next)
             case .running, .waiting, .failed: break
             }
             next = records[Int(next)].target
@@ -323,11 +324,11 @@ extension FrontierCore {
     }
 
     /// Marks a guess as a link, and the targets of its redirects too.
-    private mutating func becomeCertain(_ number: UInt32) {
+    private mutating func confirmGuess(_ number: UInt32) {
         var next = number
         while next != Record.nobody, records[Int(next)].flags.contains(.isGuess) {
             records[Int(next)].flags.remove(.isGuess)
-            sendAgain(next)
+            resend(next)
             if records[Int(next)].state == .skipped { admit(next, url(next)) }
             next = records[Int(next)].target
         }
@@ -335,14 +336,14 @@ extension FrontierCore {
 
     /// Handles another way to an entry. If it is shorter than those before, the depth of the entry and of all
     /// that it links to is reduced.
-    private mutating func shortenWay(from source: UInt32, to number: UInt32, distance: UInt16) {
-        guard scope.limitsDepth else { return shorten(number, to: depth(distance, beyond: source)) }
-        ways.add(from: source, to: number, distance: distance)
+    private mutating func addPath(from source: UInt32, to number: UInt32, distance: UInt16) {
+        guard scope.limitsDepth else { return lowerDepth(of: number, to: depth(distance, beyond: source)) }
+        depthLinks.add(from: source, to: number, distance: distance)
         var nearer = [(number, depth(distance, beyond: source))]
         while let (number, depth) = nearer.popLast() {
             guard depth < records[Int(number)].depth else { continue }
-            shorten(number, to: depth)
-            for target in ways.targets(of: number) {
+            lowerDepth(of: number, to: depth)
+            for target in depthLinks.targets(of: number) {
                 nearer.append((target.number, self.depth(target.distance, beyond: number)))
             }
         }
@@ -352,10 +353,10 @@ extension FrontierCore {
         min(records[Int(source)].depth, .max - distance) + distance
     }
 
-    private mutating func shorten(_ number: UInt32, to depth: UInt16) {
+    private mutating func lowerDepth(of number: UInt32, to depth: UInt16) {
         guard depth < records[Int(number)].depth else { return }
         records[Int(number)].depth = depth
-        if scope.limitsDepth { sendAgain(number) }
+        if scope.limitsDepth { resend(number) }
         guard records[Int(number)].state == .skipped, case .skipped(.tooDeep) = state(number) else { return }
         admit(number, url(number))
     }
@@ -371,16 +372,16 @@ extension FrontierCore {
         let record = records[Int(number)]
         // HTML that the user or a manifest names as an asset to start from is rendered as well.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
-            renders.addPage(
+            renderScheduler.addPage(
                 number, url(number), reasons, assets: assets, scripts: scripts, isUnchanged: isUnchanged)
         } else if record.role == .asset {
-            renders.addPart(number, reasons, assets: assets, isUnchanged: isUnchanged)
+            renderScheduler.addPart(number, reasons, assets: assets, isUnchanged: isUnchanged)
         }
     }
 
     /// Adds a request of a page that is being rendered. Because the page waits for the response, the entry
     /// is queued with the assets, before other pages.
-    mutating func need(_ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool) {
+    mutating func addPageRequest(_ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool) {
         let url = url.key
         // Browsers request this icon for every page, whether it exists or not.
         var flags: Record.Flags = url.path == "/favicon.ico" ? .isGuess : []
@@ -395,9 +396,9 @@ extension FrontierCore {
                 url, role: isPage ? .page : .asset, from: page, redirects: 0, flags: flags,
                 nearestZone: zone(of: page), chain: chain)
             neededBy[number] = neededBy[number] ?? page
-            if renders.isEarly(page) { renders.noteFound(number, byEarly: page) }
+            if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
         }
-        release(variant: number)
+        releaseHeld(number)
         takeTurn(number)
         if records[Int(number)].state == .queued {
             hosts[Int(records[Int(number)].host)].queue.appendAtOnce(number)
@@ -413,11 +414,11 @@ extension FrontierCore {
 
     /// Handles a rendered page. Returns the assets that it requested and no scan had found, and its links,
     /// for the store.
-    mutating func rendered(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
-        var found = RenderBook.Found()
-        let isEarly = renders.isEarly(number)
+    mutating func didRender(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
+        var found = RenderScheduler.RenderYield()
+        let isEarly = renderScheduler.isEarly(number)
         let known = UInt32(records.count)
-        var links = NewLinks(from: target(number))
+        var links = NewLinks(from: linkTarget(number))
         links.areFurther = true
         for asked in rendered.asked.sorted() {
             let record = records[Int(asked)]
@@ -425,26 +426,26 @@ extension FrontierCore {
             let isHad = record.state == .done || record.state == .redirected
             // An asset that failed or is still loading is listed too, so that the next snapshot requests it.
             guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }
-            links.assets.append(target(asked))
+            links.assets.append(linkTarget(asked))
             if isHad, finder == number, !isEarly { found.assets += 1 }
         }
-        order.isAside = order.isOn
-        defer { order.isAside = false }
-        for url in rendered.links.prefix(AssetBounds.mostOfOne) where url.isHTTP {
+        order.isSecondary = order.isOn
+        defer { order.isSecondary = false }
+        for url in rendered.links.prefix(AssetBounds.maxAssetsPerDocument) where url.isHTTP {
             let count = records.count
             let page =
                 unfollowed.contains(number)
                 ? discoverUnfollowed(url.key, by: number)
                 : discover(
                     url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))
-            if state(page) != .skipped(.action) { links.pages.append(target(page)) }
+            if state(page) != .skipped(.action) { links.pages.append(linkTarget(page)) }
             guard records.count > count, records[Int(page)].state != .skipped else { continue }
-            if isEarly { renders.noteFound(page, byEarly: number) } else { found.pages += 1 }
+            if isEarly { renderScheduler.noteFound(page, byEarly: number) } else { found.pages += 1 }
         }
-        if let print = rendered.print { read(number, print, newFrom: known, saysNotFound: false) }
-        renders.rendered(
+        if let print = rendered.print { compareText(of: number, print, newFrom: known, saysNotFound: false) }
+        renderScheduler.didRender(
             number, found, isWhole: rendered.isWhole, waitsFor: rendered.waitsFor)
-        let own: [Action] = links.pages.isEmpty && links.assets.isEmpty ? [] : [.record(links)]
+        let own: [Action] = links.pages.isEmpty && links.assets.isEmpty ? [] : [.storeLinks(links)]
         let requests = rendered.asked.filter {
             records[Int($0)].state == .done && records[Int($0)].role == .asset
         }
@@ -468,7 +469,7 @@ extension FrontierCore {
             else { continue }
             let (guess, links) = guess([request], by: number)
             templates.noteTrial(guess[0], template, of: page, pattern: pattern)
-            actions.append(.record(links))
+            actions.append(.storeLinks(links))
             if actions.count == 2 { break }
         }
         return actions
@@ -480,7 +481,7 @@ extension FrontierCore {
 
     /// Discovers requests of a page as guesses. Returns the entries, and the links for the store.
     private mutating func guess(_ requests: [WebURL], by number: UInt32) -> (entries: [UInt32], NewLinks) {
-        var links = NewLinks(from: target(number))
+        var links = NewLinks(from: linkTarget(number))
         links.areFurther = true
         var entries: [UInt32] = []
         for request in requests {
@@ -488,7 +489,7 @@ extension FrontierCore {
                 request, role: .asset, from: number, redirects: 0, flags: .isGuess,
                 nearestZone: zone(of: number))
             entries.append(entry)
-            links.guesses.append(target(entry))
+            links.guesses.append(linkTarget(entry))
         }
         return (entries, links)
     }
@@ -501,7 +502,7 @@ extension FrontierCore {
         var actions: [Action] = []
         for number in numbers where isStoredPage(number) {
             let requests = templates.requests(of: url(number)).map(\.key).filter { urls.find($0) == nil }
-            if !requests.isEmpty { actions.append(.record(guess(requests, by: number).1)) }
+            if !requests.isEmpty { actions.append(.storeLinks(guess(requests, by: number).1)) }
         }
         return actions
     }
@@ -532,7 +533,7 @@ extension FrontierCore {
 
     /// Handles a link without `nofollow` to an entry that so far had only links with it, as if it were
     /// discovered now.
-    mutating func followAfterAll(_ number: UInt32, by finder: UInt32?, nearestZone: NetworkZone) {
+    mutating func admitIfOnlyNofollowed(_ number: UInt32, by finder: UInt32?, nearestZone: NetworkZone) {
         guard state(number) == .skipped(.nofollow) else { return }
         let place = Int(number)
         records[place].referrer = finder ?? Record.nobody
@@ -566,7 +567,7 @@ extension FrontierCore {
     }
 
     /// Marks a page as a soft 404, as an earlier snapshot found for the same response.
-    mutating func knowAsMissing(_ number: UInt32) {
+    mutating func markAsSoftNotFound(_ number: UInt32) {
         if mayBeLeftOut(number) { records[Int(number)].flags.insert(.isSoftNotFound) }
     }
 }
@@ -575,11 +576,11 @@ extension FrontierCore {
 extension FrontierCore {
     /// Marks an entry, and the targets of its redirects, to be requested with CORS. Responses that were
     /// fetched before stay as they are.
-    mutating func becomeCORS(_ number: UInt32) {
+    mutating func markAsCORS(_ number: UInt32) {
         var next = number
         while next != Record.nobody, !records[Int(next)].flags.contains(.isCORS) {
             records[Int(next)].flags.insert(.isCORS)
-            sendAgain(next)
+            resend(next)
             next = records[Int(next)].target
         }
     }
@@ -596,13 +597,14 @@ extension FrontierCore {
     /// which browsers send `null` (Fetch, section 4.4: a redirect from an origin other than the document's to
     /// yet another one taints the request).
     func origin(askingFor number: UInt32) -> String? {
-        var (first, ways) = (number, [url(number).origin])
+        var (first, origins) = (number, [url(number).origin])
         while records[Int(first)].redirects > 0, records[Int(first)].referrer != Record.nobody {
             first = records[Int(first)].referrer
-            ways.append(url(first).origin)
+            origins.append(url(first).origin)
         }
-        guard let asking = origin(ofWhoNeeds: first), asking != ways[0] else { return nil }
-        let isTainted = zip(ways.dropFirst(), ways).contains { from, to in from != to && from != asking }
+        guard let asking = origin(ofWhoNeeds: first), asking != origins[0] else { return nil }
+        let isTainted = zip(origins.dropFirst(), origins).contains { from, to in from != to && from != asking
+        }
         return isTainted ? nil : asking
     }
 
@@ -623,11 +625,11 @@ extension FrontierCore {
 /// The bounds for assets, which protect the crawl from faulty or hostile sites.
 struct AssetBounds: Sendable {
     /// The maximum number of assets that one document is the first to need.
-    static let mostOfOne = 20_000
+    static let maxAssetsPerDocument = 20_000
     /// The maximum length of a chain of assets that need each other, such as style sheets with imports.
-    static let longestChain: UInt8 = 100
+    static let maxChainLength: UInt8 = 100
     /// The maximum number of hosts below one domain of two labels.
-    static let mostHosts = 1000
+    static let maxHostsPerDomain = 1000
 
     private var finder = UInt32.max
     private var count = 0
@@ -638,8 +640,8 @@ struct AssetBounds: Sendable {
     mutating func reason(_ finder: UInt32, chain: UInt8) -> SkipReason? {
         if finder != self.finder { (self.finder, count) = (finder, 0) }
         count += 1
-        if count > Self.mostOfOne { return .bound(.assets) }
-        return chain >= Self.longestChain ? .bound(.chain) : nil
+        if count > Self.maxAssetsPerDocument { return .bound(.assets) }
+        return chain >= Self.maxChainLength ? .bound(.chain) : nil
     }
 
     /// Counts a new host, and returns the reason to skip its URLs if its domain has too many. IP addresses
@@ -649,7 +651,7 @@ struct AssetBounds: Sendable {
         guard labels.count > 2, labels.last?.utf8.first?.isASCIIDigit != true else { return nil }
         let start = labels[labels.count - 2].startIndex
         hosts[host[start...], default: 0] += 1
-        return hosts[host[start...], default: 0] > Self.mostHosts ? .bound(.hosts) : nil
+        return hosts[host[start...], default: 0] > Self.maxHostsPerDomain ? .bound(.hosts) : nil
     }
 }
 
@@ -659,10 +661,10 @@ package enum CrawlBound: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .assets: "one document needs more than \(AssetBounds.mostOfOne) assets"
-        case .chain: "at the end of a chain of more than \(AssetBounds.longestChain) assets"
-        case .hosts: "on one of more than \(AssetBounds.mostHosts) hosts of one domain"
-        case .refreshes: "behind \(Frontier.mostRedirects) pages that only redirect to the next (refresh)"
+        case .assets: "one document needs more than \(AssetBounds.maxAssetsPerDocument) assets"
+        case .chain: "at the end of a chain of more than \(AssetBounds.maxChainLength) assets"
+        case .hosts: "on one of more than \(AssetBounds.maxHostsPerDomain) hosts of one domain"
+        case .refreshes: "behind \(Frontier.maxRedirects) pages that only redirect to the next (refresh)"
         }
     }
 }

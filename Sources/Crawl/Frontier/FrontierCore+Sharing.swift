@@ -25,7 +25,7 @@ struct FrontierSharing: Sendable {
 
 extension Frontier {
     /// A URL that another worker discovered for a host of this worker.
-    struct Arrival: Sendable, Equatable {
+    struct RemoteDiscovery: Sendable, Equatable {
         var url: WebURL
         var referrer: WebURL?
         var facts: Facts
@@ -55,7 +55,7 @@ extension Frontier {
     }
 }
 
-extension Frontier.Arrival.Facts {
+extension Frontier.RemoteDiscovery.Facts {
     init(packed: Int64) {
         func bits(_ from: Int64, _ count: Int64) -> Int64 { packed >> from & (1 << count - 1) }
         role = Frontier.Role(rawValue: UInt8(bits(0, 2))) ?? .page
@@ -111,7 +111,7 @@ extension Frontier.Arrival.Facts {
 
 extension SkipReason {
     /// Whether a request was necessary to find the reason.
-    var isFoundOut: Bool {
+    var needsRequest: Bool {
         switch self {
         case .trap, .endless, .unstored: true
         case .otherHost, .otherDomain, .otherFolder, .tooDeep, .excluded, .scheme, .longURL, .robots,
@@ -133,7 +133,7 @@ extension FrontierCore {
     }
 
     /// Passes an entry on again, because more is known of it.
-    mutating func sendAgain(_ number: UInt32) {
+    mutating func resend(_ number: UInt32) {
         guard sharing != nil, records[Int(number)].state == .elsewhere,
             !records[Int(number)].flags.contains(.isNamed)
         else { return }
@@ -153,7 +153,7 @@ extension FrontierCore {
     }
 
     /// Adds a URL that another worker discovered for a host of this worker.
-    mutating func arrived(_ arrival: Frontier.Arrival) {
+    mutating func addRemoteDiscovery(_ arrival: Frontier.RemoteDiscovery) {
         let facts = arrival.facts
         var flags: Record.Flags = []
         if facts.isStart { flags.insert(.isStart) }
@@ -166,12 +166,12 @@ extension FrontierCore {
             nearestZone: facts.nearestZone, chain: facts.chain)
         guard known != nil, facts.isStart, !records[Int(number)].flags.contains(.isStart) else { return }
         records[Int(number)].flags.insert(.isStart)
-        hosts[Int(records[Int(number)].host)].isOwn = true
+        hosts[Int(records[Int(number)].host)].isStartHost = true
         if records[Int(number)].state == .skipped { admit(number, arrival.url) }
     }
 
     /// Returns the number of the referrer of an arrived URL, on whatever host it is.
-    private mutating func name(_ url: WebURL, _ facts: Frontier.Arrival.Facts) -> UInt32 {
+    private mutating func name(_ url: WebURL, _ facts: Frontier.RemoteDiscovery.Facts) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
         let isFurther = facts.redirects == 0 && facts.role == .page
@@ -187,7 +187,7 @@ extension FrontierCore {
     }
 
     /// Notes that this worker has leased the origins, and queues their entries.
-    mutating func take(hosts origins: [String]) {
+    mutating func leaseHosts(_ origins: [String]) {
         var taken: Set<UInt32> = []
         for origin in origins {
             guard let url = WebURL(origin + "/") else { continue }
@@ -206,7 +206,7 @@ extension FrontierCore {
 
     /// Notes that the lease of an origin has ended. Its unfinished entries, none of which may be running,
     /// become `elsewhere`.
-    mutating func `let`(go origin: String) {
+    mutating func releaseHost(_ origin: String) {
         guard let host = hostNumbers[origin] else { return }
         hosts[host].isElsewhere = true
         while let number = hosts[host].queue.popFirst() {
@@ -214,10 +214,10 @@ extension FrontierCore {
             changeQueued(of: host, by: -1)
             records[Int(number)].state = .elsewhere
         }
-        for number in hosts[host].atGate where records[Int(number)].state == .waiting {
+        for number in hosts[host].awaitingRobots where records[Int(number)].state == .waiting {
             records[Int(number)].state = .elsewhere
         }
-        hosts[host].atGate = []
+        hosts[host].awaitingRobots = []
         var left: [UInt32] = []
         retries.removeAll { number in
             let isOfHost = Int(records[Int(number)].host) == host
@@ -233,15 +233,15 @@ extension FrontierCore {
     }
 
     /// Extends the scope to the target of a start URL's redirect that another worker followed.
-    mutating func follow(_ from: WebURL, _ to: WebURL) {
+    mutating func applyStartRedirect(from: WebURL, to: WebURL) {
         if let number = urls.find(to), !records[Int(number)].flags.contains(.isNamed) {
             records[Int(number)].flags.insert(.isStart)
         }
-        move(from: from, to: to)
+        extendScope(from: from, to: to)
     }
 
     /// Updates the total number of bytes that other workers have received.
-    mutating func others(_ byteCount: Int) {
+    mutating func updateOthersByteCount(_ byteCount: Int) {
         guard let before = sharing?.othersBytes else { return }
         usage.byteCount += max(0, byteCount - before)
         sharing?.othersBytes = max(before, byteCount)
@@ -251,13 +251,13 @@ extension FrontierCore {
 /// The page limit of the snapshot, of which each worker is assigned a part.
 extension FrontierCore {
     /// Lets a page wait until more pages are assigned to this worker.
-    mutating func hold(page number: UInt32) {
+    mutating func holdForPageLimit(_ number: UInt32) {
         records[Int(number)].state = .waiting
         sharing?.heldPages.append(number)
     }
 
     /// Assigns more pages to this worker, and queues those that wait.
-    mutating func grant(pages count: Int) {
+    mutating func grantPages(_ count: Int) {
         let granted = sharing?.pages ?? 0
         sharing?.pages = granted + count
         let held = sharing?.heldPages ?? []
@@ -266,7 +266,7 @@ extension FrontierCore {
     }
 
     /// Leaves the waiting pages, because the page limit of the snapshot is used up.
-    mutating func loseHeldPages() {
+    mutating func dropHeldPages() {
         for number in sharing?.heldPages ?? [] where records[Int(number)].state == .waiting {
             records[Int(number)].state = .elsewhere
         }
@@ -274,13 +274,13 @@ extension FrontierCore {
     }
 
     /// Corrects the count for a page that the snapshot had counted before.
-    mutating func uncount(_ number: UInt32) {
+    mutating func uncountPage(_ number: UInt32) {
         if records[Int(number)].role == .page { usage.pages = max(0, usage.pages - 1) }
     }
 
     /// Ends a running entry with an outcome that another worker has found out.
-    mutating func know(_ number: UInt32, _ outcome: Frontier.KnownOutcome) {
-        recalledWithoutEnd(number)
+    mutating func applyKnownOutcome(_ number: UInt32, _ outcome: Frontier.KnownOutcome) {
+        endWithoutRequest(number)
         let count = sharing?.outcomes.count ?? 0
         switch outcome {
         case .failed(let failure): fail(number, failure)
@@ -293,17 +293,17 @@ extension FrontierCore {
 
 /// Discoveries and outcomes for other workers.
 extension FrontierCore {
-    mutating func takeOutgoing() -> [ServerFrontier.Found] {
+    mutating func takeOutgoing() -> [SharedFrontier.DiscoveredURL] {
         guard let outgoing = sharing?.outgoing, !outgoing.isEmpty else { return [] }
         sharing?.outgoing = []
         var known: Set<UInt32> = []
         return outgoing.filter { known.insert($0).inserted }.map(found)
     }
 
-    private func found(_ number: UInt32) -> ServerFrontier.Found {
+    private func found(_ number: UInt32) -> SharedFrontier.DiscoveredURL {
         let record = records[Int(number)]
         let referrer = record.referrer == Record.nobody ? nil : record.referrer
-        var facts = Frontier.Arrival.Facts()
+        var facts = Frontier.RemoteDiscovery.Facts()
         facts.role = record.role
         facts.isStart = record.flags.contains(.isStart)
         facts.isGuess = record.flags.contains(.isGuess)
@@ -315,7 +315,7 @@ extension FrontierCore {
         facts.chain = record.chain
         facts.depth = record.depth
         let url = url(number)
-        return ServerFrontier.Found(
+        return SharedFrontier.DiscoveredURL(
             origin: url.origin, href: url.href, referrer: referrer.map { self.url($0).href },
             facts: facts.packed, identity: facts.identity(withDepth: scope.limitsDepth))
     }
@@ -337,17 +337,18 @@ extension FrontierCore {
 
     var activeHostCount: Int {
         hosts.count {
-            !$0.isElsewhere && ($0.queuedCount > 0 || $0.runningCount > 0 || !$0.atGate.isEmpty)
+            !$0.isElsewhere && ($0.queuedCount > 0 || $0.runningCount > 0 || !$0.awaitingRobots.isEmpty)
         }
     }
 
     /// Origins with enough queued entries to be given to another worker, those with most first. A host that
     /// is nearly done is not worth it, because its new worker has to read what is stored of it.
-    var hostsToLend: [String] {
+    var hostsToGiveAway: [String] {
         var hosts: [(origin: String, queued: Int)] = []
         for (origin, number) in hostNumbers where !self.hosts[number].isElsewhere {
             let host = self.hosts[number]
-            guard host.queuedCount >= Self.leastToLend || host.firstStart == nil && host.queuedCount > 0
+            guard
+                host.queuedCount >= Self.minQueuedToRelease || host.firstStart == nil && host.queuedCount > 0
             else { continue }
             hosts.append((origin, host.queuedCount))
         }
@@ -355,5 +356,5 @@ extension FrontierCore {
             \.origin)
     }
 
-    private static let leastToLend = 20
+    private static let minQueuedToRelease = 20
 }

@@ -22,21 +22,21 @@ struct FrontierCore: Sendable {
     var wrongGuessCount = 0
     var records: [Record] = []
     var urls = URLTable()
-    var hosts: [Host] = []
+    var hosts: [HostState] = []
     private(set) var hostNumbers: [String: Int] = [:]
     private var lastHost: (origin: String, number: Int)?
     /// Hosts that may start a request, in turn.
-    private var line = WorkQueue()
+    private var readyHosts = FIFOQueue()
     /// Paused hosts, by the end of the pause.
-    private var pauses = TimedQueue()
+    private var pausedHosts = TimedQueue()
     /// The number of hosts with queued entries.
     private var queuedHostCount = 0
     /// Hosts whose robots.txt has to be requested because pages wait for it, by the time to do so.
-    var gates = TimedQueue()
+    var robotsQueue = TimedQueue()
     /// Hosts that have to be probed for soft 404s.
-    var probes = WorkQueue()
+    var probeQueue = FIFOQueue()
     /// Hosts whose session may have ended.
-    var witnesses = WorkQueue()
+    var sessionCheckQueue = FIFOQueue()
     /// Login pages at URLs of their own.
     var logins: Set<UInt32> = []
     /// Pages that are being checked for a login form.
@@ -45,8 +45,8 @@ struct FrontierCore: Sendable {
     var openRedirects: [UInt32: [OpenRedirect]] = [:]
     var retries = TimedQueue()
     var failures: [UInt32: Failure] = [:]
-    /// Entries that failed together with their host and that were not yet reported with `Action.lost`.
-    var lost: [UInt32] = []
+    /// Entries that failed together with their host and that were not yet reported with `Action.failedWithHost`.
+    var failedWithHost: [UInt32] = []
     var reasons = ReasonTable()
     /// The time of the latest event.
     var now: Duration = .zero
@@ -63,14 +63,14 @@ struct FrontierCore: Sendable {
     private(set) var limit: CrawlLimits.Reached?
     /// The links between entries, if the scope limits the depth: when an entry turns out to be nearer to a
     /// start URL, so are the entries that it links to.
-    var ways = DepthWays()
+    var depthLinks = DepthLinks()
     /// The URL with its session parameter in the first link to an entry, for entries whose URL was stripped
     /// of it.
     var unstripped: [UInt32: WebURL] = [:]
 
     /// The module loader configurations of pages and scripts.
-    var loaders = LoaderBook()
-    var renders: RenderBook
+    var loaders = ModuleLoaders()
+    var renderScheduler: RenderScheduler
     /// The requests of pages whose URLs contain the name of the page.
     var templates = PageTemplates()
     private var nextEarlyLook = Duration.zero
@@ -110,7 +110,7 @@ struct FrontierCore: Sendable {
     /// The number of hosts that received requests and have never responded, and the time of the last response
     /// of any host.
     var silentHostCount = 0
-    var lastAnswer: Duration = .zero
+    var lastResponse: Duration = .zero
     /// The number of sitemaps found in other sitemaps, by nesting level.
     var sitemaps: [Int: Int] = [:]
     /// Redirects that set a cookie, with the number of times they did.
@@ -120,13 +120,13 @@ struct FrontierCore: Sendable {
     var origins: [UInt32: String] = [:]
 
     /// The time for running requests to end after a limit is reached.
-    private static let longestEnd: Duration = .seconds(5)
-    static let mostCookieRounds: UInt8 = 3
+    private static let maxEndingTime: Duration = .seconds(5)
+    static let maxCookieRounds: UInt8 = 3
 
     init(scope: Scope, options: Options = Options()) {
         self.scope = scope
         self.options = options
-        renders = options.rendering
+        renderScheduler = options.rendering
         views = QueryViews(known: options.views)
         sharing = options.isShared ? FrontierSharing() : nil
         order = PageOrder(isOn: options.limits.pages != nil && !options.isShared)
@@ -136,12 +136,12 @@ struct FrontierCore: Sendable {
     var isDone: Bool {
         runningCount == 0
             && (isStopped
-                || queuedHostCount == 0 && retries.isEmpty && gates.isEmpty && isNobodyInDoubt
-                    && order.queue.pageCount == 0 && renders.isIdle)
+                || queuedHostCount == 0 && retries.isEmpty && robotsQueue.isEmpty && hasNoPendingChecks
+                    && order.queue.pageCount == 0 && renderScheduler.isIdle)
     }
 
     /// Whether no probe or session check of a host is waiting to be started.
-    var isNobodyInDoubt: Bool { probes.isEmpty && witnesses.isEmpty }
+    var hasNoPendingChecks: Bool { probeQueue.isEmpty && sessionCheckQueue.isEmpty }
 
     /// Whether a time or byte limit prevents new requests.
     var isStopped: Bool {
@@ -152,11 +152,11 @@ struct FrontierCore: Sendable {
     }
 
     /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
-    /// byte limit was reached `longestEnd` ago.
+    /// byte limit was reached `maxEndingTime` ago.
     var isOutOfTime: Bool {
         switch limit {
         case .time: true
-        case .byteCount: stopped.map { now - $0 >= Self.longestEnd } ?? false
+        case .byteCount: stopped.map { now - $0 >= Self.maxEndingTime } ?? false
         case .pages, nil: false
         }
     }
@@ -164,26 +164,28 @@ struct FrontierCore: Sendable {
     /// The earliest time at which `next` may have something new: a retry, the end of a host's pause, a
     /// robots.txt, or the end of the crawl. Nil if nothing is scheduled.
     var nextDue: Duration? {
-        if isStopped { return stopped.map { $0 + Self.longestEnd } }
-        let dues = [retries.next, pauses.next, gates.next, options.limits.time, endOfPatience(at: now)]
+        if isStopped { return stopped.map { $0 + Self.maxEndingTime } }
+        let dues = [
+            retries.next, pausedHosts.next, robotsQueue.next, options.limits.time, patienceEnd(at: now),
+        ]
         return dues.lazy.compactMap { $0 }.min()
     }
 
-    mutating func start(_ url: WebURL, nearestZone: NetworkZone) {
+    mutating func addStart(_ url: WebURL, nearestZone: NetworkZone) {
         discover(
             url.withoutFragment, role: .page, from: nil, redirects: 0, flags: .isStart,
             nearestZone: nearestZone)
     }
 
     /// Adds a sitemap that robots.txt or the user names.
-    mutating func startGuide(_ url: WebURL, nearestZone: NetworkZone) {
+    mutating func addGuide(_ url: WebURL, nearestZone: NetworkZone) {
         // A run that follows no links follows none of a sitemap either.
         guard scope.deepest != 0 else { return }
         discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, nearestZone: nearestZone)
     }
 
     /// Adds an asset that the user or a manifest names.
-    mutating func startAsset(_ url: WebURL, isStart: Bool = false, nearestZone: NetworkZone) {
+    mutating func addAsset(_ url: WebURL, isStart: Bool = false, nearestZone: NetworkZone) {
         discover(
             url.withoutFragment, role: .asset, from: nil, redirects: 0, flags: isStart ? .isStart : [],
             nearestZone: nearestZone)
@@ -193,7 +195,7 @@ struct FrontierCore: Sendable {
     /// as missing.
     ///
     /// - Parameter origin: the origin of the requesting document if the request used CORS.
-    mutating func startGuess(
+    mutating func addMiss(
         _ url: WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil
     ) {
         let number = discover(
@@ -210,30 +212,30 @@ struct FrontierCore: Sendable {
             order.actions += endDueTurns()
             startTurns()
         }
-        guard runningCount < Frontier.mostRunning || options.isUnpaced, !isStopped else { return nil }
-        while let number = gates.popDue(now: now) {
+        guard runningCount < Frontier.maxRunningRequests || options.isUnpaced, !isStopped else { return nil }
+        while let number = robotsQueue.popDue(now: now) {
             let host = Int(number)
-            hosts[host].isGateDue = false
-            guard !hosts[host].isElsewhere, let url = hosts[host].gate?.next(now: now) else { continue }
+            hosts[host].isRobotsDue = false
+            guard !hosts[host].isElsewhere, let url = hosts[host].robots?.next(now: now) else { continue }
             runningCount += 1
-            hosts[host].isAskingGate = true
-            noteStart(of: host)
+            hosts[host].isFetchingRobots = true
+            noteRequestStart(of: host)
             return .robots(host: host, url, hosts[host].nearestZone)
         }
-        while let number = probes.popFirst() {
+        while let number = probeQueue.popFirst() {
             let host = Int(number)
             guard let url = hosts[host].softNotFound.startProbe() else { continue }
             runningCount += 1
             return .probe(host: host, url, hosts[host].probeZone)
         }
-        while let number = witnesses.popFirst() {
+        while let number = sessionCheckQueue.popFirst() {
             let host = Int(number)
-            guard let page = hosts[host].session.takeWitness() else { continue }
+            guard let page = hosts[host].session.takePageToCheck() else { continue }
             runningCount += 1
-            return .witness(host: host, url(page), records[Int(page)].zone)
+            return .sessionCheck(host: host, url(page), records[Int(page)].zone)
         }
         if let number = nextQueued() { return .fetch(number) }
-        if let number = renders.next(isThere) ?? nextEarlyPage() { return .render(number) }
+        if let number = renderScheduler.next(isAvailable) ?? nextEarlyPage() { return .render(number) }
         guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
         lookUpLostNow()
         return nextQueued().map(Task.fetch)
@@ -242,13 +244,13 @@ struct FrontierCore: Sendable {
     /// The next page to be rendered while others are still being fetched. Checked at intervals, because it is
     /// expensive.
     private mutating func nextEarlyPage() -> UInt32? {
-        guard renders.waitsForEarly, now >= nextEarlyLook else { return nil }
+        guard renderScheduler.waitsForEarly, now >= nextEarlyLook else { return nil }
         nextEarlyLook = now + Self.earlyLookInterval
-        return renders.nextEarly(isThere)
+        return renderScheduler.nextEarly(isAvailable)
     }
 
     /// A predicate for whether an asset that a page needs was fetched, or will not be waited for.
-    private var isThere: (UInt32) -> Bool {
+    private var isAvailable: (UInt32) -> Bool {
         { [records] number in
             let record = records[Int(number)]
             return switch record.state {
@@ -271,43 +273,43 @@ struct FrontierCore: Sendable {
         while let number = retries.popDue(now: now) {
             if records[Int(number)].state == .waiting { enqueue(number) }
         }
-        while let host = pauses.popDue(now: now) {
-            hosts[Int(host)].place = .aside
-            place(Int(host))
+        while let host = pausedHosts.popDue(now: now) {
+            hosts[Int(host)].schedule = .idle
+            reschedule(Int(host))
         }
     }
 
     private mutating func nextQueued() -> UInt32? {
-        while let number = line.popFirst() {
+        while let number = readyHosts.popFirst() {
             let host = Int(number)
-            hosts[host].place = .aside
+            hosts[host].schedule = .idle
             if mayStart(host), let number = popQueued(of: host) {
                 records[Int(number)].state = .running
                 records[Int(number)].attempts = min(records[Int(number)].attempts, .max - 1) + 1
-                hosts[host].pace.started(now: now)
+                hosts[host].pace.didStart(now: now)
                 runningCount += 1
-                noteStart(of: host)
-                place(host)
+                noteRequestStart(of: host)
+                reschedule(host)
                 return number
             }
-            place(host)
+            reschedule(host)
         }
         return nil
     }
 
     private func mayStart(_ host: Int) -> Bool {
-        options.isUnpaced || hosts[host].pace.mayStart(now: now) > 0
+        options.isUnpaced || hosts[host].pace.startableCount(now: now) > 0
     }
 
     /// Puts a host with queued entries into `line` or `pauses`, if it may start one now or at a known time.
-    mutating func place(_ host: Int) {
-        guard hosts[host].place == .aside, hosts[host].queuedCount > 0 else { return }
+    mutating func reschedule(_ host: Int) {
+        guard hosts[host].schedule == .idle, hosts[host].queuedCount > 0 else { return }
         if mayStart(host) {
-            hosts[host].place = .inLine
-            line.append(UInt32(host))
+            hosts[host].schedule = .ready
+            readyHosts.append(UInt32(host))
         } else if let time = hosts[host].pace.nextStart {
-            hosts[host].place = .paused
-            pauses.add(UInt32(host), at: max(time, now + .microseconds(1)))
+            hosts[host].schedule = .paused
+            pausedHosts.add(UInt32(host), at: max(time, now + .microseconds(1)))
         }
     }
 
@@ -320,8 +322,7 @@ struct FrontierCore: Sendable {
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             let record = records[Int(number)]
-            if record.flags.contains(.isGuess), record.referrer != Record.nobody, hosts[host].isGuessedInVain
-            {
+            if record.flags.contains(.isGuess), record.referrer != Record.nobody, hosts[host].ignoresGuesses {
                 skip(number, .guess)
                 continue
             }
@@ -332,7 +333,7 @@ struct FrontierCore: Sendable {
             } else if record.role == .guide {
                 return number
             } else if sharing?.mayAskPage(usage.pages) == false {
-                hold(page: number)
+                holdForPageLimit(number)
             } else if !isSkippedAsTrap(number) {
                 usage.pages += 1
                 return number
@@ -392,7 +393,7 @@ struct FrontierCore: Sendable {
         case _ where isInOrder(base): break
         case .skipped, .waiting, .redirected, .failed, .elsewhere: return false
         }
-        guard records[Int(base)].role == .page, !records[Int(base)].flags.contains(.isAside) else {
+        guard records[Int(base)].role == .page, !records[Int(base)].flags.contains(.isSecondary) else {
             return false
         }
         if record.flags.contains(.isHeld) { return true }
@@ -403,15 +404,15 @@ struct FrontierCore: Sendable {
     }
 
     /// Queues a new page. A variant of a page waits until no page is left to render.
-    mutating func enqueueOrHold(page number: UInt32) {
-        if records[Int(number)].flags.contains(.isAside) { return hold(variant: number) }
+    mutating func enqueueOrHold(_ number: UInt32) {
+        if records[Int(number)].flags.contains(.isSecondary) { return holdUntilRendered(number) }
         if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
         if sharing == nil, records[Int(number)].redirects == 0, waitsAsView(number) { return }
-        guard sharing == nil, renders.isOn, isVariant(number) else { return enqueue(number) }
-        hold(variant: number)
+        guard sharing == nil, renderScheduler.isOn, isVariant(number) else { return enqueue(number) }
+        holdUntilRendered(number)
     }
 
-    private mutating func hold(variant number: UInt32) {
+    private mutating func holdUntilRendered(_ number: UInt32) {
         records[Int(number)].state = .waiting
         records[Int(number)].flags.insert(.isHeld)
         heldVariants.append(number)
@@ -438,7 +439,8 @@ struct FrontierCore: Sendable {
         if referrer != Record.nobody, records[Int(referrer)].role == .guide { return false }
         func isPage(_ parent: UInt32?) -> Bool {
             guard let parent, parent != number, records[Int(parent)].role == .page else { return false }
-            return records[Int(parent)].state != .skipped && !records[Int(parent)].flags.contains(.isAside)
+            return records[Int(parent)].state != .skipped
+                && !records[Int(parent)].flags.contains(.isSecondary)
                 && (records[Int(parent)].state != .failed || isInOrder(parent))
         }
         if isPage(urls.withoutQuery(number)) { return true }
@@ -452,7 +454,7 @@ struct FrontierCore: Sendable {
         guard views.isWaiting else { return }
         let released = views.release(pageCount: usage.pages, urls.href)
         for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
-        for number in released.fetched { release(variant: number) }
+        for number in released.fetched { releaseHeld(number) }
     }
 
     /// Recognises a side page by the last part of its path, if the page in its folder is known. Until enough folders
@@ -465,7 +467,7 @@ struct FrontierCore: Sendable {
         guard scope.leavesOut(page, at: url) else { return false }
         let key = SideKey(host: host, name: name)
         sideNames[key, default: SideName(page: page)].folders.insert(folder)
-        hold(variant: number)
+        holdUntilRendered(number)
         sideNames[key]?.held.append(number)
         for name in sideFolders[folder] ?? [] { leaveOutSidePages(.init(host: host, name: name)) }
         return true
@@ -523,11 +525,11 @@ struct FrontierCore: Sendable {
     mutating func releaseVariants() {
         let held = order.isOn ? inStableOrder(heldVariants) : heldVariants
         heldVariants = []
-        for number in held { release(variant: number) }
+        for number in held { releaseHeld(number) }
     }
 
     /// Queues a page that waits for rendering; does nothing for others.
-    mutating func release(variant number: UInt32) {
+    mutating func releaseHeld(_ number: UInt32) {
         guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.isHeld) else {
             return
         }
@@ -541,15 +543,15 @@ struct FrontierCore: Sendable {
             records[Int(number)].state = .elsewhere
             return
         }
-        if hosts[host].isLost, let failure = hosts[host].unreached {
-            lost.append(number)
+        if hosts[host].isLost, let failure = hosts[host].unreachableFailure {
+            failedWithHost.append(number)
             return fail(number, failure)
         }
         if let reason = hosts[host].reasonToStop {
-            lost.append(number)
+            failedWithHost.append(number)
             return fail(number, reason)
         }
-        if hosts[host].isClosed, let place = hosts[host].session.end {
+        if hosts[host].hasSessionEnded, let place = hosts[host].session.end {
             return fail(number, .sessionEnded(place))
         }
         if order.isOn, waitsForTurn(number) { return }
@@ -565,10 +567,10 @@ struct FrontierCore: Sendable {
         }
         guard isNew else { return }
         changeQueued(of: host, by: 1)
-        place(host)
+        reschedule(host)
     }
 
-    mutating func received(_ byteCount: Int) {
+    mutating func didReceive(_ byteCount: Int) {
         usage.byteCount += byteCount
     }
 
@@ -580,12 +582,14 @@ struct FrontierCore: Sendable {
             lastHost = (origin, known)
             return known
         }
-        let gate = options.productToken.map {
-            RobotsGate(
+        let robots = options.productToken.map {
+            OriginRobots(
                 for: url, productToken: $0, obeys: options.obeysRobots,
                 isDoubted: options.doubted.contains(origin))
         }
-        hosts.append(Host(pace: HostPace(highest: options.connectionsPerHost), gate: url.isHTTP ? gate : nil))
+        hosts.append(
+            HostState(pace: HostPace(maxLimit: options.connectionsPerHost), robots: url.isHTTP ? robots : nil)
+        )
         hosts[hosts.count - 1].isElsewhere = sharing != nil
         hostNumbers[origin] = hosts.count - 1
         return hosts.count - 1
@@ -596,20 +600,23 @@ struct FrontierCore: Sendable {
 extension FrontierCore {
     /// The time when waiting for hosts that have never responded ends. Nil if other work is running or due,
     /// or if all hosts have responded.
-    func endOfPatience(at time: Duration) -> Duration? {
-        guard let patience = options.patience, silentHostCount > 0, !isStopped, renders.runningCount == 0
+    func patienceEnd(at time: Duration) -> Duration? {
+        guard let patience = options.patience, silentHostCount > 0, !isStopped,
+            renderScheduler.runningCount == 0
         else { return nil }
         // A host that has just responded is likely to do so again, and looking at all hosts is expensive.
-        guard time - lastAnswer >= Self.quietTime else { return lastAnswer + Self.quietTime }
+        guard time - lastResponse >= Self.quietTime else { return lastResponse + Self.quietTime }
         var (last, running) = (Duration.zero, 0)
         for host in hosts.indices
-        where hosts[host].runningCount > 0 || hosts[host].queuedCount > 0 || !hosts[host].atGate.isEmpty {
+        where hosts[host].runningCount > 0 || hosts[host].queuedCount > 0
+            || !hosts[host].awaitingRobots.isEmpty
+        {
             guard isSilent(host) else { return nil }
             last = max(last, hosts[host].firstStart ?? time)
             running += hosts[host].runningCount
         }
-        // The rest are requests about hosts that have responded before, such as probes.
-        guard running == runningCount, isNobodyInDoubt,
+        // The rest are requests about hosts that have responded before, such as probeQueue.
+        guard running == runningCount, hasNoPendingChecks,
             !retries.contains(where: { !isSilent(Int(records[Int($0)].host)) })
         else { return nil }
         return last + patience
@@ -619,14 +626,14 @@ extension FrontierCore {
 
     /// Extends the waiting time of hosts that have never responded by the time in which responses were not
     /// processed.
-    mutating func wasAway(_ time: Duration) {
-        for host in hosts.indices where !hosts[host].hasAnswered {
+    mutating func extendPatience(by time: Duration) {
+        for host in hosts.indices where !hosts[host].hasResponded {
             hosts[host].firstStart = hosts[host].firstStart.map { min($0 + time, now) }
         }
     }
 
     /// Fails the entries of hosts that have never responded, and returns the actions for that.
-    mutating func loseSilentHosts() -> [Frontier.Action] {
+    mutating func failSilentHosts() -> [Frontier.Action] {
         let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
         let failure = FetchFailure(
             .timeout, "no response for \(time) after everything else was done")
@@ -643,7 +650,8 @@ extension FrontierCore {
             fail(UInt32(number), .outwaited(failure))
         }
         retries.removeAll { [records] in records[Int($0)].state == .failed }
-        return lost.map(Frontier.Action.lost) + (underWay.isEmpty ? [] : [.abandon(underWay, failure)])
+        return lost.map(Frontier.Action.failedWithHost)
+            + (underWay.isEmpty ? [] : [.cancel(underWay, failure)])
     }
 
     private func isOpen(_ state: Record.State) -> Bool {
@@ -653,24 +661,24 @@ extension FrontierCore {
         }
     }
 
-    private func isSilent(_ host: Int) -> Bool { !hosts[host].hasAnswered && !hosts[host].isOwn }
+    private func isSilent(_ host: Int) -> Bool { !hosts[host].hasResponded && !hosts[host].isStartHost }
 
-    mutating func noteStart(of host: Int) {
+    mutating func noteRequestStart(of host: Int) {
         guard hosts[host].firstStart == nil else { return }
         hosts[host].firstStart = now
         silentHostCount += 1
     }
 
-    mutating func noteAnswer(of host: Int) {
-        lastAnswer = now
-        guard !hosts[host].hasAnswered else { return }
-        hosts[host].hasAnswered = true
+    mutating func noteResponse(of host: Int) {
+        lastResponse = now
+        guard !hosts[host].hasResponded else { return }
+        hosts[host].hasResponded = true
         if hosts[host].firstStart != nil { silentHostCount -= 1 }
     }
 }
 
 extension FrontierCore {
-    private static let mostHosts = 32
+    private static let maxReportedHosts = 32
 
     /// The current progress. Takes time in proportion to the number of hosts, not of entries.
     func progress(now: Duration) -> CrawlProgress {
@@ -684,7 +692,7 @@ extension FrontierCore {
         figures.queuedPages = order.queue.pageCount
         var busy: [String: CrawlProgress.Host] = [:]
         for (origin, number) in hostNumbers {
-            figures.atGate += hosts[number].atGate.count
+            figures.awaitingRobots += hosts[number].awaitingRobots.count
             figures.queuedAssets += hosts[number].queuedAssetCount
             figures.queuedPages += hosts[number].queuedCount - hosts[number].queuedAssetCount
             guard hosts[number].queuedCount > 0 || hosts[number].pace.runningCount > 0 else { continue }
@@ -704,8 +712,8 @@ extension FrontierCore {
             let (one, two) = (left.running + left.queued, right.running + right.queued)
             return one != two ? one > two : left.name < right.name
         }
-        if figures.hosts.count > Self.mostHosts {
-            figures.hosts.removeLast(figures.hosts.count - Self.mostHosts)
+        if figures.hosts.count > Self.maxReportedHosts {
+            figures.hosts.removeLast(figures.hosts.count - Self.maxReportedHosts)
         }
         return figures
     }

@@ -34,7 +34,7 @@ extension FrontierCore {
             static let isInOrder = Flags(rawValue: 512)
             /// Whether only assets and rendered pages link to the page so far, and the number of pages is
             /// limited.
-            static let isAside = Flags(rawValue: 1024)
+            static let isSecondary = Flags(rawValue: 1024)
         }
 
         /// A number that no entry has.
@@ -69,7 +69,7 @@ extension FrontierCore {
 /// crawl may discover millions.
 struct URLTable: Sendable {
     /// The maximum length of a URL in bytes. Longer ones are cut off.
-    static let longest = 1 << 20 - 1
+    static let maxURLBytes = 1 << 20 - 1
     private static let chunkSize = 1 << 20
 
     /// The texts one after the other. No text spans two chunks.
@@ -87,7 +87,7 @@ struct URLTable: Sendable {
     mutating func number(of url: WebURL) -> (number: UInt32, isNew: Bool) {
         var href = url.href
         return href.withUTF8 { bytes in
-            let bytes = UnsafeBufferPointer(rebasing: bytes.prefix(Self.longest))
+            let bytes = UnsafeBufferPointer(rebasing: bytes.prefix(Self.maxURLBytes))
             let slot = slot(of: bytes)
             if slots[slot] != 0 { return (slots[slot] - 1, false) }
             let number = UInt32(places.count)
@@ -101,7 +101,7 @@ struct URLTable: Sendable {
     func find(_ url: WebURL) -> UInt32? {
         var href = url.href
         return href.withUTF8 { bytes in
-            let slot = slot(of: UnsafeBufferPointer(rebasing: bytes.prefix(Self.longest)))
+            let slot = slot(of: UnsafeBufferPointer(rebasing: bytes.prefix(Self.maxURLBytes)))
             return slots[slot] == 0 ? nil : slots[slot] - 1
         }
     }
@@ -206,7 +206,7 @@ struct ReasonTable: Sendable {
 }
 
 /// The links between entries, by which a smaller depth is passed on.
-struct DepthWays: Sendable {
+struct DepthLinks: Sendable {
     private var targets: [UInt32: [Target]] = [:]
 
     /// An entry to which another one leads.

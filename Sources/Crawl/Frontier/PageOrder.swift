@@ -5,26 +5,26 @@ internal import Web
 /// not on the order of responses, so that two runs fetch the same pages.
 ///
 /// Pages and sitemaps get their turn in the order of `queue`. The queue grows in the order of the turns, too: the
-/// links of a response wait in `finds` until those of all earlier turns were added. A new turn starts after the end
+/// links of a response wait in `pendingLinks` until those of all earlier turns were added. A new turn starts after the end
 /// of the one that is `width` earlier, so that several requests run at a time, and what the queue has at the start
 /// of a turn is always the same. Pages to which only assets and rendered pages link wait until no other page is
 /// left, and go in the order of their URLs.
 ///
-/// The set may still differ if a page fails in one run, and if Chromium finds pages in another order.
+/// The set may still differ if a page fails in one run, and if Chromium pendingLinks pages in another order.
 struct PageOrder: Sendable {
     /// Whether the number of pages is limited, and this worker does not share the snapshot.
     let isOn: Bool
     var queue = FrontierCore.EntryQueue()
     /// Whether the links that are being added are those of an asset or a rendered page.
-    var isAside = false
+    var isSecondary = false
     /// Actions of turns that ended without an event. The next event returns them.
     var actions: [Frontier.Action] = []
-    private var turns = WorkQueue()
+    private var turns = FIFOQueue()
     private var open: Set<UInt32> = []
-    private var finds: [UInt32: Find] = [:]
+    private var pendingLinks: [UInt32: PendingLinks] = [:]
 
     /// The links of a response, or the target of its redirect.
-    enum Find: Sendable {
+    enum PendingLinks: Sendable {
         case scanned(ScanResult)
         case linked(UInt32, StoredLinks)
         case redirected(UInt32, Frontier.Redirection, to: WebURL)
@@ -51,7 +51,7 @@ struct PageOrder: Sendable {
 
     func isOpen(_ number: UInt32) -> Bool { open.contains(number) }
 
-    func hasFind(_ number: UInt32) -> Bool { finds[number] != nil }
+    func hasPendingLinks(_ number: UInt32) -> Bool { pendingLinks[number] != nil }
 
     /// The entry whose turn ends next.
     var first: UInt32? { turns.first }
@@ -68,22 +68,22 @@ struct PageOrder: Sendable {
     }
 
     /// Ends the first turn.
-    mutating func end() -> Find? {
+    mutating func end() -> PendingLinks? {
         guard let number = turns.popFirst() else { return nil }
         open.remove(number)
-        return finds.removeValue(forKey: number)
+        return pendingLinks.removeValue(forKey: number)
     }
 
     /// Returns whether the links have to wait for the end of the entry's turn.
-    mutating func waits(_ find: Find) -> Bool {
-        guard isOpen(find.number) else { return false }
-        finds[find.number] = find
+    mutating func delays(_ pending: PendingLinks) -> Bool {
+        guard isOpen(pending.number) else { return false }
+        pendingLinks[pending.number] = pending
         return true
     }
 }
 
 extension FrontierCore {
-    typealias Find = PageOrder.Find
+    typealias PendingLinks = PageOrder.PendingLinks
 
     /// Whether the entry waits for its turn, or for the end of it.
     func isInOrder(_ number: UInt32) -> Bool {
@@ -134,10 +134,10 @@ extension FrontierCore {
     }
 
     private mutating func endTurn() -> [Action] {
-        guard let find = order.end() else { return [] }
-        let actions = addLinks(find)
+        guard let pending = order.end() else { return [] }
+        let actions = add(pending)
         // The driver can use the numbers of links only directly after the event.
-        if case .linked = find { return [] }
+        if case .linked = pending { return [] }
         return actions
     }
 
@@ -148,14 +148,14 @@ extension FrontierCore {
         return actions
     }
 
-    mutating func takeActionsInOrder() -> [Action] {
+    mutating func takeDeferredActions() -> [Action] {
         defer { order.actions.removeAll() }
         return order.actions
     }
 
     private func isAnswered(_ number: UInt32) -> Bool {
         switch records[Int(number)].state {
-        case .queued, .running, .waiting, .done: order.hasFind(number)
+        case .queued, .running, .waiting, .done: order.hasPendingLinks(number)
         case .redirected, .failed, .skipped, .elsewhere: true
         }
     }
@@ -163,33 +163,33 @@ extension FrontierCore {
     /// Whether pages may wait for a robots.txt that was requested. One that could not be loaded may take a minute, and
     /// does not hold up others.
     private var isAwaitingRobots: Bool {
-        hosts.contains { ($0.isAskingGate || $0.isGateDue) && $0.gate?.hasFailed == false }
+        hosts.contains { ($0.isFetchingRobots || $0.isRobotsDue) && $0.robots?.hasFailed == false }
     }
 
     /// Adds the links of a response, now or at the end of its turn.
-    mutating func inTurn(_ find: Find) -> [Action] {
-        if order.isOn, order.waits(find) { return [] }
-        return addLinks(find)
+    mutating func addInOrder(_ pending: PendingLinks) -> [Action] {
+        if order.isOn, order.delays(pending) { return [] }
+        return add(pending)
     }
 
-    private mutating func addLinks(_ find: Find) -> [Action] {
-        order.isAside = order.isOn && records[Int(find.number)].role == .asset
-        defer { order.isAside = false }
-        switch find {
-        case .scanned(let result): return addLinks(of: result)
+    private mutating func add(_ pending: PendingLinks) -> [Action] {
+        order.isSecondary = order.isOn && records[Int(pending.number)].role == .asset
+        defer { order.isSecondary = false }
+        switch pending {
+        case .scanned(let result): return addScan(result)
         case .linked(let number, let links):
-            let numbers = addLinks(links, of: number)
-            return numbers.isEmpty ? [] : [.number(numbers)]
+            let numbers = addStoredLinks(links, of: number)
+            return numbers.isEmpty ? [] : [.assignNumbers(numbers)]
         case .redirected(let number, let redirection, let target):
-            return follow(redirection, of: number, to: target)
+            return followRedirect(redirection, of: number, to: target)
         }
     }
 
-    private mutating func addLinks(_ links: PageOrder.StoredLinks, of number: UInt32) -> [UInt32] {
-        let numbers = linked(number, known: links.known, new: links.new)
+    private mutating func addStoredLinks(_ links: PageOrder.StoredLinks, of number: UInt32) -> [UInt32] {
+        let numbers = addLinks(of: number, known: links.known, new: links.new)
         if links.isLeftOut {
             leaveOut(number)
-        } else if renders.isOn {
+        } else if renderScheduler.isOn {
             let needs = links.known.lazy.filter { $0.role == .asset }.map(\.number) + numbers
             noteForRendering(
                 number, links.reasons, assets: needs, isNofollow: links.isNofollow, isUnchanged: !links.isNews
@@ -199,17 +199,17 @@ extension FrontierCore {
     }
 
     /// Handles a link of a page to a page that waits because only assets and rendered pages linked to it.
-    mutating func bringIn(_ number: UInt32) {
-        guard records[Int(number)].flags.remove(.isAside) != nil, records[Int(number)].state == .waiting,
+    mutating func promoteSecondary(_ number: UInt32) {
+        guard records[Int(number)].flags.remove(.isSecondary) != nil, records[Int(number)].state == .waiting,
             records[Int(number)].flags.remove(.isHeld) != nil
         else { return }
-        enqueueOrHold(page: number)
+        enqueueOrHold(number)
     }
 
     /// Held pages in an order that does not depend on that of the responses.
     func inStableOrder(_ held: [UInt32]) -> [UInt32] {
-        func isAside(_ number: UInt32) -> Bool { records[Int(number)].flags.contains(.isAside) }
-        return held.filter { !isAside($0) }
-            + held.filter(isAside).map { ($0, urls.href($0)) }.sorted { $0.1 < $1.1 }.map(\.0)
+        func isSecondary(_ number: UInt32) -> Bool { records[Int(number)].flags.contains(.isSecondary) }
+        return held.filter { !isSecondary($0) }
+            + held.filter(isSecondary).map { ($0, urls.href($0)) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 }

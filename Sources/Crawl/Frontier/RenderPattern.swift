@@ -1,6 +1,6 @@
 internal import Markup
 
-extension RenderBook {
+extension RenderScheduler {
     /// A page, with assets that it needs or waits for.
     typealias PageWithAssets = (page: UInt32, assets: [UInt32])
 
@@ -15,7 +15,7 @@ extension RenderBook {
     /// A group of pages with similar URLs.
     struct Pattern: Sendable {
         let text: String
-        /// The host, as an index into `RenderBook.hosts`.
+        /// The host, as an index into `RenderScheduler.hosts`.
         let host: Int
         /// Whether this is a view: a group of pages that have the same last path component in several
         /// folders, such as `/runs/…/log`. Pages with another name may be different.
@@ -23,7 +23,7 @@ extension RenderBook {
         /// The first page of each name, with its folder. A pattern with too many names gets no views for the
         /// rest.
         var firstPages: [String: (page: UInt32, folder: Substring)] = [:]
-        /// The views by name, as indices into `RenderBook.patterns`.
+        /// The views by name, as indices into `RenderScheduler.patterns`.
         var views: [String: Int] = [:]
         /// The reasons found in pages of this pattern.
         var ownReasons: RenderReasons = []
@@ -84,10 +84,10 @@ extension RenderBook {
             startedCount == 0 || !newQueues.firstOfKind.isEmpty || !unchangedQueues.firstOfKind.isEmpty
         }
 
-        /// The maximum number of pages in a row for which rendering finds nothing. After that, no further
+        /// The maximum number of pages in a row for which rendering pendingLinks nothing. After that, no further
         /// page is rendered.
         var patience: Int {
-            (isView ? RenderBook.fewPagesOfView : RenderBook.fewPages) + min(fruitfulCount, 7)
+            (isView ? RenderScheduler.fewPagesOfView : RenderScheduler.fewPages) + min(fruitfulCount, 7)
         }
 
         /// Whether no further page is rendered because rendering the last ones found nothing.

@@ -150,7 +150,7 @@ extension HopelessHostTests {
             guard case .failed = frontier.state(number) else { continue }
             let linked = Frontier.Event.linked(
                 number, known: [], new: try images(0..<50), isLeftOut: false)
-            for case .lost in frontier.apply(linked, now: now) { lost += 1 }
+            for case .failedWithHost in frontier.apply(linked, now: now) { lost += 1 }
         }
         #expect(attempts == 4)
         #expect(lost == 50)

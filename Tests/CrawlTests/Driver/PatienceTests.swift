@@ -127,10 +127,10 @@ import Web
         #expect(frontier.fetchNext(now: .seconds(1)) == 1)
         func isOver(_ seconds: Int) -> Bool { frontier.isOutOfPatience(now: .seconds(seconds)) }
         #expect(isOver(12))
-        frontier.apply(.wasAway(.seconds(9)), now: .seconds(12))
+        frontier.apply(.processingDelayed(.seconds(9)), now: .seconds(12))
         #expect(!isOver(12) && !isOver(19) && isOver(20))
         // Nobody is waited for from a time on that is yet to come.
-        frontier.apply(.wasAway(.seconds(100)), now: .seconds(20))
+        frontier.apply(.processingDelayed(.seconds(100)), now: .seconds(20))
         #expect(isOver(30))
     }
 

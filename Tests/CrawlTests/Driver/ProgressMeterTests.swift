@@ -66,7 +66,7 @@ import Testing
         figures.done = 10
         figures.doneAssets = 6
         figures.queuedPages = 3
-        figures.atGate = 4
+        figures.awaitingRobots = 4
         let progress = meter.measure(figures)
         #expect(progress.pages == PrefetchProgress.Count(done: 4, queued: 7))
         #expect(progress.assets == PrefetchProgress.Count(done: 6, queued: 0))

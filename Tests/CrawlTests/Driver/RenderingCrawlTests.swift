@@ -232,7 +232,7 @@ import Web
         #expect(report.rendering.recorded == 3)
     }
 
-    /// Between its answer and its commit nobody finds it in the store: pages that send the same then, one as
+    /// Between its answer and its commit nobody pendingLinks it in the store: pages that send the same then, one as
     /// soon as the other is answered, get what the first got.
     @Test func `what is sent again before its answer is kept, and afterwards, is sent once`() throws {
         bench.origin.on("/", .page(Self.shell))
@@ -426,7 +426,7 @@ private final class ScriptedBrowser: PageRenderer {
         var isClosed = false
     }
 
-    let door = Mutex<RenderDoor?>(nil)
+    let door = Mutex<RenderChannel?>(nil)
     private let state = Mutex(State())
 
     var version: String? { "Scripted/1" }

@@ -177,7 +177,7 @@ import Web
                 switch task {
                 case .fetch(let number): frontier.failed(number, .fetch(failure), now: now)
                 case .robots(let host, _, _): frontier.robotsFailed(host: host, failure, now: now)
-                case .probe, .witness, .render: Issue.record("\(task)")
+                case .probe, .sessionCheck, .render: Issue.record("\(task)")
                 }
             }
             if !frontier.isDone { now = max(now, try #require(frontier.nextDue)) }

@@ -36,7 +36,7 @@ import Web
 
     @Test mutating func `a srcset of 200,000 is asked for as far as pages have such`() throws {
         for image in 0..<200_000 { frontier.found(try link("http://a.test/\(image).png", .asset), by: 0) }
-        #expect(frontier.entries.count { $0.state == .queued } == AssetBounds.mostOfOne)
+        #expect(frontier.entries.count { $0.state == .queued } == AssetBounds.maxAssetsPerDocument)
     }
 
     @Test mutating func `random hosts of one domain are asked up to a thousand`() throws {
@@ -44,7 +44,7 @@ import Web
             frontier.found(try link("http://h\(host).cdn.test/x.png", .asset), by: 0)
             frontier.found(try link("http://h\(host).cdn.test/y.png", .asset), by: 0)
         }
-        #expect(frontier.entries.count { $0.state == .queued } == 2 * AssetBounds.mostHosts)
+        #expect(frontier.entries.count { $0.state == .queued } == 2 * AssetBounds.maxHostsPerDomain)
         // Others are none of them.
         let other = frontier.found(try link("http://cdn.other.test/x.png", .asset), by: 0)
         #expect(frontier.state(other) == .queued)

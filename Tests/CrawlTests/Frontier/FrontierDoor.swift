@@ -53,7 +53,7 @@ final class TriedFrontier {
     func nearestZone(_ number: UInt32) -> NetworkZone { frontier.nearestZone(number) }
     func wantsWords(of number: UInt32) -> Bool { frontier.wantsWords(of: number) }
     func takeOutcomes() -> [UInt32] { frontier.takeOutcomes() }
-    func takeOutgoing() -> [ServerFrontier.Found] { frontier.takeOutgoing() }
+    func takeOutgoing() -> [SharedFrontier.DiscoveredURL] { frontier.takeOutgoing() }
 
     func start(_ url: WebURL) { apply(.start(url, nearestZone: .thisMachine), now: .zero) }
 
@@ -65,7 +65,7 @@ final class TriedFrontier {
     @discardableResult
     func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
         let actions = apply(.scanned(ScanResult(number: number, byteCount: 0, links: [link])), now: .zero)
-        for case .record(let links) in actions {
+        for case .storeLinks(let links) in actions {
             if let target = (links.pages + links.assets + links.guesses).first { return target.number }
         }
         return .max
@@ -79,7 +79,7 @@ final class TriedFrontier {
         apply(.succeeded(number, after: latency), now: .zero)
     }
 
-    func recalled(_ number: UInt32) { apply(.recalled(number), now: .zero) }
+    func recalled(_ number: UInt32) { apply(.reused(number), now: .zero) }
 
     func failed(
         _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
@@ -90,7 +90,7 @@ final class TriedFrontier {
 
     /// Whether the redirect is kept.
     func redirected(_ number: UInt32, to target: WebURL?) -> Bool {
-        for case .keep(number) in apply(.redirected(number, .init(target: target)), now: .zero) {
+        for case .storeRedirect(number) in apply(.redirected(number, .init(target: target)), now: .zero) {
             return true
         }
         return false

@@ -17,10 +17,10 @@ import Web
         let pageCount: Int
         let hostCount: Int
         /// Links that somebody led to before come as numbers.
-        let memory: LinkMemory?
+        let memory: LinkNumberCache?
 
         init(
-            seed: UInt64, pageCount: Int, hostCount: Int, depth: Int?, memory: LinkMemory? = nil
+            seed: UInt64, pageCount: Int, hostCount: Int, depth: Int?, memory: LinkNumberCache? = nil
         ) throws {
             self.memory = memory
             random = SeededRandom(seed: seed)
@@ -117,7 +117,7 @@ import Web
     ) throws {
         var walk = try Walk(
             seed: run.seed, pageCount: 400, hostCount: run.hosts, depth: nil,
-            memory: remembers ? LinkMemory() : nil)
+            memory: remembers ? LinkNumberCache() : nil)
         try walk.run()
         let reached = walk.depths().keys
         #expect(Set(walk.fetches.keys) == Set(try reached.map { try walk.url($0).href }))
@@ -137,7 +137,7 @@ import Web
         seed: UInt64, remembers: Bool
     ) throws {
         var walk = try Walk(
-            seed: seed, pageCount: 400, hostCount: 7, depth: 4, memory: remembers ? LinkMemory() : nil)
+            seed: seed, pageCount: 400, hostCount: 7, depth: 4, memory: remembers ? LinkNumberCache() : nil)
         try walk.run()
         let near = walk.depths().filter { $0.value <= 4 }.keys
         #expect(Set(walk.fetches.keys) == Set(try near.map { try walk.url($0).href }))
@@ -172,7 +172,7 @@ import Web
             case .robots(let host, _, _)?:
                 robots += 1
                 frontier.apply(.robots(host: host, .answered(status: 404, from: .thisMachine)), now: now)
-            case .probe?, .witness?, .render?:
+            case .probe?, .sessionCheck?, .render?:
                 Issue.record("nobody is doubted, nothing shown")
             case nil:
                 now = max(now + .microseconds(10), frontier.nextDue ?? now)

@@ -25,10 +25,11 @@ import Web
     }
 
     private mutating func arrive(
-        _ text: String, from referrer: String? = nil, _ facts: Frontier.Arrival.Facts = .init()
+        _ text: String, from referrer: String? = nil, _ facts: Frontier.RemoteDiscovery.Facts = .init()
     ) throws {
         frontier.apply(
-            .arrived(.init(url: try url(text), referrer: try referrer.map(url), facts: facts)), now: .zero)
+            .discoveredRemotely(.init(url: try url(text), referrer: try referrer.map(url), facts: facts)),
+            now: .zero)
     }
 
     private mutating func fetchNext() -> UInt32? {
@@ -45,14 +46,14 @@ import Web
     }
 
     private mutating func start() throws {
-        frontier.apply(.granted(["http://a.test"]), now: .zero)
-        var facts = Frontier.Arrival.Facts()
+        frontier.apply(.leaseGranted(["http://a.test"]), now: .zero)
+        var facts = Frontier.RemoteDiscovery.Facts()
         facts.isStart = true
         facts.nearestZone = .thisMachine
         try arrive("http://a.test/", facts)
     }
 
-    private mutating func arrive(_ text: String, _ facts: Frontier.Arrival.Facts) throws {
+    private mutating func arrive(_ text: String, _ facts: Frontier.RemoteDiscovery.Facts) throws {
         try arrive(text, from: nil, facts)
     }
 
@@ -81,14 +82,14 @@ import Web
         frontier.found(try link("http://b.a.test/x", .asset), by: 0)
         let second = try #require(frontier.takeOutgoing().first)
         #expect(first.identity != second.identity)
-        #expect(Frontier.Arrival.Facts(packed: second.facts).role == .asset)
+        #expect(Frontier.RemoteDiscovery.Facts(packed: second.facts).role == .asset)
     }
 
     @Test mutating func `a host that is granted later is asked for what was found before`() throws {
         try start()
         _ = drain()
         frontier.found(try link("http://b.a.test/x"), by: 0)
-        frontier.apply(.granted(["http://b.a.test"]), now: .zero)
+        frontier.apply(.leaseGranted(["http://b.a.test"]), now: .zero)
         try arrive("http://b.a.test/x", from: "http://a.test/")
         #expect(drain() == ["http://b.a.test/x"])
     }
@@ -97,15 +98,15 @@ import Web
         try start()
         _ = drain()
         for number in 0..<5 { frontier.found(try link("http://a.test/\(number)"), by: 0) }
-        frontier.apply(.lent("http://a.test"), now: .zero)
+        frontier.apply(.leaseReleased("http://a.test"), now: .zero)
         #expect(drain().isEmpty)
         #expect(frontier.isDone)
-        frontier.apply(.granted(["http://a.test"]), now: .zero)
+        frontier.apply(.leaseGranted(["http://a.test"]), now: .zero)
         #expect(drain().count == 5)
     }
 
     @Test mutating func `ways that lead round by other workers have an end`() throws {
-        frontier.apply(.granted(["http://a.test"]), now: .zero)
+        frontier.apply(.leaseGranted(["http://a.test"]), now: .zero)
         // What led here is of a host that comes later, and was found from here.
         try arrive("http://a.test/x", from: "http://b.a.test/up")
         #expect(drain() == ["http://a.test/x"])
@@ -132,9 +133,9 @@ import Web
     }
 
     @Test func `a worker is idle when all is committed, and it has looked at what came since`() {
-        var rest = WorkRest()
+        var rest = IdleDetector()
         #expect(!rest.isIdle)
-        rest.say(1)
+        rest.didReport(1)
         #expect(!rest.isIdle)
         rest.commit(1)
         #expect(rest.isIdle)
@@ -143,24 +144,24 @@ import Web
         // It has the mail, and has not said yet whether that is something to do.
         rest.collect()
         #expect(!rest.isIdle)
-        rest.say(nil)
+        rest.didReport(nil)
         #expect(!rest.isIdle)
-        rest.say(2)
+        rest.didReport(2)
         #expect(!rest.isIdle)
         rest.commit(2)
         #expect(rest.isIdle)
         // What came behind what it speaks of.
         rest.collect()
         rest.deliver()
-        rest.say(2)
+        rest.didReport(2)
         #expect(!rest.isIdle)
         rest.collect()
-        rest.say(2)
+        rest.didReport(2)
         #expect(rest.isIdle)
     }
 
     @Test func `no more pages are asked for at the end of a snapshot than are left of it`() {
-        var memory = SnapshotMemory()
+        var memory = KnownOutcomes()
         #expect(memory.takePage() == nil && memory.pagesReached == nil)
         memory.limit(pagesLeft: 2, of: 40)
         #expect(memory.takePage() == nil && memory.takePage() == nil)
@@ -173,7 +174,7 @@ import Web
         try start()
         let next = fetchNext()
         let number = try #require(next)
-        frontier.apply(.known(number, .failed(.status(410))), now: .zero)
+        frontier.apply(.outcomeKnown(number, .failed(.status(410))), now: .zero)
         #expect(frontier.failures[number] == .status(410))
         #expect(frontier.isDone)
         // Whoever told it need not be told.
@@ -200,7 +201,7 @@ import Web
     }
 
     @Test func `facts are read as they were written`() {
-        var facts = Frontier.Arrival.Facts()
+        var facts = Frontier.RemoteDiscovery.Facts()
         facts.role = .guide
         facts.isStart = true
         facts.isCORS = true
@@ -209,8 +210,8 @@ import Web
         facts.redirects = 20
         facts.chain = 255
         facts.depth = 65_535
-        #expect(Frontier.Arrival.Facts(packed: facts.packed) == facts)
-        #expect(Frontier.Arrival.Facts(packed: -1).role == .page)
+        #expect(Frontier.RemoteDiscovery.Facts(packed: facts.packed) == facts)
+        #expect(Frontier.RemoteDiscovery.Facts(packed: -1).role == .page)
         var further = facts
         further.depth = 1
         #expect(further.identity(withDepth: false) == facts.identity(withDepth: false))
@@ -222,10 +223,10 @@ import Web
 @Suite struct HostShareTests {
     private static func standing(
         workers: Int, hosts: Int, fewest: Int = 0, free: Int = 0, hungry: Int = 0, workless: Int = 0
-    ) -> ServerFrontier.Standing {
-        var standing = ServerFrontier.Standing()
+    ) -> SharedFrontier.WorkStatus {
+        var standing = SharedFrontier.WorkStatus()
         (standing.workers, standing.hosts) = (workers, hosts)
-        (standing.fewestHosts, standing.freeHosts) = (fewest, free)
+        (standing.minHostsOfOthers, standing.freeHosts) = (fewest, free)
         (standing.hungry, standing.workless) = (hungry, workless)
         return standing
     }
@@ -247,7 +248,7 @@ import Web
         (standing(workers: 4, hosts: 64, fewest: 15), active: 16, running: 128, wanted: 0),
     ])
     fileprivate func `a worker takes its share of free hosts, and none waits for another to be done`(
-        _ standing: ServerFrontier.Standing, active: Int, running: Int, wanted: Int
+        _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, wanted: Int
     ) {
         #expect(standing.wantedHosts(active: active, running: running) == wanted)
     }
@@ -260,7 +261,7 @@ import Web
         (standing(workers: 2, hosts: 0), active: 0, running: 0, true),
     ])
     fileprivate func `a worker is hungry that has less than its share, and could ask more`(
-        _ standing: ServerFrontier.Standing, active: Int, running: Int, isHungry: Bool
+        _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, isHungry: Bool
     ) {
         #expect(standing.isHungry(active: active, running: running) == isHungry)
     }
@@ -277,8 +278,8 @@ import Web
         (standing(workers: 4, hosts: 1, hungry: 3, workless: 3), active: 1, running: 128, lent: 0),
     ])
     fileprivate func `who has more than it can ask lends down to its share, and who has enough does not`(
-        _ standing: ServerFrontier.Standing, active: Int, running: Int, lent: Int
+        _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, lent: Int
     ) {
-        #expect(standing.hostsToLend(active: active, running: running) == lent)
+        #expect(standing.hostsToGiveAway(active: active, running: running) == lent)
     }
 }

@@ -51,7 +51,7 @@ import Web
         #expect(frontier.apply(.scanned(result), now: .zero).isEmpty)
         result.isLeftOut = false
         let actions = frontier.apply(.scanned(result), now: .zero)
-        guard case .record(let links)? = actions.first else { throw TestError("nothing is recorded") }
+        guard case .storeLinks(let links)? = actions.first else { throw TestError("nothing is recorded") }
         #expect(links.pages.map(\.href) == ["http://a.test/b"])
     }
 
@@ -149,7 +149,7 @@ import Web
         for number in 0..<500 { frontier.found(try link("http://h\(number).test/", .asset), by: 0) }
         var running: [UInt32] = []
         while let number = frontier.fetchNext(now: .zero) { running.append(number) }
-        #expect(running.count == Frontier.mostRunning)
+        #expect(running.count == Frontier.maxRunningRequests)
         frontier.succeeded(running[0])
         #expect(frontier.fetchNext(now: .zero) != nil)
     }
@@ -222,7 +222,7 @@ import Web
             let target = try url("http://a.test/robots\(place).txt")
             let actions = frontier.apply(
                 .robots(host: host, .answered(status: 301, location: target, from: zone)), now: .zero)
-            guard case .ask(.robots(host, target, zone))? = actions.first else {
+            guard case .startTask(.robots(host, target, zone))? = actions.first else {
                 Issue.record("\(actions)")
                 return
             }
@@ -380,18 +380,18 @@ import Web
         #expect(frontier.next(now: .zero) == .fetch(1))
     }
 
-    private mutating func redirect(_ number: UInt32, to text: String, isRecalled: Bool = false) -> [String] {
-        let redirection = Frontier.Redirection(target: WebURL(text), isRecalled: isRecalled)
+    private mutating func redirect(_ number: UInt32, to text: String, isReused: Bool = false) -> [String] {
+        let redirection = Frontier.Redirection(target: WebURL(text), isReused: isReused)
         return said(frontier.apply(.redirected(number, redirection), now: .zero))
     }
 
     private func said(_ actions: [Frontier.Action]) -> [String] {
         actions.compactMap { action in
             switch action {
-            case .keep(let number): "keep \(number)"
-            case .discard(let number): "discard \(number)"
-            case .record: nil
-            case .ask, .number, .lost, .abandon: "\(action)"
+            case .storeRedirect(let number): "keep \(number)"
+            case .discardRedirect(let number): "discard \(number)"
+            case .storeLinks: nil
+            case .startTask, .assignNumbers, .failedWithHost, .cancel: "\(action)"
             }
         }
     }
@@ -422,7 +422,7 @@ import Web
     {
         #expect(redirect(1, to: "http://a.test/b") == [])
         #expect(frontier.next(now: .zero) == .fetch(2))
-        #expect(redirect(2, to: "http://a.test/c", isRecalled: true) == ["keep 2"])
+        #expect(redirect(2, to: "http://a.test/c", isReused: true) == ["keep 2"])
         #expect(said(frontier.apply(.ended, now: .zero)) == ["keep 1"])
     }
 

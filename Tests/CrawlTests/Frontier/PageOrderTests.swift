@@ -28,7 +28,7 @@ import Web
     }
 
     /// The pages that a crawl requests, and the largest number of pages that were requested at a time.
-    private static func crawl(seed: UInt64) throws -> (pages: Set<String>, mostRunning: Int) {
+    private static func crawl(seed: UInt64) throws -> (pages: Set<String>, maxRunningRequests: Int) {
         let start = try #require(WebURL("http://a.test/"))
         let frontier = TriedFrontier(
             scope: Scope(start: [start]),
@@ -37,14 +37,14 @@ import Web
         frontier.start(start)
         var random = SeededRandom(seed: seed)
         var running: [Frontier.Task] = []
-        var (pages, mostRunning) = (Set<String>(), 0)
+        var (pages, maxRunningRequests) = (Set<String>(), 0)
         while true {
             while let task = frontier.next(now: .zero) {
                 running.append(task)
                 guard case .fetch(let number) = task, frontier.entry(number).role == .page else { continue }
                 pages.insert(frontier.url(number).href)
             }
-            mostRunning = max(mostRunning, running.count)
+            maxRunningRequests = max(maxRunningRequests, running.count)
             guard let task = running.indices.randomElement(using: &random).map({ running.remove(at: $0) })
             else {
                 guard frontier.waitsToSettle else { break }
@@ -62,11 +62,11 @@ import Web
                     now: .zero)
             case .fetch(let number): try answer(number, frontier)
             case .probe(let host, _, _): frontier.apply(.probed(host: host, nil), now: .zero)
-            case .witness, .render: break
+            case .sessionCheck, .render: break
             }
         }
         #expect(frontier.isDone)
-        return (pages, mostRunning)
+        return (pages, maxRunningRequests)
     }
 
     private static func answer(_ number: UInt32, _ frontier: TriedFrontier) throws {
@@ -89,7 +89,7 @@ import Web
         let first = try Self.crawl(seed: 0)
         #expect(first.pages.count == Self.limit)
         // Several requests run at a time nevertheless.
-        #expect(first.mostRunning >= 8)
+        #expect(first.maxRunningRequests >= 8)
         for seed in 1...UInt64(40) {
             let next = try Self.crawl(seed: seed)
             #expect(next.pages == first.pages, "seed \(seed)")

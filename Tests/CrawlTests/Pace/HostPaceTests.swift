@@ -4,33 +4,33 @@ import Testing
 
 @Suite struct HostPaceTests {
     @Test func `it doubles with each round while nothing objects, up to its limit`() {
-        var pace = HostPace(initial: 2, highest: 16)
+        var pace = HostPace(initial: 2, maxLimit: 16)
         var limits: [Int] = []
         for _ in 1...30 {
-            pace.started(now: .zero)
-            pace.answered(after: .milliseconds(1), now: .zero)
+            pace.didStart(now: .zero)
+            pace.didRespond(after: .milliseconds(1), now: .zero)
             if limits.last != pace.limit { limits.append(pace.limit) }
         }
         #expect(limits == [2, 4, 8, 16])
     }
 
     @Test func `it halves at once when the host objects, and once for what ran together`() {
-        var pace = HostPace(initial: 16, highest: 16)
-        for _ in 1...16 { pace.started(now: .zero) }
-        for _ in 1...16 { pace.objected(after: .seconds(1), now: .seconds(1)) }
+        var pace = HostPace(initial: 16, maxLimit: 16)
+        for _ in 1...16 { pace.didStart(now: .zero) }
+        for _ in 1...16 { pace.didObject(after: .seconds(1), now: .seconds(1)) }
         #expect(pace.limit == 8)
         #expect(pace.runningCount == 0)
-        #expect(pace.mayStart(now: .seconds(1)) == 8)
-        pace.started(now: .seconds(2))
-        pace.objected(after: .seconds(1), now: .seconds(3))
+        #expect(pace.startableCount(now: .seconds(1)) == 8)
+        pace.didStart(now: .seconds(2))
+        pace.didObject(after: .seconds(1), now: .seconds(3))
         #expect(pace.limit == 4)
     }
 
     @Test func `late answers to what was asked before an objection do not widen it again`() {
-        var pace = HostPace(initial: 4, highest: 16)
-        for _ in 1...4 { pace.started(now: .zero) }
-        pace.objected(after: .seconds(1), now: .seconds(1))
-        for _ in 1...3 { pace.answered(after: .seconds(2), now: .seconds(2)) }
+        var pace = HostPace(initial: 4, maxLimit: 16)
+        for _ in 1...4 { pace.didStart(now: .zero) }
+        pace.didObject(after: .seconds(1), now: .seconds(1))
+        for _ in 1...3 { pace.didRespond(after: .seconds(2), now: .seconds(2)) }
         #expect(pace.limit == 2)
     }
 
@@ -39,77 +39,77 @@ import Testing
         (.seconds(4000), .seconds(301)),
     ])
     func `Retry-After is obeyed, and not for ever`(asked: Duration, start: Duration) {
-        var pace = HostPace(highest: 16)
-        pace.started(now: .zero)
-        pace.objected(after: .seconds(1), retryAfter: asked, now: .seconds(1))
-        #expect(pace.mayStart(now: .seconds(1)) == 0)
+        var pace = HostPace(maxLimit: 16)
+        pace.didStart(now: .zero)
+        pace.didObject(after: .seconds(1), retryAfter: asked, now: .seconds(1))
+        #expect(pace.startableCount(now: .seconds(1)) == 0)
         #expect(pace.nextStart == start)
-        #expect(pace.mayStart(now: start) == 2)
+        #expect(pace.startableCount(now: start) == 2)
     }
 
     @Test func `a distance between starts means one at a time`() {
-        var pace = HostPace(highest: 16)
-        pace.keep(distance: .seconds(2))
-        #expect(pace.mayStart(now: .zero) == 1)
-        pace.started(now: .zero)
-        #expect(pace.mayStart(now: .seconds(5)) == 0)
+        var pace = HostPace(maxLimit: 16)
+        pace.setMinInterval(.seconds(2))
+        #expect(pace.startableCount(now: .zero) == 1)
+        pace.didStart(now: .zero)
+        #expect(pace.startableCount(now: .seconds(5)) == 0)
         #expect(pace.nextStart == nil)
-        pace.answered(after: .milliseconds(100), now: .milliseconds(100))
-        #expect(pace.mayStart(now: .seconds(1)) == 0)
+        pace.didRespond(after: .milliseconds(100), now: .milliseconds(100))
+        #expect(pace.startableCount(now: .seconds(1)) == 0)
         #expect(pace.nextStart == .seconds(2))
-        #expect(pace.mayStart(now: .seconds(2)) == 1)
+        #expect(pace.startableCount(now: .seconds(2)) == 1)
         // What is held already is no reason to leave the host alone.
         for _ in 1...3 {
-            pace.started(now: .seconds(2))
-            #expect(pace.mayStart(now: .seconds(2)) == 0)
-            pace.recalled()
-            #expect(pace.mayStart(now: .seconds(2)) == 1)
+            pace.didStart(now: .seconds(2))
+            #expect(pace.startableCount(now: .seconds(2)) == 0)
+            pace.didReuse()
+            #expect(pace.startableCount(now: .seconds(2)) == 1)
         }
-        pace.started(now: .seconds(2))
-        pace.answered(after: .milliseconds(100), now: .seconds(3))
-        #expect(pace.mayStart(now: .seconds(3)) == 0)
+        pace.didStart(now: .seconds(2))
+        pace.didRespond(after: .milliseconds(100), now: .seconds(3))
+        #expect(pace.startableCount(now: .seconds(3)) == 0)
     }
 
     @Test func `what another source answered says nothing`() {
-        var pace = HostPace(highest: 16)
+        var pace = HostPace(maxLimit: 16)
         for _ in 1...20 {
-            pace.started(now: .zero)
-            pace.recalled()
+            pace.didStart(now: .zero)
+            pace.didReuse()
         }
-        #expect(pace.mayStart(now: .zero) == 4)
+        #expect(pace.startableCount(now: .zero) == 4)
         #expect(pace.nextStart == .zero)
     }
 
     @Test func `a host that turns out to bear more is asked for more`() {
-        var pace = HostPace(initial: 4, highest: 4)
-        pace.widen(to: 32)
+        var pace = HostPace(initial: 4, maxLimit: 4)
+        pace.raiseMaxLimit(to: 32)
         for _ in 1...100 {
-            pace.started(now: .zero)
-            pace.answered(after: .milliseconds(1), now: .zero)
+            pace.didStart(now: .zero)
+            pace.didRespond(after: .milliseconds(1), now: .zero)
         }
         #expect(pace.limit == 32)
     }
 
     @Test func `a host that takes many requests on one connection gets many at once, unless it objected`() {
-        var pace = HostPace(highest: 16)
-        pace.widen(to: 96)
-        #expect(pace.mayStart(now: .zero) == 32)
-        pace = HostPace(highest: 16)
-        pace.started(now: .zero)
-        pace.objected(after: .zero, now: .zero)
-        pace.widen(to: 96)
+        var pace = HostPace(maxLimit: 16)
+        pace.raiseMaxLimit(to: 96)
+        #expect(pace.startableCount(now: .zero) == 32)
+        pace = HostPace(maxLimit: 16)
+        pace.didStart(now: .zero)
+        pace.didObject(after: .zero, now: .zero)
+        pace.raiseMaxLimit(to: 96)
         #expect(pace.limit == 2)
-        pace = HostPace(highest: 2)
-        pace.widen(to: 12)
+        pace = HostPace(maxLimit: 2)
+        pace.raiseMaxLimit(to: 12)
         #expect(pace.limit == 12)
-        pace.narrow(to: 2)
+        pace.lowerMaxLimit(to: 2)
         #expect(pace.limit == 2)
         for _ in 1...100 {
-            pace.started(now: .zero)
-            pace.answered(after: .milliseconds(1), now: .zero)
+            pace.didStart(now: .zero)
+            pace.didRespond(after: .milliseconds(1), now: .zero)
         }
         #expect(pace.limit == 2)
-        pace.widen(to: 12)
+        pace.raiseMaxLimit(to: 12)
         #expect(pace.limit == 12)
     }
 
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func `a host whose latency grows is asked for no more than it can do at once, twice over`() {
-        var host = SimulatedHost(pace: HostPace(highest: 64))
+        var host = SimulatedHost(pace: HostPace(maxLimit: 64))
         var free = [Duration](repeating: .zero, count: 6)
         var noise = Noise()
         host.fetch(3000) { now, _ in
@@ -218,11 +218,11 @@ import Testing
     }
 
     @Test func `Crawl-delay is kept to the moment`() {
-        var pace = HostPace(highest: 16)
-        pace.keep(distance: .milliseconds(500))
+        var pace = HostPace(maxLimit: 16)
+        pace.setMinInterval(.milliseconds(500))
         var host = SimulatedHost(pace: pace)
         host.fetch(20) { now, _ in (.milliseconds(now < .seconds(5) ? 20 : 700), .page) }
-        #expect(host.mostRunning == 1)
+        #expect(host.maxRunningRequests == 1)
         #expect(zip(host.starts, host.starts.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(500) })
         #expect(host.starts[10] == .seconds(5))
     }

@@ -32,7 +32,7 @@ import Testing
     func `the delay doubles up to a minute, and half of it is chance`(
         attempt: Int, jitter: Double, milliseconds: Int
     ) {
-        let plan = RetryPlan(attempts: 1000)
+        let plan = RetryPlan(maxAttempts: 1000)
         #expect(
             plan.decision(afterAttempt: attempt, of: .status(503), jitter: jitter)
                 == .again(after: .milliseconds(milliseconds)))

@@ -19,12 +19,12 @@ struct SimulatedHost {
     var pace: HostPace
     private(set) var now: Duration = .zero
     private(set) var objections = 0
-    private(set) var mostRunning = 0
+    private(set) var maxRunningRequests = 0
     private(set) var starts: [Duration] = []
     private(set) var latencies: [Duration] = []
     private var running: [Transfer] = []
 
-    init(pace: HostPace = HostPace(highest: 16)) {
+    init(pace: HostPace = HostPace(maxLimit: 16)) {
         self.pace = pace
     }
 
@@ -32,13 +32,13 @@ struct SimulatedHost {
     mutating func fetch(_ count: Int, _ behaviour: Behaviour) {
         var left = count
         while left > 0 || !running.isEmpty, !pace.isHopeless {
-            while left > 0, pace.mayStart(now: now) > 0 {
-                pace.started(now: now)
+            while left > 0, pace.startableCount(now: now) > 0 {
+                pace.didStart(now: now)
                 left -= 1
                 starts.append(now)
                 let (latency, answer) = behaviour(now, running.count)
                 running.append(Transfer(start: now, end: now + latency, answer: answer))
-                mostRunning = max(mostRunning, running.count)
+                maxRunningRequests = max(maxRunningRequests, running.count)
             }
             let due = left > 0 ? pace.nextStart.flatMap { $0 > now ? $0 : nil } : nil
             guard let next = [running.map(\.end).min(), due].compactMap({ $0 }).min() else { return }
@@ -54,11 +54,11 @@ struct SimulatedHost {
             let latency = transfer.end - transfer.start
             latencies.append(latency)
             switch transfer.answer {
-            case .page: pace.answered(after: latency, now: now)
+            case .page: pace.didRespond(after: latency, now: now)
             case .refusal(let retryAfter):
                 objections += 1
                 refused += 1
-                pace.objected(after: latency, retryAfter: retryAfter, now: now)
+                pace.didObject(after: latency, retryAfter: retryAfter, now: now)
             }
         }
         running.removeAll { $0.end <= now }

@@ -135,8 +135,8 @@ import Web
         for target in lie.targets { origin.on(target, lie.answer(target)) }
         let report = try bench.crawl { plan in
             plan.policy = .reload
-            plan.fewestPages = Self.pages.count / 2
-            plan.refusesWalls = true
+            plan.minPages = Self.pages.count / 2
+            plan.rejectsInterceptionPages = true
         }
         for target in Self.pages + Self.assets {
             #expect(try isUnchanged(target), "\(target): \(report.misses)")
@@ -196,7 +196,7 @@ import Web
         #expect(report.missing.allSatisfy { $0.isKeptFromBefore && !$0.isBroken })
     }
 
-    @Test func `many pages that are gone are so when a run an hour later finds the same`() throws {
+    @Test func `many pages that are gone are so when a run an hour later pendingLinks the same`() throws {
         for target in Self.inner + Self.assets { origin.on(target, .failure(404)) }
         let first = try bench.crawl()
         #expect(first.keptStored.map(\.reason) == ["gone"])

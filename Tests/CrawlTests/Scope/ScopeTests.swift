@@ -122,7 +122,7 @@ import Web
     }
 
     @Test func `an URL without an end is not asked for`() throws {
-        let long = try url("https://example.com/" + String(repeating: "a", count: Scope.longestURL))
+        let long = try url("https://example.com/" + String(repeating: "a", count: Scope.maxURLBytes))
         #expect(try scope("https://example.com/").verdict(onPage: long, depth: 1) == .skipped(.longURL))
         #expect(try scope("https://example.com/").verdict(onAsset: long) == .skipped(.longURL))
     }

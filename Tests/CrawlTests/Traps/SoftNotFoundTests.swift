@@ -31,14 +31,14 @@ import Web
         var host = SoftNotFound()
         #expect(host.judgement(of: Self.article) == .unknown)
         #expect(!host.isKnown)
-        host.probed(Self.page("not found", status: status), start: Self.start)
+        host.didProbe(Self.page("not found", status: status), start: Self.start)
         #expect(host.isKnown)
         #expect(host.judgement(of: Self.page("not found")) == .found)
     }
 
     @Test func `what is like the answer to the probe is not found`() {
         var host = SoftNotFound()
-        host.probed(Self.page("the page /abcdef was not found"), start: Self.start)
+        host.didProbe(Self.page("the page /abcdef was not found"), start: Self.start)
         #expect(host.judgement(of: Self.page("the page /other was not found")) == .notFound)
         #expect(host.judgement(of: Self.article) == .found)
         #expect(host.judgement(of: Self.start) == .found)
@@ -57,7 +57,7 @@ import Web
         for seed in 0..<500 as Range<UInt64> {
             let probe = try #require(SoftNotFound.probe(beside: try url("http://a.test/bad"), seed: seed))
             var host = SoftNotFound()
-            host.probed(short("sorry", probe.path), start: Self.start)
+            host.didProbe(short("sorry", probe.path), start: Self.start)
             for target in ["/bad", "/worse", "/a/much/longer/address/of/many/words"] {
                 #expect(
                     host.judgement(of: short("sorry", target), saysSo: true) == .notFound, "\(seed) \(target)"
@@ -70,7 +70,7 @@ import Web
     @Test func `a host that redirects what it does not have`() throws {
         var host = SoftNotFound()
         let home = try url("http://a.test/")
-        host.probed(SoftNotFound.Answer(status: 302, target: home, content: nil), start: Self.start)
+        host.didProbe(SoftNotFound.Answer(status: 302, target: home, content: nil), start: Self.start)
         #expect(host.judgement(of: SoftNotFound.Answer(status: 302, target: home, content: nil)) == .notFound)
         let other = try url("http://a.test/other")
         #expect(host.judgement(of: SoftNotFound.Answer(status: 301, target: other, content: nil)) == .found)
@@ -79,7 +79,7 @@ import Web
 
     @Test func `an application that answers everything with its one page is not judged by it`() {
         var host = SoftNotFound()
-        host.probed(Self.start, start: Self.start)
+        host.didProbe(Self.start, start: Self.start)
         #expect(host.judgement(of: Self.start) == .found)
     }
 }

@@ -11,7 +11,7 @@ package import Web
 /// unreachable and pages are refused.
 ///
 /// Times are those of the driver's clock. A stored response of an earlier run has a time below zero.
-package struct RobotsGate: Sendable {
+package struct OriginRobots: Sendable {
     /// The decision about a page.
     package enum Verdict: Sendable, Equatable {
         case allowed
@@ -34,15 +34,15 @@ package struct RobotsGate: Sendable {
     /// The number of bytes of a robots.txt that are fetched, stored and parsed; the rest is ignored. RFC
     /// 9309, section 2.5, requires a crawler to parse at least this many.
     package static let maxBytes = 500 * 1024
-    package static let mostRedirects = 5
+    package static let maxRedirects = 5
     private static let lifetime: Duration = .seconds(24 * 3600)
     /// After this time without a response, everything is allowed (section 2.3.1.4 proposes 30 days).
-    private static let longestOutage: Duration = .seconds(30 * 24 * 3600)
+    private static let maxOutage: Duration = .seconds(30 * 24 * 3600)
     /// The delays before retries while pages wait. After the last one, pages are refused, and `rareDelay`
     /// applies.
     private static let delays: [Duration] = [.seconds(2), .seconds(10), .seconds(30)]
     private static let rareDelay: Duration = .seconds(600)
-    private static let longestCrawlDelay: Duration = .seconds(60)
+    private static let maxCrawlDelay: Duration = .seconds(60)
 
     private let address: WebURL?
     private let productToken: String
@@ -121,7 +121,7 @@ package struct RobotsGate: Sendable {
     }
 }
 
-extension RobotsGate {
+extension OriginRobots {
     /// The whole lines of the beginning of a robots.txt: the part that is parsed and stored.
     package static func wholeLines(_ beginning: [UInt8]) -> [UInt8] {
         let end = beginning.lastIndex { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
@@ -134,26 +134,26 @@ extension RobotsGate {
     ///   - location: the target of a redirect, on whatever host; nil if the response does not say.
     ///   - source: the network zone that the response came from.
     /// - Returns: The URL to request instead, if the response is a redirect that is followed.
-    package mutating func answered(
+    package mutating func didRespond(
         status: Int, location: WebURL? = nil, body: Span<UInt8>, from source: NetworkZone, now: Duration
     ) -> WebURL? {
         chainZone = min(chainZone, source)
         switch status {
-        case 200..<300: know(RobotsFile(body), now: now)
+        case 200..<300: setRules(from: RobotsFile(body), now: now)
         case 304:
             zone = min(zone, chainZone)
-            hold(now: now)
+            keepRules(now: now)
         case 300..<400:
             // Section 2.3.1.2: after five redirects, a crawler may treat the file as unavailable.
-            if let location, location.isHTTP, redirects < Self.mostRedirects {
+            if let location, location.isHTTP, redirects < Self.maxRedirects {
                 redirects += 1
                 return location
             }
-            know(nil, now: now)
+            setRules(from: nil, now: now)
         // Section 2.3.1.3 allows everything for all 4xx statuses, but with these ones the server only says
         // that it is busy.
         case 408, 425, 429: fail("the server answered \(status)", now: now)
-        case 400..<500: know(nil, now: now)
+        case 400..<500: setRules(from: nil, now: now)
         default: fail("the server answered \(status)", now: now)
         }
         return nil
@@ -161,7 +161,7 @@ extension RobotsGate {
 
     /// Reports that the request failed. A failure that will last (`mayPass` is false) is not retried while
     /// pages wait.
-    package mutating func failed(_ trouble: String, mayPass: Bool = true, now: Duration) {
+    package mutating func didFail(_ trouble: String, mayPass: Bool = true, now: Duration) {
         if !mayPass { failures = max(failures, Self.delays.count) }
         fail(trouble, now: now)
     }
@@ -173,10 +173,10 @@ extension RobotsGate {
 
     /// The delay between requests that the file asks for, and the one that is applied.
     package struct CrawlDelay: Sendable, Equatable {
-        package var asked: Duration
-        package var kept: Duration
+        package var requested: Duration
+        package var applied: Duration
         /// Whether the file asks for a longer delay than the maximum.
-        package var isCut: Bool { kept < asked }
+        package var isCapped: Bool { applied < requested }
     }
 
     /// Nil if the file does not ask for a delay.
@@ -184,20 +184,20 @@ extension RobotsGate {
         guard obeys, case .known(let rules) = rules, let seconds = rules.crawlDelay, seconds > 0 else {
             return nil
         }
-        let asked = Duration.seconds(seconds)
-        return CrawlDelay(asked: asked, kept: min(asked, Self.longestCrawlDelay))
+        let requested = Duration.seconds(seconds)
+        return CrawlDelay(requested: requested, applied: min(requested, Self.maxCrawlDelay))
     }
 
     /// Sets the rules of a file. Without a file, everything is allowed.
-    private mutating func know(_ file: RobotsFile?, now: Duration) {
+    private mutating func setRules(from file: RobotsFile?, now: Duration) {
         rules = .known(file?.rules(for: productToken) ?? .allowsAll)
         zone = chainZone
         let base = address
         sitemaps = (file?.sitemaps ?? []).compactMap { WebURL($0, base: base)?.key }.filter(\.isHTTP)
-        hold(now: now)
+        keepRules(now: now)
     }
 
-    private mutating func hold(now: Duration) {
+    private mutating func keepRules(now: Duration) {
         switch rules {
         case .known: break
         case .unknown, .awaited, .unreachable: rules = .known(.allowsAll)
@@ -216,7 +216,7 @@ extension RobotsGate {
         due = now + (failures <= Self.delays.count ? Self.delays[failures - 1] : Self.rareDelay)
         // Section 2.4: known rules stay valid while they cannot be renewed.
         if case .known = rules { return }
-        if now - since >= Self.longestOutage {
+        if now - since >= Self.maxOutage {
             rules = .known(.allowsAll)
         } else {
             rules = failures <= Self.delays.count ? .awaited : .unreachable(trouble)

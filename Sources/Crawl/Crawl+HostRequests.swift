@@ -10,7 +10,7 @@ internal import Web
 /// fetched before.
 extension Crawl {
     /// Stores a document that was fetched before the crawl began. It is not scanned.
-    func keep(_ document: CrawlPlan.Document) throws(CrawlError) {
+    func store(_ document: CrawlPlan.Document) throws(CrawlError) {
         try storing { () throws(StoreError) in
             let body = try NewBody(
                 .bytes(document.bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
@@ -26,7 +26,7 @@ extension Crawl {
 
     /// Notes which failed URLs keep a response of an earlier snapshot. Considers URLs with a required digest
     /// and failures that concern the session, but not URLs that are gone (404, 410).
-    func findKept() throws(CrawlError) {
+    func noteKeptResponses() throws(CrawlError) {
         guard !required.isEmpty || plan.hasSession else { return }
         for (number, failure) in frontier.failures where !failure.isGone {
             if failure.isOfSession || required[frontier.url(number)] != nil { try noteIfKept(number) }
@@ -35,21 +35,21 @@ extension Crawl {
 
     /// Reports a robots.txt to the frontier. It is stored like other responses, so that its rules can be
     /// explained later.
-    func robotsFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
+    func didFetchRobots(_ result: FetchResult, of host: Int) throws(CrawlError) {
         result.partial?.discard()
         switch result.outcome {
         case .failure(let failure) where failure.kind == .machine:
             throw .fetch(failure)
         case .failure(let failure):
-            try noteAnswer(to: result.url.href, of: result.url, failure: failure)
+            try shareFailure(to: result.url.href, of: result.url, failure: failure)
             try apply(.robots(host: host, .failed(failure)))
         case .response(var response):
             let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
             var body = try storing { () throws(StoreError) in
-                try response.body.beginning(RobotsGate.maxBytes)
+                try response.body.beginning(OriginRobots.maxBytes)
             }
             if response.isCut {
-                body = RobotsGate.wholeLines(body)
+                body = OriginRobots.wholeLines(body)
                 response.body.discard()
                 response.body = .bytes(body)
                 response.fields.remove("Content-Length")
@@ -61,13 +61,13 @@ extension Crawl {
                         status: response.status, location: location, body: body,
                         from: result.zone)), now: now)
             let isStored = (200..<300).contains(response.status)
-            if !isStored, !actions.isEmpty { try keepRobotsRedirect(result, response) }
-            try noteAnswer(
+            if !isStored, !actions.isEmpty { try storeRobotsRedirect(result, response) }
+            try shareResponse(
                 to: result.url.href, of: result.url, response, location: location?.href,
                 zone: result.zone, body,
                 storedBy: isStored ? result.number : nil)
             if isStored {
-                // The scan thread stores the body. Links that it finds are ignored.
+                // The scan thread stores the body. Links that it pendingLinks are ignored.
                 var job = ScanJob(
                     number: result.number, url: result.url, role: .guide, referrer: nil,
                     source: .fetched(response),
@@ -84,24 +84,24 @@ extension Crawl {
         }
     }
 
-    private func keepRobotsRedirect(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
+    private func storeRobotsRedirect(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
         var head = NewResponse(
             href: result.url.href, referrer: nil, status: response.status, role: Frontier.Role.guide.rawValue,
             fields: response.fields.block, fetched: Self.secondsSinceEpoch(), body: .none)
         head.flags = ResponseFlags(result).union(ResponseFlags(zone: result.zone))
-        try keep(head)
+        try store(head)
     }
 
     /// Reports to the frontier how a host responds to a URL that cannot exist. The response is not stored,
     /// but other workers receive it.
-    func probeFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
+    func didFetchProbe(_ result: FetchResult, of host: Int) throws(CrawlError) {
         let name = Self.probeName(result.url)
-        guard let (response, text) = try looked(at: result, ContentPrint.longestText) else {
-            try noteAnswer(to: name, of: result.url, failure: FetchFailure(.unreachable, ""))
+        guard let (response, text) = try beginning(of: result, ContentPrint.maxTextBytes) else {
+            try shareFailure(to: name, of: result.url, failure: FetchFailure(.unreachable, ""))
             return try apply(.probed(host: host, nil))
         }
         let target = Redirect(response.status, response.fields, from: result.url)?.url
-        try noteAnswer(
+        try shareResponse(
             to: name, of: result.url, response, location: target?.href,
             zone: result.zone, text)
         let answer = SoftNotFound.Answer(
@@ -111,8 +111,8 @@ extension Crawl {
 
     /// Returns a response with at most `byteCount` bytes of its body, and discards the rest. Returns nil if
     /// the request failed, and throws if this machine was the cause.
-    func looked(
-        at result: FetchResult, _ byteCount: Int
+    func beginning(
+        of result: FetchResult, _ byteCount: Int
     ) throws(CrawlError) -> (response: FetchedResponse, text: [UInt8])? {
         result.partial?.discard()
         switch result.outcome {
@@ -128,7 +128,7 @@ extension Crawl {
 /// The purpose of a request, encoded in the number that the fetch loop returns with its result. The upper
 /// three bits are the kind, the other 29 the host or the page request. Numbers of entries are used as they
 /// are.
-enum Errand: Equatable {
+enum RequestPurpose: Equatable {
     /// A URL of the frontier, by its number.
     case entry(UInt32)
     /// The robots.txt of a host, by the number of the host.
@@ -136,30 +136,30 @@ enum Errand: Equatable {
     /// A URL that cannot exist on a host, which shows what its error page looks like.
     case probe(Int)
     /// A page of a host that has loaded before, which shows whether the session goes on.
-    case witness(Int)
+    case sessionCheck(Int)
     /// A request of a page in the browser that belongs to no entry, such as a POST; a key of
     /// `Rendering.sent`.
-    case sent(Int)
+    case pageRequest(Int)
 
     private static let hostBits: UInt32 = 29
 
     /// The number of bytes of the body after which the transfer is cut; nil for the limit of all transfers.
     var maxBytes: Int? {
         switch self {
-        case .robots: RobotsGate.maxBytes
-        case .probe: ContentPrint.longestText
-        case .witness: Crawl.maxWitnessBytes
-        case .entry, .sent: nil
+        case .robots: OriginRobots.maxBytes
+        case .probe: ContentPrint.maxTextBytes
+        case .sessionCheck: Crawl.maxSessionCheckBytes
+        case .entry, .pageRequest: nil
         }
     }
 
     init(number: UInt32) {
         let host = Int(number & (1 << Self.hostBits - 1))
         switch number >> Self.hostBits {
-        case 1: self = .witness(host)
+        case 1: self = .sessionCheck(host)
         case 2: self = .probe(host)
         case 4: self = .robots(host)
-        case 5: self = .sent(host)
+        case 5: self = .pageRequest(host)
         default: self = .entry(number)
         }
     }
@@ -167,10 +167,10 @@ enum Errand: Equatable {
     var number: UInt32 {
         switch self {
         case .entry(let number): number
-        case .witness(let host): UInt32(host) | 1 << Self.hostBits
+        case .sessionCheck(let host): UInt32(host) | 1 << Self.hostBits
         case .probe(let host): UInt32(host) | 2 << Self.hostBits
         case .robots(let host): UInt32(host) | 4 << Self.hostBits
-        case .sent(let number): UInt32(number) | 5 << Self.hostBits
+        case .pageRequest(let number): UInt32(number) | 5 << Self.hostBits
         }
     }
 }
@@ -212,11 +212,11 @@ extension Crawl {
     }
 
     private func kind(of number: UInt32) -> PrefetchedURL.Kind {
-        switch Errand(number: number) {
+        switch RequestPurpose(number: number) {
         case .robots: .robots
         case .probe: .probe
-        case .witness: .page
-        case .sent: .asset
+        case .sessionCheck: .page
+        case .pageRequest: .asset
         case .entry(let number):
             switch frontier.role(of: number) {
             case .page: .page

@@ -6,24 +6,24 @@ import Testing
 
 /// What workers of one snapshot have in common.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
-struct ServerFrontierTests {
+struct SharedFrontierTests {
     private let scratch: TemporaryFolder
     private let folder: StoreFolder
-    private let frontier: ServerFrontier
+    private let frontier: SharedFrontier
 
     init() throws {
         scratch = try TemporaryFolder()
         folder = StoreFolder(try TestPostgreSQL.running.get().place(scratch.file("store")))
         _ = try StoreWriter(folder)
-        frontier = try ServerFrontier(folder)
+        frontier = try SharedFrontier(folder)
         try frontier.prepare()
     }
 
-    private func found(_ href: String, of origin: String) -> ServerFrontier.Found {
-        ServerFrontier.Found(origin: origin, href: href, referrer: nil, facts: 0, identity: 0)
+    private func found(_ href: String, of origin: String) -> SharedFrontier.DiscoveredURL {
+        SharedFrontier.DiscoveredURL(origin: origin, href: href, referrer: nil, facts: 0, identity: 0)
     }
 
-    private func shared(maxPages: Int? = nil, hosts: Int = 3) throws -> ServerFrontier.Shared {
+    private func shared(maxPages: Int? = nil, hosts: Int = 3) throws -> SharedFrontier.SharedSnapshot {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let starts = (0..<hosts).map { found("http://h\($0)/", of: "http://h\($0)") }
@@ -34,7 +34,7 @@ struct ServerFrontierTests {
             try !frontier.share(
                 snapshot, named: "s", maxPages: nil, maxBytes: nil, milliseconds: nil, starts: []))
         try writer.end(snapshot, .keepOpen)
-        return try #require(try frontier.shared().first)
+        return try #require(try frontier.sharedSnapshots().first)
     }
 
     /// As if nothing had been heard of it for long.
@@ -55,24 +55,24 @@ struct ServerFrontierTests {
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
         )
         #expect(one != two)
-        let hosts = try frontier.lease(2, for: one, of: snapshot).map(\.origin)
-        let others = try frontier.lease(8, for: two, of: snapshot).map(\.origin)
+        let hosts = try frontier.leaseHosts(2, for: one, of: snapshot).map(\.origin)
+        let others = try frontier.leaseHosts(8, for: two, of: snapshot).map(\.origin)
         #expect(hosts.count == 2 && others.count == 1 && Set(hosts + others).count == 3)
-        #expect(try frontier.take(atMost: 10, for: one, of: snapshot).count == 2)
-        #expect(try frontier.take(atMost: 10, for: one, of: snapshot).isEmpty)
+        #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).count == 2)
+        #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).isEmpty)
         for _ in 1...2 {
-            #expect(try frontier.send([found("http://h9/x", of: hosts[0])], by: two, of: snapshot))
+            #expect(try frontier.addURLs([found("http://h9/x", of: hosts[0])], by: two, of: snapshot))
         }
-        #expect(try frontier.take(atMost: 10, for: one, of: snapshot).map(\.href) == ["http://h9/x"])
-        #expect(try frontier.take(atMost: 10, for: one, of: snapshot).isEmpty)
+        #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).map(\.href) == ["http://h9/x"])
+        #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).isEmpty)
     }
 
     @Test func `a worker that was not heard of loses its hosts, and its late writes are refused`() throws {
         let shared = try shared()
         let snapshot = shared.snapshot
         let late = try frontier.join(snapshot, named: "late")
-        #expect(try frontier.lease(8, for: late, of: snapshot).count == 3)
-        #expect(try frontier.take(atMost: 10, for: late, of: snapshot).count == 3)
+        #expect(try frontier.leaseHosts(8, for: late, of: snapshot).count == 3)
+        #expect(try frontier.takeURLs(atMost: 10, for: late, of: snapshot).count == 3)
         let writer = try StoreWriter(folder)
         let open = try writer.join(shared, as: late)
         try writer.add([try page(1)], to: open)
@@ -81,15 +81,15 @@ struct ServerFrontierTests {
         try endLease(of: late)
         try frontier.leave(late, of: snapshot)
         #expect(throws: StoreError.self) { try writer.commit() }
-        #expect(try frontier.beat(late, of: snapshot, .init()) == nil)
-        #expect(try !frontier.send([found("http://h0/late", of: "http://h0")], by: late, of: snapshot))
+        #expect(try frontier.renewLease(of: late, in: snapshot, .init()) == nil)
+        #expect(try !frontier.addURLs([found("http://h0/late", of: "http://h0")], by: late, of: snapshot))
         #expect(throws: StoreError.self) { try writer.end(open, .publish(now: 2)) }
         #expect(try !frontier.isPublished(snapshot: snapshot))
 
         let next = try frontier.join(snapshot, named: "next")
-        let hosts = try frontier.lease(8, for: next, of: snapshot)
+        let hosts = try frontier.leaseHosts(8, for: next, of: snapshot)
         #expect(hosts.count == 3 && hosts.allSatisfy(\.wasLeft))
-        #expect(try frontier.take(atMost: 10, for: next, of: snapshot).count == 3)
+        #expect(try frontier.takeURLs(atMost: 10, for: next, of: snapshot).count == 3)
         let reader = try StoreReader(folder)
         #expect(try reader.response(for: "http://h0/1", ofSnapshot: snapshot) != nil)
         #expect(try reader.response(for: "http://h0/2", ofSnapshot: snapshot) == nil)
@@ -100,24 +100,24 @@ struct ServerFrontierTests {
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
         )
-        var idle = ServerFrontier.Sign()
+        var idle = SharedFrontier.WorkerReport()
         idle.isIdle = true
-        _ = try frontier.beat(two, of: snapshot, idle)
-        #expect(try !frontier.finishes(two, snapshot))
-        #expect(try frontier.lease(1, for: one, of: snapshot).count == 1)
-        _ = try frontier.beat(one, of: snapshot, idle)
+        _ = try frontier.renewLease(of: two, in: snapshot, idle)
+        #expect(try !frontier.claimFinish(two, of: snapshot))
+        #expect(try frontier.leaseHosts(1, for: one, of: snapshot).count == 1)
+        _ = try frontier.renewLease(of: one, in: snapshot, idle)
         // What waits for its host has not been taken.
-        #expect(try !frontier.finishes(two, snapshot))
-        #expect(try frontier.take(atMost: 10, for: one, of: snapshot).count == 1)
-        #expect(try !frontier.finishes(two, snapshot))
-        _ = try frontier.beat(one, of: snapshot, idle)
-        #expect(try frontier.finishes(two, snapshot))
-        #expect(try !frontier.finishes(one, snapshot))
+        #expect(try !frontier.claimFinish(two, of: snapshot))
+        #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).count == 1)
+        #expect(try !frontier.claimFinish(two, of: snapshot))
+        _ = try frontier.renewLease(of: one, in: snapshot, idle)
+        #expect(try frontier.claimFinish(two, of: snapshot))
+        #expect(try !frontier.claimFinish(one, of: snapshot))
         try frontier.leave(two, of: snapshot)
-        #expect(try frontier.finishes(one, snapshot))
+        #expect(try frontier.claimFinish(one, of: snapshot))
         try frontier.remove(snapshot: snapshot)
-        #expect(try frontier.shared().isEmpty)
-        #expect(try frontier.beat(one, of: snapshot, idle) == nil)
+        #expect(try frontier.sharedSnapshots().isEmpty)
+        #expect(try frontier.renewLease(of: one, in: snapshot, idle) == nil)
     }
 
     @Test func `workers hear how many of the others could ask more, and how many have nothing to do`() throws
@@ -126,20 +126,20 @@ struct ServerFrontierTests {
         let one = try frontier.join(snapshot, named: "one")
         for hosts in 0..<3 {
             let other = try frontier.join(snapshot, named: "other")
-            var sign = ServerFrontier.Sign()
+            var sign = SharedFrontier.WorkerReport()
             sign.isHungry = hosts < 2
             sign.hosts = hosts
-            _ = try frontier.beat(other, of: snapshot, sign)
+            _ = try frontier.renewLease(of: other, in: snapshot, sign)
         }
-        let standing = try #require(try frontier.beat(one, of: snapshot, .init()))
+        let standing = try #require(try frontier.renewLease(of: one, in: snapshot, .init()))
         #expect(standing.workers == 4)
         #expect(standing.hungry == 2)
         #expect(standing.workless == 1)
         #expect(standing.hosts == 3)
-        #expect(standing.fewestHosts == 0)
+        #expect(standing.minHostsOfOthers == 0)
         #expect(standing.freeHosts == 3)
-        #expect(try frontier.lease(2, for: one, of: snapshot).count == 2)
-        #expect(try frontier.beat(one, of: snapshot, .init())?.freeHosts == 1)
+        #expect(try frontier.leaseHosts(2, for: one, of: snapshot).count == 2)
+        #expect(try frontier.renewLease(of: one, in: snapshot, .init())?.freeHosts == 1)
     }
 
     @Test func `pages of the whole snapshot are shared, and what one does not ask for others may`() throws {
@@ -174,7 +174,7 @@ struct ServerFrontierTests {
         style.role = 1
         try writer.add([style], to: open)
         try writer.put([try page(4)], links: [], to: open)
-        try frontier.note(
+        try frontier.store(
             [
                 .init(origin: "http://h0", href: "http://h0/5", text: "redirects", isPage: true),
                 .init(origin: "http://h0", href: "http://h0/6", text: "redirects"),
@@ -201,17 +201,19 @@ struct ServerFrontierTests {
     @Test func `whoever has heard of a move has heard of those before it`() throws {
         let snapshot = try shared().snapshot
         let one = try frontier.join(snapshot, named: "one")
-        let other = try ServerFrontier(folder)
+        let other = try SharedFrontier(folder)
         try frontier.transaction { () throws(StoreError) in
-            try frontier.move(from: "http://a/", to: "http://b/", by: one, of: snapshot)
+            try frontier.addStartRedirect(from: "http://a/", to: "http://b/", by: one, of: snapshot)
             try other.connection.execute("SET lock_timeout = '100ms'")
             // Else it would have a later number, and be heard of before.
             #expect(throws: StoreError.self) {
-                try other.move(from: "http://c/", to: "http://d/", by: one, of: snapshot)
+                try other.addStartRedirect(from: "http://c/", to: "http://d/", by: one, of: snapshot)
             }
         }
-        for _ in 1...2 { try other.move(from: "http://c/", to: "http://d/", by: one, of: snapshot) }
-        let moves = try frontier.beat(one, of: snapshot, .init())?.moves
+        for _ in 1...2 {
+            try other.addStartRedirect(from: "http://c/", to: "http://d/", by: one, of: snapshot)
+        }
+        let moves = try frontier.renewLease(of: one, in: snapshot, .init())?.moves
         #expect(moves?.map(\.source) == ["http://a/", "http://c/"])
     }
 
@@ -219,15 +221,15 @@ struct ServerFrontierTests {
         let snapshot = try shared().snapshot
         let late = try frontier.join(snapshot, named: "late")
         try endLease(of: late)
-        let other = try ServerFrontier(folder)
+        let other = try SharedFrontier(folder)
         try other.connection.transaction { () throws(StoreError) in
-            #expect(try other.lease(1, for: late, of: snapshot).count == 1)
+            #expect(try other.leaseHosts(1, for: late, of: snapshot).count == 1)
             // Whoever is in the middle of something is left for the next time.
-            #expect(try frontier.endLeases(of: snapshot) == 0)
+            #expect(try frontier.endExpiredLeases(of: snapshot) == 0)
         }
         try frontier.leave(late, of: snapshot)
         let next = try frontier.join(snapshot, named: "next")
-        #expect(try frontier.lease(8, for: next, of: snapshot).map(\.wasLeft).count(where: \.self) == 1)
+        #expect(try frontier.leaseHosts(8, for: next, of: snapshot).map(\.wasLeft).count(where: \.self) == 1)
     }
 
     @Test func `tables of an earlier larder get what they lack`() throws {
@@ -244,11 +246,11 @@ struct ServerFrontierTests {
         try frontier.prepare()
         let one = try frontier.join(snapshot, named: "one")
         #expect(try frontier.takePages(2, for: one, of: snapshot) == 2)
-        let hosts = try frontier.lease(3, for: one, of: snapshot).map(\.origin)
+        let hosts = try frontier.leaseHosts(3, for: one, of: snapshot).map(\.origin)
         for _ in 1...2 {
-            #expect(try frontier.send([found("http://h9/x", of: hosts[0])], by: one, of: snapshot))
+            #expect(try frontier.addURLs([found("http://h9/x", of: hosts[0])], by: one, of: snapshot))
         }
-        #expect(try frontier.take(atMost: 10, for: one, of: snapshot).count == 4)
+        #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).count == 4)
         try frontier.leave(one, of: snapshot)
         #expect(try frontier.limits(of: snapshot).pagesLeft == 3)
         let indexes =
@@ -274,6 +276,6 @@ struct ServerFrontierTests {
     }
 
     @Test func `a folder has no workers`() {
-        #expect(throws: StoreError.self) { try ServerFrontier(StoreFolder(scratch.path)) }
+        #expect(throws: StoreError.self) { try SharedFrontier(StoreFolder(scratch.path)) }
     }
 }

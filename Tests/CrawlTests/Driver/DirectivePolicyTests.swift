@@ -7,7 +7,7 @@ import Web
 @testable import Crawl
 
 /// What is made of `nofollow` and `noindex`, wherever they are said.
-@Suite struct PageMannersTests {
+@Suite struct DirectivePolicyTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
 

@@ -12,9 +12,9 @@ internal import Web
 ///
 /// A body whose environment has no configuration yet waits with its module names. They are resolved when a
 /// configuration is read, or else by `settle` relative to the page.
-struct LoaderBook: Sendable {
+struct ModuleLoaders: Sendable {
     /// A body that requests modules. Their URLs may change when more of the configuration is read.
-    private struct Asker {
+    private struct ModuleRequester {
         let number: UInt32
         let url: WebURL
         let notes: [LoaderNote]
@@ -23,14 +23,14 @@ struct LoaderBook: Sendable {
     }
 
     /// The links of one body.
-    struct Found: Sendable {
+    struct ModuleLinks: Sendable {
         let number: UInt32
         let links: [FoundLink]
     }
 
     private var environments: [UInt32: LoaderEnvironment] = [:]
-    private var askers: [UInt32: [Asker]] = [:]
-    private var askingNumbers: Set<UInt32> = []
+    private var requesters: [UInt32: [ModuleRequester]] = [:]
+    private var requesterNumbers: Set<UInt32> = []
     private var waitingCount = 0
     /// The number of times that the names of each page were resolved again.
     private var rounds: [UInt32: Int] = [:]
@@ -40,7 +40,7 @@ struct LoaderBook: Sendable {
         /// The maximum number of pages with an environment that is kept. Above it, each body of a page is
         /// resolved without the page's other bodies.
         static let environments = 65_536
-        static let askers = 16_384
+        static let requesters = 16_384
         static let rounds = 32
         /// The maximum number of links of a body whose links are kept. Above it, later links are not passed
         /// to the store.
@@ -48,13 +48,13 @@ struct LoaderBook: Sendable {
     }
 
     /// The links that the store has of each body to which more links may be added.
-    private var links: [UInt32: NewLinks] = [:]
+    private var storedLinks: [UInt32: NewLinks] = [:]
 
     /// Whether names wait for a configuration.
     var hasOpenNames: Bool { waitingCount > 0 }
 
     /// Whether the entry is a page with an environment.
-    func knows(_ number: UInt32) -> Bool { environments[number] != nil }
+    func hasEnvironment(_ number: UInt32) -> Bool { environments[number] != nil }
 
     /// Reads what a body says, and returns the links that follow: first those of earlier bodies of the page,
     /// and then those of this one.
@@ -62,63 +62,63 @@ struct LoaderBook: Sendable {
     /// - Parameter document: the page to which the body belongs, with its base URL.
     mutating func read(
         _ notes: [LoaderNote], of number: UInt32, at url: WebURL, document: (number: UInt32, base: WebURL)
-    ) -> [Found] {
+    ) -> [ModuleLinks] {
         guard !notes.isEmpty else { return [] }
         var environment = environments[document.number] ?? LoaderEnvironment(document: document.base)
         let isNews = environment.apply(notes, of: url)
         if environments.count < Limit.environments || environments[document.number] != nil {
             environments[document.number] = environment
         }
-        var found: [Found] = []
+        var found: [ModuleLinks] = []
         if isNews, environment.isConfigured { found = readAgain(document.number, environment) }
         let modules = notes.filter(\.needsLoader)
         let waits = !modules.isEmpty && !environment.isConfigured
-        if !modules.isEmpty, askingNumbers.count < Limit.askers {
-            askers[document.number, default: []].append(
-                Asker(number: number, url: url, notes: modules, waits: waits))
-            askingNumbers.insert(number)
+        if !modules.isEmpty, requesterNumbers.count < Limit.requesters {
+            requesters[document.number, default: []].append(
+                ModuleRequester(number: number, url: url, notes: modules, waits: waits))
+            requesterNumbers.insert(number)
             if waits { waitingCount += 1 }
         }
         let asked = waits ? notes.filter { !$0.needsLoader } : notes
         let links = environment.links(of: asked, in: url)
-        if !links.isEmpty { found.append(Found(number: number, links: links.map(FoundLink.init))) }
+        if !links.isEmpty { found.append(ModuleLinks(number: number, links: links.map(FoundLink.init))) }
         return found
     }
 
     /// Removes and returns the links that the store has of a body; nil if they were not kept.
-    mutating func takeLinks(of number: UInt32) -> NewLinks? { links.removeValue(forKey: number) }
+    mutating func takeLinks(of number: UInt32) -> NewLinks? { storedLinks.removeValue(forKey: number) }
 
     /// Keeps the links that the store has of a body, if it requests modules.
-    mutating func keep(_ told: NewLinks, of number: UInt32) {
-        guard askingNumbers.contains(number),
-            told.pages.count + told.assets.count + told.guesses.count <= Limit.links
+    mutating func keepLinks(_ links: NewLinks, of number: UInt32) {
+        guard requesterNumbers.contains(number),
+            links.pages.count + links.assets.count + links.guesses.count <= Limit.links
         else { return }
-        links[number] = told.withoutTexts
+        storedLinks[number] = links.withoutTexts
     }
 
     /// Resolves all names of a page again after a change of its configuration.
-    private mutating func readAgain(_ document: UInt32, _ environment: LoaderEnvironment) -> [Found] {
-        guard let known = askers[document], rounds[document, default: 0] < Limit.rounds else { return [] }
+    private mutating func readAgain(_ document: UInt32, _ environment: LoaderEnvironment) -> [ModuleLinks] {
+        guard let known = requesters[document], rounds[document, default: 0] < Limit.rounds else { return [] }
         rounds[document, default: 0] += 1
         waitingCount -= known.count { $0.waits }
-        for index in known.indices { askers[document]?[index].waits = false }
-        return known.map { asker in
-            Found(
-                number: asker.number,
-                links: environment.links(of: asker.notes, in: asker.url).map(FoundLink.init))
+        for index in known.indices { requesters[document]?[index].waits = false }
+        return known.map { requester in
+            ModuleLinks(
+                number: requester.number,
+                links: environment.links(of: requester.notes, in: requester.url).map(FoundLink.init))
         }
     }
 
     /// Resolves the waiting names relative to their page, because no configuration was found.
-    mutating func settle() -> [Found] {
-        var found: [Found] = []
-        for (document, known) in askers.sorted(by: { $0.key < $1.key }) {
+    mutating func settle() -> [ModuleLinks] {
+        var found: [ModuleLinks] = []
+        for (document, known) in requesters.sorted(by: { $0.key < $1.key }) {
             guard let environment = environments[document] else { continue }
             for index in known.indices where known[index].waits {
-                askers[document]?[index].waits = false
+                requesters[document]?[index].waits = false
                 let links = environment.links(of: known[index].notes, in: known[index].url).map(
                     FoundLink.init)
-                if !links.isEmpty { found.append(Found(number: known[index].number, links: links)) }
+                if !links.isEmpty { found.append(ModuleLinks(number: known[index].number, links: links)) }
             }
         }
         waitingCount = 0
@@ -156,7 +156,9 @@ extension FoundLink {
 
 extension FrontierCore {
     /// The links that loaders request because of a scanned body: its own, and further ones of earlier bodies.
-    mutating func loaded(_ result: ScanResult) -> (own: [FoundLink], others: [LoaderBook.Found]) {
+    mutating func readLoaderNotes(of result: ScanResult) -> (
+        own: [FoundLink], others: [ModuleLoaders.ModuleLinks]
+    ) {
         guard !result.notes.isEmpty else { return ([], []) }
         let url = url(result.number)
         let document = document(of: result.number)
@@ -179,15 +181,17 @@ extension FrontierCore {
     /// The page to which a script belongs, found by following the referrers.
     private func document(of number: UInt32) -> UInt32 {
         var place = number
-        if records[Int(number)].flags.contains(.isDocument) || loaders.knows(number) { return number }
-        for _ in 0..<Self.longestChain {
+        if records[Int(number)].flags.contains(.isDocument) || loaders.hasEnvironment(number) {
+            return number
+        }
+        for _ in 0..<Self.maxReferrerSteps {
             let record = records[Int(place)]
-            if place != number, record.role == .page || loaders.knows(place) { return place }
+            if place != number, record.role == .page || loaders.hasEnvironment(place) { return place }
             guard record.referrer != Record.nobody else { return place }
             place = record.referrer
         }
         return place
     }
 
-    private static let longestChain = 64
+    private static let maxReferrerSteps = 64
 }

@@ -5,7 +5,7 @@ import Web
 @testable import Crawl
 
 /// Which pages are rendered.
-@Suite struct RenderBookTests {
+@Suite struct RenderSchedulerTests {
     private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
 
     @Test(arguments: [
@@ -35,12 +35,12 @@ import Web
 
     /// Pages that are rendered one after the other, each bringing so much.
     private func rendered(
-        _ book: inout RenderBook, bringing: (UInt32) -> Int = { _ in 0 }
+        _ book: inout RenderScheduler, bringing: (UInt32) -> Int = { _ in 0 }
     ) -> [UInt32] {
         var numbers: [UInt32] = []
         while let number = book.next() {
             numbers.append(number)
-            book.rendered(number, .init(assets: bringing(number)), isWhole: true)
+            book.didRender(number, .init(assets: bringing(number)), isWhole: true)
         }
         return numbers
     }
@@ -49,8 +49,8 @@ import Web
         _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19,
         reasons: RenderReasons = .hardlyAnyText,
         assets: [UInt32] = [], known: [String] = [], lookedAt: [String] = [], isUnchanged: Bool = false
-    ) throws -> RenderBook {
-        var book = RenderBook(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
+    ) throws -> RenderScheduler {
+        var book = RenderScheduler(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
         for number in pages {
             book.addPage(
                 number, try url("http://a.test/p/\(number)"), reasons, assets: assets,
@@ -62,8 +62,8 @@ import Web
     @Test(
         "Of pages that only have scripts, one of each pattern is rendered, and more if that finds something")
     func pagesWithScripts() throws {
-        func book() throws -> RenderBook {
-            var book = RenderBook(mode: .auto, tabs: 1)
+        func book() throws -> RenderScheduler {
+            var book = RenderScheduler(mode: .auto, tabs: 1)
             for number: UInt32 in 0..<30 {
                 let folder = number < 5 ? "few" : "many"
                 book.addPage(number, try url("http://a.test/\(folder)/\(number)"), .sendsRequests, assets: [])
@@ -81,7 +81,7 @@ import Web
 
     @Test("A page with scripts that no other page has is rendered")
     func scripts() throws {
-        var book = RenderBook(mode: .auto, tabs: 1)
+        var book = RenderScheduler(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<30 {
             let scripts: UInt64 = [7, 21].contains(number) ? 2 : 1
             book.addPage(
@@ -93,7 +93,7 @@ import Web
 
     @Test("Every pattern is looked at before another page of one that brings something")
     func breadthFirst() throws {
-        var book = RenderBook(mode: .auto, tabs: 1)
+        var book = RenderScheduler(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<30 {
             let page = try url("http://a.test/\(number % 3)x/\(number)")
             book.addPage(number, page, number % 3 == 0 ? .unreadFetch : .sendsRequests, assets: [])
@@ -104,11 +104,11 @@ import Web
 
     @Test("A dozen pages in folder style have patterns of their own, and the others share one")
     func slugs() throws {
-        var book = RenderBook(mode: .auto, tabs: 1)
+        var book = RenderScheduler(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<100 {
             book.addPage(number, try url("http://a.test/posts/slug-\(number)/"), .sendsRequests, assets: [])
         }
-        #expect(book.patterns.count == RenderBook.namedFolderLimit + 1)
+        #expect(book.patterns.count == RenderScheduler.namedFolderLimit + 1)
         #expect(book.patterns[0].text == "a.test/posts/slug-0/")
         #expect(book.patterns.last?.text == "a.test/posts/*/" && book.patterns.last?.pageCount == 88)
         book.settle()
@@ -117,7 +117,7 @@ import Web
 
     @Test("Named pages are rendered, although they have no reason and have not changed")
     func further() throws {
-        var book = RenderBook(
+        var book = RenderScheduler(
             mode: .auto, tabs: 1, lookedAt: ["a.test/p/*"],
             always: ["http://a.test/p/3", "http://a.test/p/5"])
         for number: UInt32 in 0..<10 {
@@ -158,20 +158,20 @@ import Web
     }
 
     @Test func `while pages are shown, no more are than may bring nothing`() throws {
-        var book = RenderBook(mode: .auto, tabs: 8)
+        var book = RenderScheduler(mode: .auto, tabs: 8)
         for number in UInt32(0)...19 {
             book.addPage(number, try url("http://a.test/\(number)"), .hardlyAnyText, assets: [])
         }
         book.settle()
         #expect((0..<8).map { _ in book.next() } == [0, 1, 2, nil, nil, nil, nil, nil])
-        book.rendered(1, .init(pages: 1), isWhole: true)
+        book.didRender(1, .init(pages: 1), isWhole: true)
         #expect((0..<3).map { _ in book.next() } == [3, 4, nil])
     }
 
     @Test func `no more are shown at once than there are tabs`() throws {
         var book = try book(.always)
         #expect([book.next(), book.next(), book.next()] == [0, 1, nil])
-        book.rendered(0, .init(), isWhole: true)
+        book.didRender(0, .init(), isWhole: true)
         #expect(book.next() == 2)
     }
 
@@ -208,7 +208,7 @@ import Web
     }
 
     @Test func `a host whose pages bring nothing is left after a few patterns, another is not`() throws {
-        var book = RenderBook(mode: .auto, tabs: 1)
+        var book = RenderScheduler(mode: .auto, tabs: 1)
         for host in ["a.test", "b.test"] {
             for number in UInt32(0)...99 {
                 let page = try url("http://\(host)/f\(number / 2)/\(number)")
@@ -217,15 +217,17 @@ import Web
         }
         book.settle()
         let numbers = rendered(&book) { $0 == 100 ? 1 : 0 }
-        #expect(numbers.count { $0 < 100 } == RenderBook.firstLookLimit)
-        #expect(RenderBook.fewPagesOfHost(patterns: 50) == 25 && RenderBook.fewPagesOfHost(patterns: 3) == 12)
+        #expect(numbers.count { $0 < 100 } == RenderScheduler.firstLookLimit)
+        #expect(
+            RenderScheduler.fewPagesOfHost(patterns: 50) == 25
+                && RenderScheduler.fewPagesOfHost(patterns: 3) == 12)
         #expect(numbers.count { $0 >= 100 } == 100)
     }
 
     /// Ten runs with four views each, of which the last leads on.
     @Test(arguments: ["", "/"])
     func `views of many things are looked at one by one`(end: String) throws {
-        var book = RenderBook(mode: .auto, tabs: 1)
+        var book = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
             let page = try url("http://a.test/app/runs/\(number / 4)/view-\(number % 4)\(end)")
             book.addPage(number, page, .hardlyAnyText, assets: [])
@@ -233,13 +235,13 @@ import Web
         book.settle()
         let numbers = rendered(&book) { $0 % 4 == 3 ? 1 : 0 }
         #expect(numbers.filter { $0 % 4 == 3 }.count == 10)
-        #expect(numbers.count == 10 + 3 * RenderBook.fewPagesOfView)
+        #expect(numbers.count == 10 + 3 * RenderScheduler.fewPagesOfView)
         #expect(book.patterns.filter(\.isFruitful).map(\.text) == ["a.test/app/runs/…/view-3\(end)"])
         #expect(book.patterns.reduce(0) { $0 + $1.pageCount } == 40)
     }
 
     @Test func `a view's first page that was shown is not shown again`() throws {
-        var book = RenderBook(mode: .auto, tabs: 1)
+        var book = RenderScheduler(mode: .auto, tabs: 1)
         book.addPage(0, try url("http://a.test/runs/1/log"), .hardlyAnyText, assets: [])
         book.settle()
         #expect(rendered(&book) { _ in 1 } == [0])
@@ -251,7 +253,7 @@ import Web
     }
 
     @Test func `names that stand in one folder alone are no views`() throws {
-        var book = RenderBook(mode: .auto, tabs: 1)
+        var book = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
             book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .hardlyAnyText, assets: [])
         }
@@ -303,19 +305,19 @@ import Web
         #expect(book.nextEarly { there.contains($0) } == 0)
         #expect(book.nextEarly { _ in true } == nil)
         #expect(book.next() == nil && !book.isIdle)
-        book.rendered(0, .init(), isWhole: true)
+        book.didRender(0, .init(), isWhole: true)
         #expect(book.isIdle)
         book.settle()
         #expect(rendered(&book) == [1, 2])
     }
 
     @Test(arguments: [true, false])
-    func `what an early page found counts, unless a scan finds it too`(isScanned: Bool) throws {
+    func `what an early page found counts, unless a scan pendingLinks it too`(isScanned: Bool) throws {
         var book = try book(pages: 0...19)
         #expect(book.nextEarly { _ in true } == 0)
         book.noteFound(100, byEarly: 0)
         book.noteFound(101, byEarly: 0)
-        book.rendered(0, .init(), isWhole: true)
+        book.didRender(0, .init(), isWhole: true)
         book.noteScanned(100)
         if isScanned { book.noteScanned(101) }
         book.settle { _ in .init(pages: 1) }
@@ -329,7 +331,7 @@ import Web
     {
         var book = try book(pages: 0...0)
         #expect(book.nextEarly { _ in true } == 0)
-        book.rendered(0, .init(), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(), isWhole: false, waitsFor: [90])
         #expect(book.next() == nil)
         book.settle()
         #expect(rendered(&book) == [0])
@@ -339,7 +341,7 @@ import Web
     func `a page that sent something is looked at each time, and so is one whose own needs are another`()
         throws
     {
-        var book = RenderBook(
+        var book = RenderScheduler(
             mode: .auto, tabs: 2, known: ["a.test/p/*"], lookedAt: ["a.test/p/*"])
         book.noteSender(7)
         for number in UInt32(0)...19 {
@@ -357,11 +359,11 @@ import Web
         var book = try book(pages: 0...0)
         book.settle()
         #expect(book.next() == 0)
-        book.rendered(0, .init(assets: 1, pages: 2), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(assets: 1, pages: 2), isWhole: false, waitsFor: [90])
         #expect(!book.isIdle)
         #expect(book.next() == 0)
         // Its assets are counted again, and its pages are no longer new.
-        book.rendered(0, .init(assets: 1), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(assets: 1), isWhole: false, waitsFor: [90])
         #expect(book.isIdle)
         #expect(book.patterns.map(\.foundAssetCount) == [1])
         #expect(book.patterns.map(\.foundPageCount) == [2])
@@ -373,7 +375,7 @@ import Web
         var book = try book(pages: 0...2)
         book.settle()
         #expect(book.next { _ in false } == 0)
-        book.rendered(0, .init(), isWhole: true, waitsFor: [90, 91])
+        book.didRender(0, .init(), isWhole: true, waitsFor: [90, 91])
         #expect(book.next { $0 == 90 } == 1)
         #expect(book.next { _ in true } == 0)
     }
@@ -384,7 +386,7 @@ import Web
         #expect(book.next() == 0)
         book.end()
         #expect(book.next() == nil)
-        book.rendered(0, .init(), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(), isWhole: false, waitsFor: [90])
         #expect(book.isIdle)
     }
 }

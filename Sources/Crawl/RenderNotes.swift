@@ -4,8 +4,8 @@ internal import Store
 internal import Web
 
 /// Notes about a rendered page that later snapshots need, stored beside the page. An update applies them when
-/// it finds the page unchanged.
-struct PageMemory: Sendable, Equatable {
+/// it pendingLinks the page unchanged.
+struct RenderNotes: Sendable, Equatable {
     /// Whether the page sent requests (such as POST), whose responses may differ each time.
     var hasSent = false
     /// The cookies that scripts of the page set, as lines of a Netscape cookie file.
@@ -13,7 +13,7 @@ struct PageMemory: Sendable, Equatable {
 
     private static let sentField = "Larder-Sent"
     private static let cookieField = "Larder-Cookie"
-    private static let mostCookies = 100
+    private static let maxCookies = 100
 
     init() {}
 
@@ -29,8 +29,8 @@ struct PageMemory: Sendable, Equatable {
 
     /// Keeps cookies as session cookies. They last as long as the run, since the script would set them again
     /// each time.
-    mutating func keep(cookies lines: [String]) {
-        cookies = lines.prefix(Self.mostCookies).map { line in
+    mutating func setCookies(from lines: [String]) {
+        cookies = lines.prefix(Self.maxCookies).map { line in
             var columns = line.split(separator: "\t", omittingEmptySubsequences: false)
             if columns.count > 4 { columns[4] = "0" }
             return columns.joined(separator: "\t")
@@ -41,24 +41,27 @@ struct PageMemory: Sendable, Equatable {
 extension Crawl {
     /// Stores the text, the screenshot and the frozen copy of a rendered page, with which an offline check compares the page,
     /// and the notes for the next snapshot.
-    func keep(_ rendered: RenderedPage, hasSent: Bool, of page: UInt32) throws(CrawlError) {
-        var memory = PageMemory()
+    func storeRendering(_ rendered: RenderedPage, hasSent: Bool, of page: UInt32) throws(CrawlError) {
+        var memory = RenderNotes()
         memory.hasSent = hasSent
         // Cookies of a logged-in user may identify the user.
-        if !plan.fetch.hasSession { memory.keep(cookies: rendered.cookies) }
+        if !plan.fetch.hasSession { memory.setCookies(from: rendered.cookies) }
         let isWhole = rendered.ending == .complete
         if let text = isWhole ? rendered.text : nil {
-            try keep(Array(text.utf8), "text/plain; charset=utf-8", memory.fields, as: .shown, of: page)
-        } else if memory != PageMemory() {
-            try keep(nil, nil, memory.fields, as: .shown, of: page)
+            try storeRenderArtifact(
+                Array(text.utf8), "text/plain; charset=utf-8", memory.fields, as: .shown, of: page)
+        } else if memory != RenderNotes() {
+            try storeRenderArtifact(nil, nil, memory.fields, as: .shown, of: page)
         }
-        if isWhole, let picture = rendered.picture { try keep(picture, "image/png", as: .pictured, of: page) }
+        if isWhole, let picture = rendered.picture {
+            try storeRenderArtifact(picture, "image/png", as: .pictured, of: page)
+        }
         if isWhole, let frozen = rendered.frozen {
-            try keep(Array(frozen.utf8), "text/html; charset=utf-8", as: .frozen, of: page)
+            try storeRenderArtifact(Array(frozen.utf8), "text/html; charset=utf-8", as: .frozen, of: page)
         }
     }
 
-    private func keep(
+    private func storeRenderArtifact(
         _ bytes: [UInt8]?, _ type: String?, _ further: [HTTPFields.Field] = [], as key: RequestKey,
         of page: UInt32
     ) throws(CrawlError) {
@@ -91,22 +94,24 @@ extension Crawl {
     }
 
     /// Notes the stored response of a URL that is being refetched, if it has a body and is not a sitemap.
-    func noteHeld(_ held: StoredResponse?, _ number: UInt32) {
-        if let held, held.body != nil, frontier.role(of: number) != .guide { heldBefore[number] = held }
+    func noteStored(_ stored: StoredResponse?, _ number: UInt32) {
+        if let stored, stored.body != nil, frontier.role(of: number) != .guide {
+            storedBefore[number] = stored
+        }
     }
 
     /// Adds the links that an earlier rendering found, if a server sent the same bytes again without
     /// confirming them (304).
-    func recallWhatWasShown(_ result: inout ScanResult) throws(CrawlError) {
-        guard let held = result.same, !result.isLeftOut, let recall,
+    func addLinksOfLastRendering(_ result: inout ScanResult) throws(CrawlError) {
+        guard let stored = result.same, !result.isLeftOut, let cacheLookup,
             frontier.role(of: result.number) == .page
         else { return }
-        try remember(result.number)
+        try applyRenderNotes(of: result.number)
         // The lists do not say which links are marked with nofollow.
         guard plan.sitePlan.manners.nofollow != .obey else { return }
         let isNofollow = result.isNofollow
         let links = try storing { () throws(StoreError) in
-            try recall.links(of: held, isNofollow: isNofollow, leavesAssets: false)
+            try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: false)
         }
         guard let links else { return }
         result.told =
@@ -116,11 +121,13 @@ extension Crawl {
     }
 
     /// Applies the notes of an earlier rendering to a page that has not changed since.
-    func remember(_ number: UInt32) throws(CrawlError) {
-        guard let recall, !plan.sitePlan.rendered.isEmpty || !plan.sitePlan.lookedAt.isEmpty else { return }
+    func applyRenderNotes(of number: UInt32) throws(CrawlError) {
+        guard let cacheLookup, !plan.sitePlan.rendered.isEmpty || !plan.sitePlan.lookedAt.isEmpty else {
+            return
+        }
         let url = frontier.url(number)
-        let held = try storing { () throws(StoreError) in try recall.memory(of: url) }
-        guard let memory = held else { return }
+        let stored = try storing { () throws(StoreError) in try cacheLookup.memory(of: url) }
+        guard let memory = stored else { return }
         if memory.hasSent { try apply(.knownAsSender(number)) }
         do throws(FetchFailure) {
             try loop.keep(cookiesOfScripts: memory.cookies)

@@ -8,12 +8,12 @@ package import Web
 /// Digests in the store are trusted unless `provesBytes` is set: the SHA-256 of a body is its key, and its
 /// MD5 is stored once it has been computed. The bytes of imported responses are always hashed, and imported
 /// responses are only used if no other response matches. A body that is damaged or missing never matches.
-package final class BundleShelf {
+package final class BundleFinder {
     private let reader: StoreReader
     private let provesBytes: Bool
     private var damage: DamageMarks
 
-    private static let mostRedirects = 20
+    private static let maxRedirects = 20
 
     /// - Parameter provesBytes: Whether bodies are read and hashed even if the store has their digests.
     package init(
@@ -50,7 +50,7 @@ package final class BundleShelf {
         _ response: StoredResponse, _ url: WebURL, _ bundle: Bundle, _ redirects: Int
     ) throws(StoreError) -> StoredResponse? {
         if let redirect = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url) {
-            guard redirects < Self.mostRedirects, let target = redirect.url else { return nil }
+            guard redirects < Self.maxRedirects, let target = redirect.url else { return nil }
             return try self.response(for: target, as: bundle, redirects: redirects + 1) == nil
                 ? nil : response
         }
@@ -87,7 +87,7 @@ package final class BundleShelf {
     /// Whether the body is undamaged: no check has found damage and, if its bytes are to be proved, they
     /// match its digest now. Marks a body whose bytes do not match as damaged.
     ///
-    /// - Parameter isAsked: Whether the bytes are read even if the shelf does not prove bytes in general.
+    /// - Parameter isAsked: Whether the bytes are read even if the finder does not prove bytes in general.
     package func isSound(_ body: StoredBody, provesBytes isAsked: Bool = false) throws(StoreError) -> Bool {
         guard try !isDamaged(body) else { return false }
         guard provesBytes || isAsked else { return true }

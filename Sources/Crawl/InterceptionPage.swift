@@ -3,7 +3,7 @@ internal import Store
 internal import Web
 
 /// A login page or captive portal that was fetched in place of a whole site.
-package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
+package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
     /// The start URL redirects to, or shows, a login page: its URL.
     case login(String)
     /// This number of URLs returned the same form, as a captive portal does.
@@ -21,12 +21,14 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     ///
     /// The conditions are strict, because a site may have a login on every page, consist of a single page, or
     /// return the same document for all URLs and leave the rest to its scripts.
-    static func found(
+    static func find(
         in snapshot: Int64, start: [WebURL], wasOfSession: Bool = false, _ reader: StoreReader
-    ) throws(StoreError) -> SiteWall? {
+    ) throws(StoreError) -> InterceptionPage? {
         // The start URLs are enough to decide for most sites.
-        if let wall = try loginWall(before: start, snapshot, wasOfSession: wasOfSession, reader) {
-            return wall
+        if let interception = try loginInterception(
+            before: start, snapshot, wasOfSession: wasOfSession, reader)
+        {
+            return interception
         }
         guard let first = start.first, let found = try page(at: first, snapshot, reader) else { return nil }
         if try isShown(found, besides: snapshot, reader) { return nil }
@@ -34,7 +36,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
         guard LoginPageSigns.isFormWithoutScript(bytes.span) else { return nil }
         let pages = try pages(of: snapshot, reader)
         let isAlike = pages.allSatisfy { $0.body?.id == found.body.id }
-        return isAlike && pages.count >= fewestAlike ? .portal(pages: pages.count) : nil
+        return isAlike && pages.count >= minAlikePages ? .portal(pages: pages.count) : nil
     }
 
     /// Returns the URL of the first start page that has a field for a password; nil if none has one.
@@ -52,7 +54,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     /// The maximum number of other pages next to a login page, such as terms, help and other languages.
     private static let fewPages = 5
     /// The minimum number of pages with the same form in a captive portal.
-    private static let fewestAlike = 4
+    private static let minAlikePages = 4
 
     private static func pages(of snapshot: Int64, _ reader: StoreReader) throws(StoreError)
         -> [StoredResponse]
@@ -67,9 +69,9 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Returns a login page if all start URLs have one in their place, and the snapshot has few other pages.
-    private static func loginWall(
+    private static func loginInterception(
         before start: [WebURL], _ snapshot: Int64, wasOfSession: Bool, _ reader: StoreReader
-    ) throws(StoreError) -> SiteWall? {
+    ) throws(StoreError) -> InterceptionPage? {
         var places: [String] = []
         for url in start {
             guard let place = try loginPlace(of: url, snapshot, reader) else { return nil }

@@ -8,7 +8,7 @@ package import Store
 /// The number of a worker is its lease and is never used again. When a lease expires, the worker's row is
 /// deleted, its hosts become free, and writes under its number are rejected. Only the server's clock counts.
 /// Each instance has its own session and belongs to one thread.
-package final class ServerFrontier {
+package final class SharedFrontier {
     package let connection: Connection
     private let folder: StoreFolder
 
@@ -16,7 +16,7 @@ package final class ServerFrontier {
     package static let lease: Duration = .seconds(12)
     /// The time after which the server ends an idle transaction, so that a worker that hangs in the middle of
     /// one does not block others.
-    static let stillness: Duration = .seconds(8)
+    static let idleTransactionTimeout: Duration = .seconds(8)
 
     /// Opens a session for one thread. Throws if the store is a folder.
     package init(_ folder: StoreFolder) throws(StoreError) {
@@ -28,7 +28,7 @@ package final class ServerFrontier {
         }
         self.folder = folder
         connection = try folder.connect(.readWrite)
-        try connection.session?.endWhenStill(Self.stillness)
+        try connection.session?.endWhenStill(Self.idleTransactionTimeout)
         try connection.session?.lookUpAlone()
     }
 
@@ -42,14 +42,14 @@ package final class ServerFrontier {
         }
         guard isThere != true else { return }
         try transaction { () throws(StoreError) in
-            try holdAlone()
+            try lockExclusively()
             try connection.execute(Self.tables, doing: "set up")
         }
     }
 
     /// Takes a lock until the transaction ends, so that only one session at a time creates, begins or removes
     /// a shared snapshot. Waits if another session has it.
-    func holdAlone() throws(StoreError) {
+    func lockExclusively() throws(StoreError) {
         let key = folder.server?.database.key(Self.beginning) ?? 0
         _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(key)) { _ in true }
     }
@@ -163,7 +163,7 @@ package final class ServerFrontier {
 
     /// Runs `body`, and repeats it if the server was unreachable or another session was in the way. Changes
     /// that were not committed are lost in between.
-    package func persisting<Value>(_ body: (ServerFrontier) throws(StoreError) -> Value) throws(StoreError)
+    package func retrying<Value>(_ body: (SharedFrontier) throws(StoreError) -> Value) throws(StoreError)
         -> Value
     {
         var attempt = 0
@@ -216,9 +216,9 @@ package final class ServerFrontier {
 
 // MARK: - Snapshots
 
-extension ServerFrontier {
+extension SharedFrontier {
     /// A snapshot that workers share.
-    package struct Shared: Sendable, Equatable {
+    package struct SharedSnapshot: Sendable, Equatable {
         package let snapshot: Int64
         package let site: Int64
         package let name: String
@@ -232,8 +232,8 @@ extension ServerFrontier {
     }
 
     /// Returns the shared snapshots that have not ended, the oldest first.
-    package func shared() throws(StoreError) -> [Shared] {
-        var shared: [Shared] = []
+    package func sharedSnapshots() throws(StoreError) -> [SharedSnapshot] {
+        var shared: [SharedSnapshot] = []
         try connection.prepare(
             """
             SELECT work_snapshot.snapshot, work_snapshot.site, work_snapshot.name, max_pages, max_bytes,
@@ -243,7 +243,7 @@ extension ServerFrontier {
             """
         ).each { row in
             shared.append(
-                Shared(
+                SharedSnapshot(
                     snapshot: row.integer(0), site: row.integer(1), name: row.text(2),
                     maxPages: row.optionalInteger(3).map { Int($0) },
                     maxBytes: row.optionalInteger(4).map { Int($0) },
@@ -255,10 +255,10 @@ extension ServerFrontier {
     /// Makes a snapshot shared, with `starts` as its first URLs. Returns false if it is already shared.
     package func share(
         _ snapshot: OpenSnapshot, named name: String, maxPages: Int?, maxBytes: Int?, milliseconds: Int?,
-        starts: [Found]
+        starts: [DiscoveredURL]
     ) throws(StoreError) -> Bool {
         try transaction { () throws(StoreError) in
-            try holdAlone()
+            try lockExclusively()
             let isNew = try change(
                 """
                 INSERT INTO work_snapshot (snapshot, site, name, max_pages, max_bytes, max_milliseconds, was_empty)
@@ -280,21 +280,21 @@ extension ServerFrontier {
             try connection.execute(
                 "CREATE UNIQUE INDEX IF NOT EXISTS work_url_\(snapshot.id)_key ON work_url_\(snapshot.id) (key)",
                 doing: "set up")
-            try add(starts, to: snapshot.id)
+            try insertURLs(starts, to: snapshot.id)
             return true
         }
     }
 
     /// Returns the start URLs of a snapshot: those without a referrer.
-    package func starts(of snapshot: Int64) throws(StoreError) -> [Found] {
-        var starts: [Found] = []
+    package func starts(of snapshot: Int64) throws(StoreError) -> [DiscoveredURL] {
+        var starts: [DiscoveredURL] = []
         try connection.prepare(
             """
             SELECT work_url.href AS address, facts FROM work_url WHERE snapshot = ? AND referrer IS NULL ORDER BY number
             """
         ).each(.integer(snapshot)) {
             starts.append(
-                Found(origin: "", href: $0.text(0), referrer: nil, facts: $0.integer(1), identity: 0))
+                DiscoveredURL(origin: "", href: $0.text(0), referrer: nil, facts: $0.integer(1), identity: 0))
         }
         return starts
     }
@@ -309,7 +309,7 @@ extension ServerFrontier {
     }
 
     /// Removes the data of all shared snapshots that have ended or no longer exist.
-    package func clear() throws(StoreError) {
+    package func removeEnded() throws(StoreError) {
         var over: [Int64] = []
         try connection.prepare(
             """
@@ -323,7 +323,7 @@ extension ServerFrontier {
     /// Deletes the data that workers stored for a snapshot in these tables.
     package func remove(snapshot: Int64) throws(StoreError) {
         try transaction { () throws(StoreError) in
-            try holdAlone()
+            try lockExclusively()
             for part in Self.parts {
                 try connection.execute("DROP TABLE IF EXISTS \(part)_\(snapshot)", doing: "end")
             }
@@ -355,10 +355,12 @@ extension ServerFrontier {
 extension StoreWriter {
     /// Joins a snapshot that several workers write to, on behalf of one of them. Commits fail after the lease
     /// of the worker has expired. Throws `.busy` if a prefetch has locked the site exclusively.
-    package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenSnapshot {
+    package func join(_ shared: SharedFrontier.SharedSnapshot, as worker: Int64) throws(StoreError)
+        -> OpenSnapshot
+    {
         try join(
-            shared.snapshot, of: shared.site, named: shared.name, as: worker, fence: ServerFrontier.fence,
-            keeping: shared.maxPages == nil ? nil : ServerFrontier.keeping,
-            stillness: ServerFrontier.stillness)
+            shared.snapshot, of: shared.site, named: shared.name, as: worker, fence: SharedFrontier.fence,
+            keeping: shared.maxPages == nil ? nil : SharedFrontier.keeping,
+            stillness: SharedFrontier.idleTransactionTimeout)
     }
 }

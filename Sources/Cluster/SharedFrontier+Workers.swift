@@ -1,6 +1,6 @@
 package import Database
 
-extension ServerFrontier {
+extension SharedFrontier {
     /// Adds a worker and returns its number. Writes under this number are accepted as long as its lease is
     /// valid.
     package func join(_ snapshot: Int64, named name: String) throws(StoreError) -> Int64 {
@@ -15,7 +15,7 @@ extension ServerFrontier {
     private static let interval = "interval '\(lease.components.seconds) seconds'"
 
     /// The state of a worker, which it reports with each renewal of its lease.
-    package struct Sign: Sendable {
+    package struct WorkerReport: Sendable {
         package var isIdle = false
         /// Whether the worker could send more requests than it has work for.
         package var isHungry = true
@@ -34,7 +34,7 @@ extension ServerFrontier {
     }
 
     /// The state of a shared snapshot as seen by one worker.
-    package struct Standing: Sendable {
+    package struct WorkStatus: Sendable {
         package var workers = 1
         /// The number of other workers that could send more requests, and the number of these that have no
         /// work.
@@ -43,7 +43,7 @@ extension ServerFrontier {
         /// The number of hosts for which workers have work, and the lowest such number among the other
         /// workers.
         package var hosts = 0
-        package var fewestHosts = 0
+        package var minHostsOfOthers = 0
         /// The number of hosts that can be leased, counted up to 1,000.
         package var freeHosts = 0
         /// The number of pages that other workers may still request from their shares.
@@ -52,7 +52,7 @@ extension ServerFrontier {
         package var pagesLeft: Int?
         package var bytes = 0
         package var finisher: Int64?
-        package var moves: [Move] = []
+        package var moves: [StartRedirect] = []
         /// Whether the snapshot has ended.
         package var isOver = false
 
@@ -60,7 +60,7 @@ extension ServerFrontier {
     }
 
     /// A redirect of a start URL to another host, which then belongs to the site.
-    package struct Move: Sendable {
+    package struct StartRedirect: Sendable {
         package var number: Int64
         package var source: String
         package var target: String
@@ -68,7 +68,9 @@ extension ServerFrontier {
 
     /// Renews the lease of a worker. Returns nil if the lease has expired. The worker is recorded as idle
     /// only if no URL waits for its hosts.
-    package func beat(_ worker: Int64, of snapshot: Int64, _ sign: Sign) throws(StoreError) -> Standing? {
+    package func renewLease(of worker: Int64, in snapshot: Int64, _ sign: WorkerReport) throws(StoreError)
+        -> WorkStatus?
+    {
         let isThere = try connection.prepare(
             """
             UPDATE work_worker SET until = now() + \(Self.interval), is_hungry = ? <> 0, is_starved = ? <> 0, hosts = ?,
@@ -88,12 +90,12 @@ extension ServerFrontier {
                 "UPDATE work_snapshot SET bytes = bytes + ? WHERE snapshot = ?",
                 [.integer(Int64(sign.bytes)), .integer(snapshot)])
         }
-        return try standing(worker, of: snapshot, after: sign.heard)
+        return try status(worker, of: snapshot, after: sign.heard)
     }
 
-    private func standing(
+    private func status(
         _ worker: Int64, of snapshot: Int64, after heard: Int64
-    ) throws(StoreError) -> Standing? {
+    ) throws(StoreError) -> WorkStatus? {
         var lastMove: Int64 = 0
         let found = try connection.prepare(
             """
@@ -110,38 +112,39 @@ extension ServerFrontier {
             FROM work_snapshot WHERE snapshot = ?1
             """
         ).first(.integer(snapshot), .integer(worker)) { row in
-            var standing = Standing()
-            standing.workers = max(1, Int(row.integer(0)))
-            standing.hungry = Int(row.integer(1))
-            standing.workless = Int(row.integer(2))
-            standing.hosts = Int(row.integer(3))
-            standing.shares = Int(row.integer(4))
-            standing.pagesLeft = row.optionalInteger(5).map { Int($0) }
-            standing.bytes = Int(row.integer(6))
-            standing.finisher = row.optionalInteger(7)
+            var status = WorkStatus()
+            status.workers = max(1, Int(row.integer(0)))
+            status.hungry = Int(row.integer(1))
+            status.workless = Int(row.integer(2))
+            status.hosts = Int(row.integer(3))
+            status.shares = Int(row.integer(4))
+            status.pagesLeft = row.optionalInteger(5).map { Int($0) }
+            status.bytes = Int(row.integer(6))
+            status.finisher = row.optionalInteger(7)
             lastMove = row.integer(8)
-            standing.fewestHosts = Int(row.integer(9))
-            standing.freeHosts = Int(row.integer(10))
-            return standing
+            status.minHostsOfOthers = Int(row.integer(9))
+            status.freeHosts = Int(row.integer(10))
+            return status
         }
-        guard var standing = found else {
-            var standing = Standing()
-            standing.isOver = true
-            return standing
+        guard var status = found else {
+            var status = WorkStatus()
+            status.isOver = true
+            return status
         }
         if lastMove > heard {
             try connection.prepare(
                 "SELECT number, source, target FROM work_move WHERE snapshot = ? AND number > ? ORDER BY number"
             ).each(.integer(snapshot), .integer(heard)) {
-                standing.moves.append(Move(number: $0.integer(0), source: $0.text(1), target: $0.text(2)))
+                status.moves.append(
+                    StartRedirect(number: $0.integer(0), source: $0.text(1), target: $0.text(2)))
             }
         }
-        return standing
+        return status
     }
 
     /// Ends expired leases and returns their number. Leases are not ended shortly after a restart of the
     /// server, because workers could not renew them. A lease whose row is locked by a transaction is skipped.
-    package func endLeases(of snapshot: Int64) throws(StoreError) -> Int {
+    package func endExpiredLeases(of snapshot: Int64) throws(StoreError) -> Int {
         let late = """
             FROM work_worker
             WHERE snapshot = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
@@ -187,7 +190,7 @@ extension ServerFrontier {
 
     /// Whether this worker ends the snapshot. At most one does: no worker has work left, and no other worker
     /// with a valid lease was chosen.
-    package func finishes(_ worker: Int64, _ snapshot: Int64) throws(StoreError) -> Bool {
+    package func claimFinish(_ worker: Int64, of snapshot: Int64) throws(StoreError) -> Bool {
         let finisher = try connection.prepare(
             """
             UPDATE work_snapshot SET finisher = ?2
@@ -206,7 +209,7 @@ extension ServerFrontier {
     }
 
     /// Records that a limit was reached. No more requests are sent when the snapshot is ended.
-    package func cut(_ snapshot: Int64) throws(StoreError) {
+    package func markLimitReached(_ snapshot: Int64) throws(StoreError) {
         _ = try change(
             "UPDATE work_snapshot SET is_cut = true WHERE snapshot = ? AND NOT is_cut", [.integer(snapshot)])
     }
@@ -264,7 +267,7 @@ extension ServerFrontier {
     /// when the open transaction is committed. Until then, the lease cannot be taken away. Returns false if
     /// it has expired.
     @discardableResult
-    package func keep(pages count: Int, by worker: Int64) throws(StoreError) -> Bool {
+    package func countPages(_ count: Int, by worker: Int64) throws(StoreError) -> Bool {
         try connection.prepare(Self.keeping).first(.integer(worker), .integer(Int64(count))) { _ in true }
             ?? false
     }

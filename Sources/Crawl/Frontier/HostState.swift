@@ -3,94 +3,94 @@ internal import Web
 
 extension FrontierCore {
     /// An origin, with the entries that wait for it and the state of politeness towards it.
-    struct Host: Sendable {
-        /// The place where the frontier finds the host, so that a host that cannot start a request now costs
+    struct HostState: Sendable {
+        /// The place where the frontier pendingLinks the host, so that a host that cannot start a request now costs
         /// no time.
-        enum Place: Sendable {
+        enum Schedule: Sendable {
             /// No entry is queued, or no request may start before a response arrives.
-            case aside
+            case idle
             /// The host is in the queue of those that may start a request.
-            case inLine
+            case ready
             /// The host waits for the end of a pause.
             case paused
         }
 
         var pace: HostPace
         /// Nil if no robots.txt is requested.
-        var gate: RobotsGate?
-        var place = Place.aside
+        var robots: OriginRobots?
+        var schedule = Schedule.idle
         var queue = EntryQueue()
         /// Pages that wait for robots.txt.
-        var atGate: [UInt32] = []
+        var awaitingRobots: [UInt32] = []
         /// Whether the request for robots.txt is scheduled.
-        var isGateDue = false
+        var isRobotsDue = false
         /// The nearest zone of the pages that link to this host: the limit for a request for its robots.txt.
         var nearestZone = NetworkZone.publicNetwork
         /// The number of queued entries. A page that became an asset is in two queues and counts once.
         var queuedCount = 0
-        var softNotFound = SoftNotFoundWatch()
+        var softNotFound = SoftNotFoundDetector()
         /// The network zone of the page that gave the reason for the probe, which limits the probe.
         var probeZone = NetworkZone.publicNetwork
         /// The numbers of guesses (strings that looked like links) that existed and that failed.
         var guesses = (right: 0, wrong: 0)
         /// Whether hardly any of the guesses for this host exist, so that no more are requested.
-        var isGuessedInVain: Bool { guesses.wrong >= 64 && guesses.wrong > 4 * guesses.right }
+        var ignoresGuesses: Bool { guesses.wrong >= 64 && guesses.wrong > 4 * guesses.right }
         var faults = HostFaults()
-        var session = SessionWatch()
+        var session = SessionLossDetector()
         /// Whether no more requests are sent because the session has ended.
-        var isClosed = false
+        var hasSessionEnded = false
         /// Set if the host asked for a longer pause than a run waits, or sends bot challenges. The run sends it no
         /// more requests.
         var reasonToStop: Failure?
         /// The number of bot challenges since the last page.
         var challengesInARow = 0
         /// The number of URLs deferred in this way since the last other response.
-        var longWaits = 0
+        var deferralCount = 0
         /// The time of the first request, and whether the host has ever responded.
         var firstStart: Duration?
-        var hasAnswered = false
+        var hasResponded = false
         /// Whether an entry was given up because the host could not be reached.
-        var isUnreachable: Bool { unreached != nil }
+        var isUnreachable: Bool { unreachableFailure != nil }
         /// The failure of the entry that was given up last because the host could not be reached.
-        var unreached: Failure?
+        var unreachableFailure: Failure?
         /// Whether no more requests are sent because the host was never reached.
-        var isLost: Bool { isUnreachable && !hasAnswered }
+        var isLost: Bool { isUnreachable && !hasResponded }
         /// The number of rounds in which the host could not be reached, and the time of the last one.
-        /// Requests that fail within `vainRound` of its start count as one round.
-        private var vainRounds = 0
-        private var lastVain: Duration?
+        /// Requests that fail within `unreachableRoundLength` of its start count as one round.
+        private var unreachableRounds = 0
+        private var lastUnreachableRound: Duration?
         /// The time of the second lookup of a host name that was not found, for all entries that wait for it.
         var nextLookup: Duration?
         /// Whether the host exceeds the maximum number of hosts of its domain; nil until a request is due.
-        var isTooMany: Bool?
+        var exceedsDomainLimit: Bool?
 
         /// Whether the host is not leased to this worker.
         var isElsewhere = false
 
-        init(pace: HostPace, gate: RobotsGate?) {
+        init(pace: HostPace, robots: OriginRobots?) {
             self.pace = pace
-            self.gate = gate
+            self.robots = robots
         }
 
         /// Whether a start URL, or the target of its redirects, is on this host.
-        var isOwn = false
+        var isStartHost = false
         /// Whether the request for robots.txt is running.
-        var isAskingGate = false
+        var isFetchingRobots = false
 
         /// The number of running requests, including that for robots.txt.
-        var runningCount: Int { pace.runningCount + (isAskingGate ? 1 : 0) }
+        var runningCount: Int { pace.runningCount + (isFetchingRobots ? 1 : 0) }
 
         /// Notes that the host could not be reached, and returns how many rounds of requests that concerns so
         /// far.
-        mutating func isInVain(at now: Duration) -> Int {
-            if lastVain.map({ now - $0 >= Self.vainRound }) ?? true {
-                vainRounds += 1
-                lastVain = now
+        mutating func countUnreachableRound(at now: Duration) -> Int {
+            if lastUnreachableRound.map({ now - $0 >= Self.unreachableRoundLength }) ?? true {
+                unreachableRounds += 1
+                lastUnreachableRound = now
             }
-            return vainRounds
+            return unreachableRounds
         }
 
-        private static let vainRound = Duration.milliseconds(200)
+        private static let unreachableRoundLength = Duration.milliseconds(200)
 
         /// The number of queued assets.
         var queuedAssetCount: Int { min(queue.assetCount, queuedCount) }
@@ -98,13 +98,13 @@ extension FrontierCore {
 
     /// Queued entries by kind, in the order in which they are requested.
     struct EntryQueue: Sendable {
-        private var assets = WorkQueue()
+        private var assets = FIFOQueue()
         private var pages = FairQueue()
         /// Variants of pages (`FrontierCore.isVariant`), which go after other pages.
         private var variants = FairQueue()
-        private var guides = WorkQueue()
+        private var guides = FIFOQueue()
         private var isGuidesTurn = false
-        private var slowPages = WorkQueue()
+        private var slowPages = FIFOQueue()
 
         var assetCount: Int { assets.count }
 
@@ -167,7 +167,7 @@ extension FrontierCore {
 /// `heldLoginsForEnd` pages of an earlier snapshot, or of one page that this run fetched, the witness. Such a
 /// page is requested again when a login page is found, one at a time, and a similar one if there is one. To
 /// limit the requests, this happens only each time the number of login pages has doubled.
-struct SessionWatch: Sendable {
+struct SessionLossDetector: Sendable {
     /// The URL of the login page, if the session has ended.
     private(set) var end: String?
     /// The last accessible page for each hash of similar URLs.
@@ -183,18 +183,18 @@ struct SessionWatch: Sendable {
     private var isAsking = false
     private var witness: UInt32?
 
-    private static let mostKins = 1024
+    private static let maxKins = 1024
     private static let heldLoginsForEnd = 3
 
-    mutating func opened(_ number: UInt32, kin: UInt64) {
-        guard openPages[kin] != nil || kins.count < Self.mostKins else { return }
+    mutating func didOpen(_ number: UInt32, kin: UInt64) {
+        guard openPages[kin] != nil || kins.count < Self.maxKins else { return }
         if openPages.updateValue(number, forKey: kin) == nil { kins.append(kin) }
     }
 
-    /// Notes a login page. Returns true if a page has to be requested again: `takeWitness` returns it.
-    mutating func askedForLogin(kin: UInt64, at place: String, wasHeld: Bool) -> Bool {
+    /// Notes a login page. Returns true if a page has to be requested again: `takePageToCheck` returns it.
+    mutating func didAskForLogin(kin: UInt64, at place: String, wasStored: Bool) -> Bool {
         guard end == nil else { return false }
-        if wasHeld { heldLogins += 1 }
+        if wasStored { heldLogins += 1 }
         if heldLogins >= Self.heldLoginsForEnd {
             end = place
             return false
@@ -213,7 +213,7 @@ struct SessionWatch: Sendable {
         return isAsking
     }
 
-    mutating func takeWitness() -> UInt32? {
+    mutating func takePageToCheck() -> UInt32? {
         defer { witness = nil }
         return witness
     }
@@ -221,18 +221,18 @@ struct SessionWatch: Sendable {
     /// Handles the response to the witness.
     ///
     /// - Parameter asksForLogin: nil if there was no response, or one that does not tell.
-    mutating func witnessed(asksForLogin: Bool?) {
+    mutating func didCheckSession(asksForLogin: Bool?) {
         isAsking = false
         if asksForLogin == true { end = place }
     }
 }
 
 /// A first-in, first-out queue with a pop in amortized constant time.
-struct WorkQueue: Sendable {
+struct FIFOQueue: Sendable {
     private var numbers: [UInt32] = []
     private var head = 0
 
-    private static let mostBehind = 1024
+    private static let maxConsumed = 1024
 
     var isEmpty: Bool { head == numbers.count }
 
@@ -253,9 +253,9 @@ struct WorkQueue: Sendable {
         let number = numbers[head]
         head += 1
         if head == numbers.count {
-            numbers.removeAll(keepingCapacity: numbers.count <= Self.mostBehind)
+            numbers.removeAll(keepingCapacity: numbers.count <= Self.maxConsumed)
             head = 0
-        } else if head > Self.mostBehind, head * 2 > numbers.count {
+        } else if head > Self.maxConsumed, head * 2 > numbers.count {
             numbers.removeFirst(head)
             head = 0
         }
@@ -316,12 +316,12 @@ struct TimedQueue: Sendable {
 ///
 /// It is first-in, first-out until a kind (`Kinship.kin`) has had `turnsInOrder` turns; then kinds that had
 /// far fewer turns go first. The kinds with few URLs share one group, and a kind gets its own group with its
-/// `leastOfGroup`th URL.
+/// `minURLsOfGroup`th URL.
 struct FairQueue: Sendable {
     private struct Group: Sendable {
-        var numbers = WorkQueue()
+        var numbers = FIFOQueue()
         /// The value of `clock` at the time each number was added.
-        var turns = WorkQueue()
+        var turns = FIFOQueue()
         var started = 0
 
         /// The priority, where lower goes first. It is 0 at first, and rises each time the number of turns
@@ -338,9 +338,9 @@ struct FairQueue: Sendable {
     private var clock: UInt32 = 0
     private(set) var count = 0
 
-    private static let mostGroups = 64
-    private static let mostSmall = 4096
-    private static let leastOfGroup = 16
+    private static let maxGroups = 64
+    private static let maxSmallKinds = 4096
+    private static let minURLsOfGroup = 16
     private static let turnsInOrder = 64
 
     mutating func append(_ number: UInt32, kin: UInt64) {
@@ -387,10 +387,10 @@ struct FairQueue: Sendable {
 
     private mutating func place(of kin: UInt64) -> Int {
         if let place = places[kin] { return place }
-        guard groups.count < Self.mostGroups else { return 0 }
-        if small.count >= Self.mostSmall { small.removeAll(keepingCapacity: true) }
+        guard groups.count < Self.maxGroups else { return 0 }
+        if small.count >= Self.maxSmallKinds { small.removeAll(keepingCapacity: true) }
         let known = small[kin, default: 0] + 1
-        guard known >= Self.leastOfGroup else {
+        guard known >= Self.minURLsOfGroup else {
             small[kin] = known
             return 0
         }
@@ -405,78 +405,81 @@ struct FairQueue: Sendable {
 extension FrontierCore {
     /// Origins whose robots.txt could not be fetched.
     var doubted: Set<String> {
-        Set(hostNumbers.filter { hosts[$1].gate?.isUnreachable ?? false }.map(\.key))
+        Set(hostNumbers.filter { hosts[$1].robots?.isUnreachable ?? false }.map(\.key))
     }
 
     /// Schedules the request for the robots.txt of a host, because a page needs it or soon will.
-    mutating func approachGate(of host: Int) {
-        guard !hosts[host].isGateDue, let time = hosts[host].gate?.nextFetch else { return }
-        hosts[host].isGateDue = true
-        gates.add(UInt32(host), at: time)
+    mutating func scheduleRobots(of host: Int) {
+        guard !hosts[host].isRobotsDue, let time = hosts[host].robots?.nextFetch else { return }
+        hosts[host].isRobotsDue = true
+        robotsQueue.add(UInt32(host), at: time)
     }
 
     /// Handles the end of a request for robots.txt. Returns `ask` if a redirect has to be followed.
-    mutating func robotsAnswered(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
+    mutating func didFetchRobots(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
         switch answer {
         case .answered(let status, let location, let body, let zone):
-            noteAnswer(of: host)
-            if let target = hosts[host].gate?.answered(
+            noteResponse(of: host)
+            if let target = hosts[host].robots?.didRespond(
                 status: status, location: location, body: body.span, from: zone, now: now)
             {
-                return [.ask(.robots(host: host, target, hosts[host].gate?.chainZone ?? .publicNetwork))]
+                return [
+                    .startTask(.robots(host: host, target, hosts[host].robots?.chainZone ?? .publicNetwork))
+                ]
             }
         case .failed(let failure):
             let mayPass = failure.mayPass || failure.kind == .unknownHost
             let isLost =
-                Failure.fetch(failure).isSilence && isGivenUp(host) || isClosed(host, failure)
-            hosts[host].gate?.failed(failure.description, mayPass: mayPass && !isLost, now: now)
+                Failure.fetch(failure).isSilence && isGivenUp(host) || isRefusingConnections(host, failure)
+            hosts[host].robots?.didFail(failure.description, mayPass: mayPass && !isLost, now: now)
         }
-        passGate(of: host)
+        admitAwaitingRobots(of: host)
         return []
     }
 
     /// Whether the host has never responded, and refused the connection for the second time. Usually nothing listens
     /// on the port, and only links of other hosts lead there.
-    private func isClosed(_ host: Int, _ failure: FetchFailure) -> Bool {
-        failure.kind == .unreachable && !hosts[host].isOwn && !hosts[host].hasAnswered
-            && hosts[host].gate?.hasFailed == true
+    private func isRefusingConnections(_ host: Int, _ failure: FetchFailure) -> Bool {
+        failure.kind == .unreachable && !hosts[host].isStartHost && !hosts[host].hasResponded
+            && hosts[host].robots?.hasFailed == true
     }
 
     /// Whether all requests to the host have failed without reaching it. Then its robots.txt cannot be
     /// reached either, and is not retried.
     private func isGivenUp(_ host: Int) -> Bool {
-        hosts[host].isUnreachable && !hosts[host].hasAnswered && hosts[host].queuedCount == 0
+        hosts[host].isUnreachable && !hosts[host].hasResponded && hosts[host].queuedCount == 0
             && hosts[host].pace.runningCount == 0
             && !retries.contains { Int(records[Int($0)].host) == host }
     }
 
     /// Requests robots.txt at once, instead of after a delay, if only the gated pages of an unreachable host
     /// are left.
-    mutating func hurryGate(of host: Int) {
-        guard !hosts[host].atGate.isEmpty, let due = hosts[host].gate?.nextFetch, due > now, isGivenUp(host)
+    mutating func expediteRobots(of host: Int) {
+        guard !hosts[host].awaitingRobots.isEmpty, let due = hosts[host].robots?.nextFetch, due > now,
+            isGivenUp(host)
         else { return }
-        hosts[host].gate?.hurry(now: now)
-        gates.removeAll { Int($0) == host }
-        hosts[host].isGateDue = false
-        approachGate(of: host)
+        hosts[host].robots?.hurry(now: now)
+        robotsQueue.removeAll { Int($0) == host }
+        hosts[host].isRobotsDue = false
+        scheduleRobots(of: host)
     }
 
     /// Queues or skips the pages that wait at a gate, once the rules are known.
-    private mutating func passGate(of host: Int) {
+    private mutating func admitAwaitingRobots(of host: Int) {
         runningCount -= 1
-        hosts[host].isAskingGate = false
-        if hosts[host].gate?.nextFetch != nil {
+        hosts[host].isFetchingRobots = false
+        if hosts[host].robots?.nextFetch != nil {
             // robots.txt is requested again only if pages wait for it.
-            if !hosts[host].atGate.isEmpty { approachGate(of: host) }
+            if !hosts[host].awaitingRobots.isEmpty { scheduleRobots(of: host) }
             return
         }
-        if let delay = hosts[host].gate?.crawlDelay { hosts[host].pace.keep(distance: delay.kept) }
-        let waiting = hosts[host].atGate
-        hosts[host].atGate = []
+        if let delay = hosts[host].robots?.crawlDelay { hosts[host].pace.setMinInterval(delay.applied) }
+        let waiting = hosts[host].awaitingRobots
+        hosts[host].awaitingRobots = []
         for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
         // Sitemaps are limited by the zone of robots.txt alone, whatever zones the host's pages are linked
         // from.
-        let zone = hosts[host].gate?.zone ?? .publicNetwork
-        for sitemap in hosts[host].gate?.sitemaps ?? [] { startGuide(sitemap, nearestZone: zone) }
+        let zone = hosts[host].robots?.zone ?? .publicNetwork
+        for sitemap in hosts[host].robots?.sitemaps ?? [] { addGuide(sitemap, nearestZone: zone) }
     }
 }

@@ -9,18 +9,18 @@ extension FrontierCore {
     /// many.
     mutating func fitPace(for number: UInt32, multiplexes: Bool) {
         let host = Int(records[Int(number)].host)
-        guard multiplexes else { return hosts[host].pace.narrow(to: options.connectionsPerHost) }
-        let most = min(options.connectionsPerHost * Self.streamsForConnection, Self.mostStreams)
-        hosts[host].pace.widen(to: max(options.connectionsPerHost, most))
+        guard multiplexes else { return hosts[host].pace.lowerMaxLimit(to: options.connectionsPerHost) }
+        let most = min(options.connectionsPerHost * Self.streamsForConnection, Self.maxStreams)
+        hosts[host].pace.raiseMaxLimit(to: max(options.connectionsPerHost, most))
     }
 
     /// The maximum number of streams in place of each connection, because streams are cheaper.
     private static let streamsForConnection = 6
     /// The usual maximum of concurrent streams that servers announce.
-    private static let mostStreams = 100
+    private static let maxStreams = 100
 
     /// Fails an entry that is already `done`, because the scan rejected the response.
-    private mutating func refused(_ number: UInt32, _ failure: Failure) {
+    private mutating func rejectDone(_ number: UInt32, _ failure: Failure) {
         doneCount -= 1
         if records[Int(number)].role == .asset { doneAssetCount -= 1 }
         fail(number, failure)
@@ -28,26 +28,26 @@ extension FrontierCore {
 
     /// Handles a scanned body. Returns its links for the store, and the decisions about redirects that waited
     /// for it.
-    mutating func scanned(_ result: ScanResult, wasHeld: Bool) -> [Action] {
+    mutating func didScan(_ result: ScanResult, wasStored: Bool) -> [Action] {
         let number = result.number
         scanning.remove(number)
         if let refusal = result.refusal {
-            refused(number, refusal)
+            rejectDone(number, refusal)
             if case .challenged = refusal { noteChallenge(number, refusal) }
             return []
         }
-        if records[Int(number)].role == .page, !result.isRecalled {
+        if records[Int(number)].role == .page, !result.isReused {
             hosts[Int(records[Int(number)].host)].challengesInARow = 0
         }
         var actions: [Action] = []
         switch result.login {
         case .inPlace?:
             let place = urls.href(number)
-            refuseLogin(number, at: place, wasHeld: wasHeld)
+            refuseLogin(number, at: place, wasStored: wasStored)
             settleRedirects(to: number, login: place, &actions)
             return actions
         case .byItself?: logins.insert(number)
-        case nil: if !result.asksForPassword { openedInSession(number) }
+        case nil: if !result.asksForPassword { didOpenInSession(number) }
         }
         settleRedirects(to: number, login: result.login.map { _ in urls.href(number) }, &actions)
         note(result.format, of: number)
@@ -56,47 +56,48 @@ extension FrontierCore {
             return actions
         }
         templates.noteAnswer(number, isPage: result.format == .html)
-        return actions + inTurn(.scanned(result)) + useTemplates(for: number)
+        return actions + addInOrder(.scanned(result)) + useTemplates(for: number)
     }
 
     /// Adds the links of a scanned body. Returns them for the store.
-    mutating func addLinks(of result: ScanResult) -> [Action] {
+    mutating func addScan(_ result: ScanResult) -> [Action] {
         guard options.followsLinks else { return [] }
         let number = result.number
         var actions: [Action] = []
         let known = UInt32(records.count)
         var result = result
-        let loaded = result.isLeftOut ? (own: [], others: []) : loaded(result)
+        let loaded = result.isLeftOut ? (own: [], others: []) : readLoaderNotes(of: result)
         // Most pages have no such links, so that their array is not copied.
         if !loaded.own.isEmpty { result.links += loaded.own }
-        guard let links = found(result) else {
+        guard let links = addLinks(from: result) else {
             leaveOut(number)
             return actions
         }
-        loaders.keep(links, of: number)
-        if renders.isOn {
+        loaders.keepLinks(links, of: number)
+        if renderScheduler.isOn {
             noteForRendering(
                 number, result.renderReasons, assets: (links.assets + links.guesses).map(\.number),
                 scripts: result.scripts, isNofollow: result.isNofollow,
-                isUnchanged: result.isRecalled || result.format?.mattersToScripts != true)
+                isUnchanged: result.isReused || result.format?.mattersToScripts != true)
         }
         // Text of a page that is filled in by scripts is compared after rendering: before, all such pages
         // look the same.
         let isShell = result.renderReasons.contains(.hardlyAnyText)
         noteView(number, result, newFrom: known)
-        if let print = result.print, !(isShell && renders.mayRender(url(number))) {
-            read(number, print, newFrom: known, saysNotFound: result.saysNotFound, isShell: isShell)
+        if let print = result.print, !(isShell && renderScheduler.mayRender(url(number))) {
+            compareText(
+                of: number, print, newFrom: known, saysNotFound: result.saysNotFound, isShell: isShell)
         }
-        actions.append(.record(links))
-        actions += loaded.others.compactMap { found($0).map(Action.record) }
+        actions.append(.storeLinks(links))
+        actions += loaded.others.compactMap { addModuleLinks($0).map(Action.storeLinks) }
         return actions
     }
 
     /// Resolves module names for which no loader configuration was found, and decides which pages are
     /// rendered. If none are, queues the held variants. Returns the links of the modules for the store.
     mutating func settle() -> [Action] {
-        let actions = loaders.settle().compactMap { found($0).map(Action.record) }
-        renders.settle { [records] number in
+        let actions = loaders.settle().compactMap { addModuleLinks($0).map(Action.storeLinks) }
+        renderScheduler.settle { [records] number in
             let record = records[Int(number)]
             return switch record.role {
             case .page: .init(pages: record.state == .skipped ? 0 : 1)
@@ -104,7 +105,7 @@ extension FrontierCore {
             case .guide: .init()
             }
         }
-        if renders.isIdle || isStopped {
+        if renderScheduler.isIdle || isStopped {
             releaseVariants()
             releaseViews()
         }
@@ -113,13 +114,13 @@ extension FrontierCore {
 
     /// Compares the text of a page with that of others. `first` is the number of the first entry that this
     /// page discovered.
-    mutating func read(
-        _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool,
+    mutating func compareText(
+        of number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool,
         isShell: Bool = false
     ) {
         // Pages that are filled in by scripts are alike before the scripts run, which does not make them
         // suspect.
-        if !isShell { doubt(number, print, saysNotFound: saysNotFound) }
+        if !isShell { checkSoftNotFound(number, print, saysNotFound: saysNotFound) }
         let new = (first..<UInt32(records.count)).lazy
         // Links out of the site do not make an endless URL space.
         let pages = new.filter { [records] in
@@ -148,28 +149,28 @@ extension FrontierCore {
     }
 
     /// Handles a successful response.
-    mutating func succeeded(_ number: UInt32, after latency: Duration? = nil) {
-        answered(number, after: latency)
+    mutating func didSucceed(_ number: UInt32, after latency: Duration? = nil) {
+        endWithResponse(number, after: latency)
         finish(number, .done)
     }
 
     /// Handles a response that was cut off because it had no end.
-    mutating func hasNoEnd(_ number: UInt32, _ failure: FetchFailure) {
-        answered(number, after: nil)
+    mutating func skipEndless(_ number: UInt32, _ failure: FetchFailure) {
+        endWithResponse(number, after: nil)
         skip(number, .endless(failure.description))
     }
 
     /// Handles a response that was taken from the store, without a request.
-    mutating func recalled(_ number: UInt32) {
-        recalledWithoutEnd(number)
+    mutating func didReuse(_ number: UInt32) {
+        endWithoutRequest(number)
         finish(number, .done)
     }
 
     /// Handles a redirect, which has either a target or a failure.
-    private mutating func ended(
-        _ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?
+    private mutating func endRedirect(
+        _ number: UInt32, after latency: Duration?, isReused: Bool, failure: Failure?
     ) {
-        if isRecalled { recalledWithoutEnd(number) } else { answered(number, after: latency) }
+        if isReused { endWithoutRequest(number) } else { endWithResponse(number, after: latency) }
         if let failure { fail(number, failure) } else { finish(number, .redirected) }
     }
 
@@ -183,72 +184,72 @@ extension FrontierCore {
         }
     }
 
-    mutating func recalledWithoutEnd(_ number: UInt32) {
+    mutating func endWithoutRequest(_ number: UInt32) {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
-        hosts[host].pace.recalled()
-        place(host)
+        hosts[host].pace.didReuse()
+        reschedule(host)
     }
 
-    private mutating func answered(_ number: UInt32, after latency: Duration?) {
+    private mutating func endWithResponse(_ number: UInt32, after latency: Duration?) {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
-        hosts[host].faults.answered(urls.folder(number))
-        hosts[host].longWaits = 0
-        noteAnswer(of: host)
+        hosts[host].faults.didRespond(in: urls.folder(number))
+        hosts[host].deferralCount = 0
+        noteResponse(of: host)
         if hosts[host].nextLookup != nil {
             hosts[host].nextLookup = nil
             lostHosts.remove(host)
         }
-        hosts[host].pace.answered(after: latency, now: now)
-        place(host)
+        hosts[host].pace.didRespond(after: latency, now: now)
+        reschedule(host)
     }
 
     /// - Parameter hadBegun: whether part of a response was received, which shows that the host is up.
-    mutating func failed(
+    mutating func didFail(
         _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
         hadBegun: Bool = false
     ) {
         let record = records[Int(number)]
         let host = Int(record.host)
-        // The entry was given up while its request was running (`loseSilentHosts`).
-        if record.state == .failed { return recalledWithoutEnd(number) }
-        if hadBegun || failure.isStatus { noteAnswer(of: host) }
+        // The entry was given up while its request was running (`failSilentHosts`).
+        if record.state == .failed { return endWithoutRequest(number) }
+        if hadBegun || failure.isStatus { noteResponse(of: host) }
         // A longer pause than a run waits is a deferral: no further request is sent for the URL, or to the
         // host.
-        let longWait = retryAfter.flatMap { $0 > HostPace.longestPause ? $0 : nil }
+        let longWait = retryAfter.flatMap { $0 > HostPace.maxPause ? $0 : nil }
         if failure.isObjection {
             runningCount -= 1
-            let hadAnswers = hosts[host].faults.hasAnswers
-            let isHosts = hosts[host].faults.objected(number, urls.folder(number), failure)
-            hosts[host].pace.objected(
+            let hadAnswers = hosts[host].faults.hasResponses
+            let isHosts = hosts[host].faults.didObject(number, urls.folder(number), failure)
+            hosts[host].pace.didObject(
                 after: latency, retryAfter: longWait == nil ? retryAfter : nil, counts: isHosts && !hadBegun,
                 now: now)
             if let longWait, case .status(let status) = failure {
                 let deferral = Failure.deferred(status: status, seconds: longWait.components.seconds)
-                if isHosts { hosts[host].longWaits += 1 }
-                place(host)
+                if isHosts { hosts[host].deferralCount += 1 }
+                reschedule(host)
                 fail(number, deferral)
                 // A single URL may have a limit of its own. Two in a row, or the first response of all,
                 // concern the host.
-                if isHosts, !hadAnswers || hosts[host].longWaits > 1 { stop(host, deferral) }
+                if isHosts, !hadAnswers || hosts[host].deferralCount > 1 { stop(host, deferral) }
                 return
             }
-            place(host)
+            reschedule(host)
         } else if failure.isRefusal || failure.isOfConnection {
             runningCount -= 1
-            hosts[host].pace.ended()
-            place(host)
+            hosts[host].pace.didEnd()
+            reschedule(host)
         } else {
-            let isFirst = !hosts[host].faults.hasAnswers
-            answered(number, after: latency)
+            let isFirst = !hosts[host].faults.hasResponses
+            endWithResponse(number, after: latency)
             if case .challenged = failure {
                 fail(number, failure)
                 return noteChallenge(number, failure, isFirst: isFirst)
             }
         }
         if case .fetch(let reason) = failure, reason.kind == .unknownHost {
-            return notFound(number, failure, host)
+            return handleUnknownHost(number, failure, host)
         }
         // While the request was running, a link from a nearer zone was found, which allows the request.
         if failure.isRefusal, record.nearestZone > .publicNetwork, record.attempts == 1 {
@@ -259,16 +260,17 @@ extension FrontierCore {
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
         // A host with a start URL that cannot be reached gets as many rounds of attempts as its start URL,
         // even if other entries are queued. For other hosts, the attempts of each entry count.
-        let isUnreached = failure.isOfConnection || failure.isSilence && !hadBegun && !hosts[host].hasAnswered
+        let isUnreached =
+            failure.isOfConnection || failure.isSilence && !hadBegun && !hosts[host].hasResponded
         let isInVain =
-            isUnreached && hosts[host].isOwn && !hosts[host].hasAnswered
-            && hosts[host].isInVain(at: now) >= options.retryPlan.attempts
+            isUnreached && hosts[host].isStartHost && !hosts[host].hasResponded
+            && hosts[host].countUnreachableRound(at: now) >= options.retryPlan.maxAttempts
         guard case .again(let delay) = decision, !hosts[host].pace.isHopeless, !hosts[host].isLost, !isInVain
         else {
             fail(number, failure)
-            if isUnreached { hosts[host].unreached = failure }
+            if isUnreached { hosts[host].unreachableFailure = failure }
             if hosts[host].pace.isHopeless || hosts[host].isLost { giveUp(host, failure) }
-            if isUnreached { hurryGate(of: host) }
+            if isUnreached { expediteRobots(of: host) }
             return
         }
         records[Int(number)].state = .waiting
@@ -295,7 +297,7 @@ extension FrontierCore {
 
     /// Handles a failed name lookup. A name is looked up at most twice, the second time for all entries that
     /// wait for it.
-    private mutating func notFound(_ number: UInt32, _ failure: Failure, _ host: Int) {
+    private mutating func handleUnknownHost(_ number: UInt32, _ failure: Failure, _ host: Int) {
         guard let nextLookup = hosts[host].nextLookup else {
             hosts[host].nextLookup = now + Self.lookupPause
             hosts[host].pace.pause(until: now + Self.lookupPause)
@@ -310,9 +312,9 @@ extension FrontierCore {
             return retries.add(number, at: nextLookup)
         }
         fail(number, failure)
-        hosts[host].unreached = failure
+        hosts[host].unreachableFailure = failure
         giveUp(host, failure)
-        hurryGate(of: host)
+        expediteRobots(of: host)
     }
 
     private static let lookupPause: Duration = .seconds(2)
@@ -320,7 +322,7 @@ extension FrontierCore {
     /// Looks up the names that were not found before again, without waiting, if nothing else is left to do.
     mutating func lookUpLostNow() {
         let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
-        guard !waitsForOthers, gates.isEmpty, isNobodyInDoubt,
+        guard !waitsForOthers, robotsQueue.isEmpty, hasNoPendingChecks,
             !retries.contains(where: { !lostHosts.contains(Int(records[Int($0)].host)) })
         else { return }
         var waiting: [UInt32] = []
@@ -331,8 +333,8 @@ extension FrontierCore {
         for host in lostHosts {
             hosts[host].nextLookup = now
             hosts[host].pace.endPause()
-            hosts[host].place = .aside
-            place(host)
+            hosts[host].schedule = .idle
+            reschedule(host)
         }
         lostHosts.removeAll()
         for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
@@ -391,7 +393,7 @@ extension FrontierCore {
             let wasAsked = records[Int(number)].attempts > 0
             fail(number, isOfHost || wasAsked ? failure : .unasked(failure))
         }
-        self.lost += lost
+        self.failedWithHost += lost
     }
 }
 
@@ -399,34 +401,35 @@ extension FrontierCore {
     /// Handles a redirect. If it is not known yet whether the target is a login page, neither `keep` nor
     /// `discard` is returned now. A redirect that has no usable target, leads in a circle or to a login page must
     /// not replace a stored response.
-    mutating func redirected(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
-        let (latency, isRecalled) = (redirection.latency, redirection.isRecalled)
+    mutating func didRedirect(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
+        let (latency, isReused) = (redirection.latency, redirection.isReused)
         guard let target = redirection.target else {
-            ended(number, after: latency, isRecalled: isRecalled, failure: .nowhere)
-            return [.discard(number)]
+            endRedirect(number, after: latency, isReused: isReused, failure: .nowhere)
+            return [.discardRedirect(number)]
         }
         if redirection.setsCookie { cookieSetters[number, default: 0] += 1 }
         let leadsBack = leadsBack(target, to: number)
-        if leadsBack, let first = urls.find(target), isWorthAskingAgain(number, from: first) {
-            askAgain(number, from: first, after: latency)
-            return first != number ? keepOrWait(number, redirection) : [.discard(number)]
+        if leadsBack, let first = urls.find(target), isWorthRequestingAgain(number, from: first) {
+            requestAgain(number, from: first, after: latency)
+            return first != number ? keepOrWait(number, redirection) : [.discardRedirect(number)]
         }
-        guard records[Int(number)].redirects < Frontier.mostRedirects, !leadsBack else {
-            ended(number, after: latency, isRecalled: isRecalled, failure: .redirects)
-            return [.discard(number)]
+        guard records[Int(number)].redirects < Frontier.maxRedirects, !leadsBack else {
+            endRedirect(number, after: latency, isReused: isReused, failure: .redirects)
+            return [.discardRedirect(number)]
         }
-        ended(number, after: latency, isRecalled: isRecalled, failure: nil)
-        return inTurn(.redirected(number, redirection, to: target))
+        endRedirect(number, after: latency, isReused: isReused, failure: nil)
+        return addInOrder(.redirected(number, redirection, to: target))
     }
 
     /// Keeps a redirect, or lets it wait until it is known whether its target is a login page.
     private mutating func keepOrWait(
         _ number: UInt32, _ redirection: Frontier.Redirection
     ) -> [Action] {
-        guard !redirection.isRecalled, opensBySession(number), let target = openTarget(of: number) else {
-            return [.keep(number)]
+        guard !redirection.isReused, needsSession(number), let target = openTarget(of: number) else {
+            return [.storeRedirect(number)]
         }
-        openRedirects[target, default: []].append(OpenRedirect(number: number, wasHeld: redirection.wasHeld))
+        openRedirects[target, default: []].append(
+            OpenRedirect(number: number, wasStored: redirection.wasStored))
         return []
     }
 
@@ -434,17 +437,17 @@ extension FrontierCore {
     struct OpenRedirect: Sendable {
         let number: UInt32
         /// Whether an earlier snapshot has a page at this URL.
-        let wasHeld: Bool
+        let wasStored: Bool
     }
 
     /// Follows a redirect, whose entry has ended.
-    mutating func follow(
+    mutating func followRedirect(
         _ redirection: Frontier.Redirection, of number: UInt32, to target: WebURL
     ) -> [Action] {
         // Others may have been followed while this one waited for its turn.
         guard !leadsBack(target, to: number) else {
-            refused(number, .redirects)
-            return [.discard(number)]
+            rejectDone(number, .redirects)
+            return [.discardRedirect(number)]
         }
         let record = records[Int(number)]
         let next = discover(
@@ -452,23 +455,23 @@ extension FrontierCore {
             flags: record.flags.intersection([.isStart, .isGuess, .isCORS]), nearestZone: record.zone)
         records[Int(number)].target = next
         // What becomes of the redirect depends on its target, which therefore must not wait.
-        release(variant: next)
+        releaseHeld(next)
         if let place = knownLogin(next, from: number) {
-            refuseLogin(number, at: place, wasHeld: redirection.wasHeld)
-            return [.discard(number)]
+            refuseLogin(number, at: place, wasStored: redirection.wasStored)
+            return [.discardRedirect(number)]
         }
         // The target of a start URL counts as a start URL, on whatever host it is.
-        if record.flags.contains(.isStart), target.isHTTP { takeAlong(next, from: url(number)) }
+        if record.flags.contains(.isStart), target.isHTTP { markAsStart(next, from: url(number)) }
         return keepOrWait(number, redirection)
     }
 
     /// Whether a response in the redirect loop has set a cookie, and none has done so too often.
-    private func isWorthAskingAgain(_ number: UInt32, from first: UInt32) -> Bool {
+    private func isWorthRequestingAgain(_ number: UInt32, from first: UInt32) -> Bool {
         guard !cookieSetters.isEmpty else { return false }
         var (next, isNew) = (first, false)
-        for _ in 0...Frontier.mostRedirects {
+        for _ in 0...Frontier.maxRedirects {
             if let count = cookieSetters[next] {
-                guard count <= Self.mostCookieRounds else { return false }
+                guard count <= Self.maxCookieRounds else { return false }
                 isNew = true
             }
             if next == number { return isNew }
@@ -479,11 +482,11 @@ extension FrontierCore {
     }
 
     /// Closes a redirect loop, and requests `first` once more.
-    private mutating func askAgain(_ number: UInt32, from first: UInt32, after latency: Duration?) {
+    private mutating func requestAgain(_ number: UInt32, from first: UInt32, after latency: Duration?) {
         if first == number {
-            answered(number, after: latency)
+            endWithResponse(number, after: latency)
         } else {
-            ended(number, after: latency, isRecalled: false, failure: nil)
+            endRedirect(number, after: latency, isReused: false, failure: nil)
             records[Int(number)].target = first
             records[Int(first)].target = Record.nobody
             doneCount -= 1
@@ -497,7 +500,7 @@ extension FrontierCore {
         guard var next = urls.find(target) else { return false }
         var hops: UInt8 = 0
         while next != Record.nobody {
-            if next == number || hops > Frontier.mostRedirects { return true }
+            if next == number || hops > Frontier.maxRedirects { return true }
             hops += 1
             next = records[Int(next)].target
         }
@@ -506,16 +509,16 @@ extension FrontierCore {
 
     /// Makes the target of a start URL a start URL: the site is there, so that skipped pages there belong to
     /// the site.
-    private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
+    private mutating func markAsStart(_ number: UInt32, from moved: WebURL) {
         records[Int(number)].flags.insert(.isStart)
-        hosts[Int(records[Int(number)].host)].isOwn = true
+        hosts[Int(records[Int(number)].host)].isStartHost = true
         let target = url(number)
         sharing?.moves.append((moved, target))
-        move(from: moved, to: target)
+        extendScope(from: moved, to: target)
     }
 
     /// Extends the scope to the target of a start URL, and queues pages there that were skipped.
-    mutating func move(from moved: WebURL, to target: WebURL) {
+    mutating func extendScope(from moved: WebURL, to target: WebURL) {
         guard scope.startMoved(from: moved, to: target) else { return }
         for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
             switch state(skipped) {
@@ -530,7 +533,7 @@ extension FrontierCore {
 /// Detection of login pages in place of pages.
 extension FrontierCore {
     /// Whether a login page at this URL means a lost session. Start URLs and their redirects are exempt.
-    func opensBySession(_ number: UInt32) -> Bool {
+    func needsSession(_ number: UInt32) -> Bool {
         options.hasSession && records[Int(number)].role == .page
             && !records[Int(number)].flags.contains(.isStart)
     }
@@ -556,10 +559,10 @@ extension FrontierCore {
         }
         for redirect in redirects {
             if let login {
-                refuseLogin(redirect.number, at: login, wasHeld: redirect.wasHeld)
-                actions.append(.discard(redirect.number))
+                refuseLogin(redirect.number, at: login, wasStored: redirect.wasStored)
+                actions.append(.discardRedirect(redirect.number))
             } else {
-                actions.append(.keep(redirect.number))
+                actions.append(.storeRedirect(redirect.number))
             }
             settleRedirects(to: redirect.number, login: login, &actions)
         }
@@ -567,16 +570,16 @@ extension FrontierCore {
 
     /// Decides on the remaining redirects at the end. They are stored, unless their target failed because the
     /// session had ended.
-    mutating func settleRedirects() -> [Action] {
+    mutating func settleRemainingRedirects() -> [Action] {
         var actions: [Action] = []
         // Discarding one redirect may require the same for those that lead to it.
         while let (target, failure) = firstLostTarget {
             for redirect in openRedirects.removeValue(forKey: target) ?? [] {
-                refused(redirect.number, failure)
-                actions.append(.discard(redirect.number))
+                rejectDone(redirect.number, failure)
+                actions.append(.discardRedirect(redirect.number))
             }
         }
-        for redirects in openRedirects.values { actions += redirects.map { .keep($0.number) } }
+        for redirects in openRedirects.values { actions += redirects.map { .storeRedirect($0.number) } }
         openRedirects.removeAll()
         return actions
     }
@@ -589,32 +592,32 @@ extension FrontierCore {
     }
 
     /// Notes that a page is not a login page.
-    mutating func openedInSession(_ number: UInt32) {
-        guard opensBySession(number) else { return }
-        hosts[Int(records[Int(number)].host)].session.opened(number, kin: urls.kin(number))
+    mutating func didOpenInSession(_ number: UInt32) {
+        guard needsSession(number) else { return }
+        hosts[Int(records[Int(number)].host)].session.didOpen(number, kin: urls.kin(number))
     }
 
     /// Fails a page in place of which a login page, or a redirect to one, was received.
-    private mutating func refuseLogin(_ number: UInt32, at place: String, wasHeld: Bool) {
+    private mutating func refuseLogin(_ number: UInt32, at place: String, wasStored: Bool) {
         let host = Int(records[Int(number)].host)
-        refused(number, .login(place))
-        if hosts[host].session.askedForLogin(kin: urls.kin(number), at: place, wasHeld: wasHeld) {
-            witnesses.append(UInt32(host))
+        rejectDone(number, .login(place))
+        if hosts[host].session.didAskForLogin(kin: urls.kin(number), at: place, wasStored: wasStored) {
+            sessionCheckQueue.append(UInt32(host))
         }
         endSession(of: host)
     }
 
     /// Handles the response to the witness; nil if it does not tell.
-    mutating func witnessed(host: Int, asksForLogin: Bool?) {
+    mutating func didCheckSession(host: Int, asksForLogin: Bool?) {
         runningCount -= 1
-        hosts[host].session.witnessed(asksForLogin: asksForLogin)
+        hosts[host].session.didCheckSession(asksForLogin: asksForLogin)
         endSession(of: host)
     }
 
     /// The URL of the login page that a redirect leads to, if it is known to be one. A skipped target counts
     /// if only its URL, and not that of the source, looks like that of a login page.
     private func knownLogin(_ number: UInt32, from source: UInt32) -> String? {
-        guard opensBySession(source) else { return nil }
+        guard needsSession(source) else { return nil }
         let target = url(number)
         switch state(number) {
         case .failed(.login(let place)), .failed(.sessionEnded(let place)): return place
@@ -632,8 +635,8 @@ extension FrontierCore {
     }
 
     private mutating func endSession(of host: Int) {
-        guard let place = hosts[host].session.end, !hosts[host].isClosed else { return }
-        hosts[host].isClosed = true
+        guard let place = hosts[host].session.end, !hosts[host].hasSessionEnded else { return }
+        hosts[host].hasSessionEnded = true
         giveUp(host, .sessionEnded(place))
     }
 }
@@ -641,7 +644,7 @@ extension FrontierCore {
 extension FrontierCore {
     /// Checks whether a page may be a soft 404. The first suspect page of a host leads to a probe: a request
     /// for a URL that cannot exist. Start URLs are never suspect.
-    private mutating func doubt(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
+    private mutating func checkSoftNotFound(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
         let record = records[Int(number)]
         guard record.role == .page else { return }
         let host = Int(record.host)
@@ -652,7 +655,7 @@ extension FrontierCore {
             number, url(number), print, isRepeat: isRepeat, saysNotFound: saysNotFound)
         if isProbeDue {
             hosts[host].probeZone = record.zone
-            probes.append(record.host)
+            probeQueue.append(record.host)
         }
         judgeSuspects(of: host)
     }
@@ -666,9 +669,9 @@ extension FrontierCore {
     }
 
     /// Handles the response to a probe; nil if there was none.
-    mutating func probed(host: Int, _ answer: SoftNotFound.Answer?) {
+    mutating func didProbe(host: Int, _ answer: SoftNotFound.Answer?) {
         runningCount -= 1
-        hosts[host].softNotFound.probed(answer)
+        hosts[host].softNotFound.didProbe(answer)
         judgeSuspects(of: host)
     }
 

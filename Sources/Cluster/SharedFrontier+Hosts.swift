@@ -1,9 +1,9 @@
 package import Database
 internal import Digest
 
-extension ServerFrontier {
+extension SharedFrontier {
     /// A URL that a worker found, for whichever worker has its host.
-    package struct Found: Sendable {
+    package struct DiscoveredURL: Sendable {
         package var origin: String
         package var href: String
         package var referrer: String?
@@ -28,7 +28,7 @@ extension ServerFrontier {
     }
 
     /// A host that was leased to a worker.
-    package struct Host: Sendable {
+    package struct LeasedHost: Sendable {
         package let origin: String
         /// Whether another worker had the host before, so that the responses stored by that worker have to be
         /// read again.
@@ -37,11 +37,13 @@ extension ServerFrontier {
 
     /// Adds URLs that a worker found. Known URLs are ignored. Returns false if the worker's lease has
     /// expired.
-    package func send(_ found: [Found], by worker: Int64, of snapshot: Int64) throws(StoreError) -> Bool {
+    package func addURLs(_ found: [DiscoveredURL], by worker: Int64, of snapshot: Int64) throws(StoreError)
+        -> Bool
+    {
         guard !found.isEmpty else { return true }
         return try transaction { () throws(StoreError) in
             guard try holdsLease(worker) else { return false }
-            try add(found, to: snapshot)
+            try insertURLs(found, to: snapshot)
             return true
         }
     }
@@ -53,7 +55,7 @@ extension ServerFrontier {
 
     static let fence = "SELECT id FROM work_worker WHERE id = ? FOR KEY SHARE"
 
-    package func add(_ found: [Found], to snapshot: Int64) throws(StoreError) {
+    package func insertURLs(_ found: [DiscoveredURL], to snapshot: Int64) throws(StoreError) {
         let origins = Set(found.map(\.origin)).sorted()
         _ = try change(
             """
@@ -91,11 +93,13 @@ extension ServerFrontier {
     }
 
     /// Leases up to `count` hosts with waiting URLs to a worker.
-    package func lease(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> [Host] {
+    package func leaseHosts(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError)
+        -> [LeasedHost]
+    {
         guard count > 0 else { return [] }
         return try transaction { () throws(StoreError) in
             guard try holdsLease(worker) else { return [] }
-            var hosts: [Host] = []
+            var hosts: [LeasedHost] = []
             var left: [Int64] = []
             try connection.prepare(
                 """
@@ -111,7 +115,7 @@ extension ServerFrontier {
             ).each(.integer(snapshot), .integer(worker), .integer(Int64(count))) { row in
                 let wasLeft = row.integer(2) > 0
                 if wasLeft { left.append(row.integer(0)) }
-                hosts.append(Host(origin: row.text(1), wasLeft: wasLeft))
+                hosts.append(LeasedHost(origin: row.text(1), wasLeft: wasLeft))
             }
             guard !hosts.isEmpty else { return [] }
             if !left.isEmpty {
@@ -126,7 +130,9 @@ extension ServerFrontier {
 
     /// Returns hosts that the worker no longer sends requests to. Other workers may lease each after its
     /// pause.
-    package func release(_ hosts: [(origin: String, pause: Duration)], by worker: Int64, of snapshot: Int64)
+    package func releaseHosts(
+        _ hosts: [(origin: String, pause: Duration)], by worker: Int64, of snapshot: Int64
+    )
         throws(StoreError)
     {
         guard !hosts.isEmpty else { return }
@@ -145,11 +151,12 @@ extension ServerFrontier {
 
     /// Returns URLs that were found for the hosts of a worker, and marks them as read. If more than `count`
     /// wait for a host, those that come first in the table are returned; these are mostly the oldest.
-    package func take(atMost count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> [Found]
+    package func takeURLs(atMost count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError)
+        -> [DiscoveredURL]
     {
         try transaction { () throws(StoreError) in
             guard try holdsLease(worker) else { return [] }
-            var found: [(number: Int64, found: Found)] = []
+            var found: [(number: Int64, found: DiscoveredURL)] = []
             try connection.prepare(
                 """
                 WITH mine AS MATERIALIZED (
@@ -161,7 +168,7 @@ extension ServerFrontier {
                 RETURNING work_url.number, mine.origin, work_url.href AS address, work_url.referrer, work_url.facts
                 """
             ).each(.integer(snapshot), .integer(worker), .integer(Int64(count))) { row in
-                let one = Found(
+                let one = DiscoveredURL(
                     origin: row.text(1), href: row.text(2), referrer: row.optionalText(3),
                     facts: row.integer(4),
                     identity: 0)
@@ -176,7 +183,9 @@ extension ServerFrontier {
 
     /// Tells all workers that a start URL redirects to another host. A row lock makes the moves visible in
     /// the order of their numbers, so that a worker that has seen a number has also seen the lower ones.
-    package func move(from source: String, to target: String, by worker: Int64, of snapshot: Int64)
+    package func addStartRedirect(
+        from source: String, to target: String, by worker: Int64, of snapshot: Int64
+    )
         throws(StoreError)
     {
         _ = try connection.prepare(

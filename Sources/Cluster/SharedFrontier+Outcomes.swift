@@ -1,6 +1,6 @@
 package import Database
 
-extension ServerFrontier {
+extension SharedFrontier {
     /// The outcome of a URL for which no response is stored, so that no worker requests it again.
     package struct Outcome: Sendable {
         package var origin: String
@@ -19,7 +19,7 @@ extension ServerFrontier {
     }
 
     /// A response that describes a host: its robots.txt, or its response to a random URL that cannot exist.
-    package struct Answer: Sendable {
+    package struct HostResponse: Sendable {
         package var origin: String
         package var href: String
         package var status: Int
@@ -45,7 +45,7 @@ extension ServerFrontier {
     }
 
     /// Stores outcomes and answers. Does nothing if the worker's lease has expired.
-    package func note(_ outcomes: [Outcome], _ answers: [Answer], by worker: Int64, of snapshot: Int64)
+    package func store(_ outcomes: [Outcome], _ answers: [HostResponse], by worker: Int64, of snapshot: Int64)
         throws(StoreError)
     {
         guard !outcomes.isEmpty || !answers.isEmpty else { return }
@@ -59,7 +59,7 @@ extension ServerFrontier {
                         .texts(outcomes.map(\.text)),
                     ])
                 let pages = outcomes.count(where: \.isPage)
-                if pages > 0 { try keep(pages: pages, by: worker) }
+                if pages > 0 { try countPages(pages, by: worker) }
             }
             for answer in answers {
                 _ = try change(
@@ -94,15 +94,17 @@ extension ServerFrontier {
     }
 
     /// Returns the answers of some hosts, or of all hosts if `origins` is nil.
-    package func answers(of origins: [String]? = nil, in snapshot: Int64) throws(StoreError) -> [Answer] {
-        var answers: [Answer] = []
+    package func hostResponses(of origins: [String]? = nil, in snapshot: Int64) throws(StoreError)
+        -> [HostResponse]
+    {
+        var answers: [HostResponse] = []
         let sql = """
             SELECT origin, work_answer.href AS address, status, location, reach, failure, body
             FROM work_answer WHERE snapshot = ?1
             """
         let read = { (row: Row) in
             answers.append(
-                Answer(
+                HostResponse(
                     origin: row.text(0), href: row.text(1), status: Int(row.integer(2)),
                     location: row.optionalText(3),
                     reach: Int(row.integer(4)), failure: row.optionalText(5), body: row.blob(6)))
@@ -135,7 +137,7 @@ extension ServerFrontier {
     }
 
     /// Stores the tallies of a worker, in place of its earlier ones.
-    package func tell(_ tallies: [Tally], by worker: Int64, of snapshot: Int64) throws(StoreError) {
+    package func storeTallies(_ tallies: [Tally], by worker: Int64, of snapshot: Int64) throws(StoreError) {
         guard !tallies.isEmpty else { return }
         _ = try change(
             """

@@ -5,8 +5,8 @@ internal import Web
 
 /// Decides whether a worker is idle: its crawl has reported that it is quiet, everything from before that is
 /// committed, and the crawl has examined everything that was delivered since.
-struct WorkRest: Sendable {
-    /// The crawl's current quiet period (see `WorkDesk`); nil while it has something to do.
+struct IdleDetector: Sendable {
+    /// The crawl's current quiet period (see `WorkerState`); nil while it has something to do.
     private var quiet: Int?
     /// The last quiet period before which everything is committed.
     private var committed = 0
@@ -20,7 +20,7 @@ struct WorkRest: Sendable {
 
     mutating func collect() { collected = delivered }
 
-    mutating func say(_ quiet: Int?) {
+    mutating func didReport(_ quiet: Int?) {
         self.quiet = quiet
         seen = collected
     }
@@ -34,71 +34,71 @@ struct WorkRest: Sendable {
 /// renews its lease. It has a thread and a database session of its own, so that the crawl never waits for the
 /// database.
 ///
-/// `state` is shared by the crawl's thread and the courier's thread, under the lock of the monitor.
-package final class WorkCourier: Sendable {
+/// `state` is shared by the crawl's thread and the sync's thread, under the lock of the monitor.
+package final class WorkerSync: Sendable {
     /// News from other workers.
-    package struct Mail: Sendable {
-        package var found: [ServerFrontier.Found] = []
-        package var hosts: [ServerFrontier.Host] = []
-        package var outcomes: [ServerFrontier.Outcome] = []
-        package var answers: [ServerFrontier.Answer] = []
-        package var moves: [ServerFrontier.Move] = []
+    package struct Incoming: Sendable {
+        package var found: [SharedFrontier.DiscoveredURL] = []
+        package var hosts: [SharedFrontier.LeasedHost] = []
+        package var outcomes: [SharedFrontier.Outcome] = []
+        package var answers: [SharedFrontier.HostResponse] = []
+        package var moves: [SharedFrontier.StartRedirect] = []
         package var grantedPages = 0
-        package var standing: ServerFrontier.Standing?
+        package var status: SharedFrontier.WorkStatus?
     }
 
     /// Why the work of this worker is over.
-    package enum Ending: Sendable, Equatable {
+    package enum WorkEnding: Sendable, Equatable {
         /// This worker is the one to finish the snapshot.
-        case finishes
+        case isFinisher
         /// Another worker has finished the snapshot.
         case isOver
         /// Other workers have taken over its hosts, because its lease ended.
-        case isFenced
+        case leaseLost
     }
 
     /// The messages in both directions, and why the work is over.
-    private struct State {
+    private struct SharedState {
         // From the crawl.
-        var found: [ServerFrontier.Found] = []
-        var outcomes: [ServerFrontier.Outcome] = []
-        var answers: [ServerFrontier.Answer] = []
+        var found: [SharedFrontier.DiscoveredURL] = []
+        var outcomes: [SharedFrontier.Outcome] = []
+        var answers: [SharedFrontier.HostResponse] = []
         var moves: [(from: String, to: String)] = []
         var released: [(origin: String, pause: Duration)] = []
-        var tallies: [ServerFrontier.Tally] = []
-        var sign = ServerFrontier.Sign()
+        var tallies: [SharedFrontier.Tally] = []
+        var sign = SharedFrontier.WorkerReport()
         var wantsHosts = 0
         var wantsPages = 0
         var givesPages = 0
         var isCut = false
-        var rest = WorkRest()
+        var idleDetector = IdleDetector()
         var isClosed = false
         // For the crawl.
-        var mail = Mail()
-        var ending: Ending?
+        var incoming = Incoming()
+        var ending: WorkEnding?
         var failure: StoreError?
     }
 
     package let worker: Int64
     package let snapshot: Int64
-    private let state = Monitor(State())
+    private let state = Monitor(SharedState())
     private let thread: NamedThread
     private let waker = Wake()
 
     private static let beatInterval = Duration.milliseconds(500)
     private static let pause = Duration.milliseconds(100)
     private static let longPause = Duration.milliseconds(250)
-    private static let mostAtOnce = 5000
+    private static let maxURLsPerQuery = 5000
 
     /// Starts the thread, which owns the database session from here on.
-    package init(_ frontier: sending ServerFrontier, worker: Int64, snapshot: Int64) throws(StoreError) {
+    package init(_ frontier: sending SharedFrontier, worker: Int64, snapshot: Int64) throws(StoreError) {
         self.worker = worker
         self.snapshot = snapshot
         let (state, lent) = (state, Lent(frontier: frontier))
         let wake = waker
         do throws(SystemError) {
             thread = try NamedThread.start("larder-work") {
-                var round = Round(
+                var round = SyncLoop(
                     frontier: lent.frontier, worker: worker, snapshot: snapshot, state: state, wake: wake)
                 do throws(StoreError) {
                     try round.go()
@@ -121,26 +121,26 @@ package final class WorkCourier: Sendable {
         func set(_ body: (@Sendable () -> Void)?) { self.body.withLock { $0 = body } }
     }
 
-    /// Sets the closure that is called, on the courier's thread, when there is news; nil for none.
-    package func wakes(_ body: (@Sendable () -> Void)?) { waker.set(body) }
+    /// Sets the closure that is called, on the sync's thread, when there is news; nil for none.
+    package func setWakeHandler(_ body: (@Sendable () -> Void)?) { waker.set(body) }
 
     /// Returns the news since the last call, and why the work is over if it is. Throws the error that ended
     /// the thread.
-    package func collect() throws(StoreError) -> (mail: Mail, ending: Ending?) {
-        let (mail, ending, failure) = state.change { state in
-            state.rest.collect()
-            defer { state.mail = Mail() }
-            return (state.mail, state.ending, state.failure)
+    package func collect() throws(StoreError) -> (incoming: Incoming, ending: WorkEnding?) {
+        let (incoming, ending, failure) = state.change { state in
+            state.idleDetector.collect()
+            defer { state.incoming = Incoming() }
+            return (state.incoming, state.ending, state.failure)
         }
         if let failure { throw failure }
-        return (mail, ending)
+        return (incoming, ending)
     }
 
     /// A report of the crawl to the other workers.
-    package struct Outbox {
-        package var found: [ServerFrontier.Found] = []
+    package struct Outgoing {
+        package var found: [SharedFrontier.DiscoveredURL] = []
         package var moves: [(from: String, to: String)] = []
-        package var sign = ServerFrontier.Sign()
+        package var sign = SharedFrontier.WorkerReport()
         package var wantsHosts = 0
         package var wantsPages = 0
         package var givesPages = 0
@@ -152,31 +152,35 @@ package final class WorkCourier: Sendable {
     }
 
     /// Sends a report. It takes everything into account that was collected until now.
-    package func send(_ outbox: Outbox) {
+    package func send(_ outgoing: Outgoing) {
         state.change { state in
-            state.found += outbox.found
-            state.moves += outbox.moves
-            let bytes = state.sign.bytes + outbox.sign.bytes
-            state.sign = outbox.sign
+            state.found += outgoing.found
+            state.moves += outgoing.moves
+            let bytes = state.sign.bytes + outgoing.sign.bytes
+            state.sign = outgoing.sign
             state.sign.bytes = bytes
-            state.wantsHosts = outbox.wantsHosts
-            state.wantsPages = outbox.wantsPages
-            state.givesPages += outbox.givesPages
-            state.isCut = state.isCut || outbox.isCut
-            state.rest.say(outbox.quiet)
+            state.wantsHosts = outgoing.wantsHosts
+            state.wantsPages = outgoing.wantsPages
+            state.givesPages += outgoing.givesPages
+            state.isCut = state.isCut || outgoing.isCut
+            state.idleDetector.didReport(outgoing.quiet)
         }
     }
 
     /// Shares outcomes with the other workers, which then do not request these URLs. Their responses must be
     /// committed.
-    package func note(_ outcomes: [ServerFrontier.Outcome]) { state.change { $0.outcomes += outcomes } }
+    package func shareOutcomes(_ outcomes: [SharedFrontier.Outcome]) {
+        state.change { $0.outcomes += outcomes }
+    }
 
-    package func note(_ answer: ServerFrontier.Answer) { state.change { $0.answers.append(answer) } }
+    package func shareResponse(_ answer: SharedFrontier.HostResponse) {
+        state.change { $0.answers.append(answer) }
+    }
 
-    package func tell(_ tallies: [ServerFrontier.Tally]) { state.change { $0.tallies = tallies } }
+    package func reportTallies(_ tallies: [SharedFrontier.Tally]) { state.change { $0.tallies = tallies } }
 
     /// Reports that everything from before this quiet period is committed.
-    package func committed(_ quiet: Int) { state.change { $0.rest.commit(quiet) } }
+    package func didCommit(_ quiet: Int) { state.change { $0.idleDetector.commit(quiet) } }
 
     /// Gives hosts to other workers. Nothing of them may be in progress, and their responses must be
     /// committed.
@@ -190,19 +194,19 @@ package final class WorkCourier: Sendable {
         thread.join()
     }
 
-    /// Sendable: the session goes only to the courier's thread, and `init` takes it as `sending`.
+    /// Sendable: the session goes only to the sync's thread, and `init` takes it as `sending`.
     private struct Lent: @unchecked Sendable {
-        let frontier: ServerFrontier
+        let frontier: SharedFrontier
     }
 
-    // MARK: - Round
+    // MARK: - SyncLoop
 
-    /// The loop of the courier's thread.
-    private struct Round {
-        let frontier: ServerFrontier
+    /// The loop of the sync's thread.
+    private struct SyncLoop {
+        let frontier: SharedFrontier
         let worker: Int64
         let snapshot: Int64
-        let state: Monitor<State>
+        let state: Monitor<SharedState>
         let wake: Wake
         private let clock = ContinuousClock()
         private var lastBeat: ContinuousClock.Instant?
@@ -211,7 +215,7 @@ package final class WorkCourier: Sendable {
         private var wasIdle = false
 
         init(
-            frontier: ServerFrontier, worker: Int64, snapshot: Int64, state: Monitor<State>, wake: Wake
+            frontier: SharedFrontier, worker: Int64, snapshot: Int64, state: Monitor<SharedState>, wake: Wake
         ) {
             self.frontier = frontier
             self.worker = worker
@@ -225,8 +229,8 @@ package final class WorkCourier: Sendable {
                 let isClosed = state.change { $0.isClosed }
                 try turn(isClosing: isClosed)
                 let ending = state.change { $0.ending }
-                if isClosed || ending == .isFenced || ending == .isOver { return }
-                let pause = wasIdle ? WorkCourier.longPause : WorkCourier.pause
+                if isClosed || ending == .leaseLost || ending == .isOver { return }
+                let pause = wasIdle ? WorkerSync.longPause : WorkerSync.pause
                 _ = state.wait(atMost: pause) {
                     $0.isClosed || !$0.found.isEmpty && $0.found.count > 2000 ? true : nil
                 }
@@ -249,116 +253,120 @@ package final class WorkCourier: Sendable {
                 return state
             }
             let (worker, snapshot) = (worker, snapshot)
-            var mail = Mail()
+            var incoming = Incoming()
             var isHeld = true
             var place = 0
             while place < out.found.count {
-                let part = Array(out.found[place..<min(place + WorkCourier.mostAtOnce, out.found.count)])
+                let part = Array(out.found[place..<min(place + WorkerSync.maxURLsPerQuery, out.found.count)])
                 isHeld =
-                    try frontier.persisting { (frontier) throws(StoreError) in
-                        try frontier.send(part, by: worker, of: snapshot)
+                    try frontier.retrying { (frontier) throws(StoreError) in
+                        try frontier.addURLs(part, by: worker, of: snapshot)
                     } && isHeld
                 place += part.count
             }
             for move in out.moves {
-                try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.move(from: move.from, to: move.to, by: worker, of: snapshot)
+                try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.addStartRedirect(from: move.from, to: move.to, by: worker, of: snapshot)
                 }
             }
-            try frontier.persisting { (frontier) throws(StoreError) in
-                try frontier.note(out.outcomes, out.answers, by: worker, of: snapshot)
-                try frontier.release(out.released, by: worker, of: snapshot)
-                try frontier.tell(out.tallies, by: worker, of: snapshot)
-                if out.isCut { try frontier.cut(snapshot) }
+            try frontier.retrying { (frontier) throws(StoreError) in
+                try frontier.store(out.outcomes, out.answers, by: worker, of: snapshot)
+                try frontier.releaseHosts(out.released, by: worker, of: snapshot)
+                try frontier.storeTallies(out.tallies, by: worker, of: snapshot)
+                if out.isCut { try frontier.markLimitReached(snapshot) }
             }
             if out.givesPages > 0 {
-                try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.retrying { (frontier) throws(StoreError) in
                     try frontier.givePages(out.givesPages, by: worker, of: snapshot)
                 }
             }
             if isClosing {
-                if out.sign.bytes > 0 { _ = try beat(out, isIdle: false) }
+                if out.sign.bytes > 0 { _ = try renewLease(out, isIdle: false) }
                 return
             }
             if out.wantsPages > 0 {
-                mail.grantedPages = try frontier.persisting { (frontier) throws(StoreError) in
+                incoming.grantedPages = try frontier.retrying { (frontier) throws(StoreError) in
                     try frontier.takePages(out.wantsPages, for: worker, of: snapshot)
                 }
             }
-            let isIdle = out.rest.isIdle && mail.grantedPages == 0
-            if isIdle != wasIdle || lastBeat.map({ clock.now - $0 >= WorkCourier.beatInterval }) ?? true {
-                guard isHeld, let standing = try beat(out, isIdle: isIdle) else { return end(.isFenced) }
-                if standing.isOver { return end(.isOver) }
-                mail.standing = standing
-                mail.moves = standing.moves
-                heard = standing.moves.last?.number ?? heard
+            let isIdle = out.idleDetector.isIdle && incoming.grantedPages == 0
+            if isIdle != wasIdle || lastBeat.map({ clock.now - $0 >= WorkerSync.beatInterval }) ?? true {
+                guard isHeld, let status = try renewLease(out, isIdle: isIdle) else { return end(.leaseLost) }
+                if status.isOver { return end(.isOver) }
+                incoming.status = status
+                incoming.moves = status.moves
+                heard = status.moves.last?.number ?? heard
             } else if out.sign.bytes > 0 {
                 // The bytes are reported with the next renewal of the lease.
                 state.change { $0.sign.bytes += out.sign.bytes }
             }
             if lastLook.map({ clock.now - $0 >= .seconds(1) }) ?? true {
                 lastLook = clock.now
-                _ = try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.endLeases(of: snapshot)
+                _ = try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.endExpiredLeases(of: snapshot)
                 }
             }
             if !out.isCut {
-                mail.hosts = try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.lease(out.wantsHosts, for: worker, of: snapshot)
+                incoming.hosts = try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.leaseHosts(out.wantsHosts, for: worker, of: snapshot)
                 }
-                let left = mail.hosts.filter(\.wasLeft).map(\.origin)
+                let left = incoming.hosts.filter(\.wasLeft).map(\.origin)
                 if !left.isEmpty {
-                    mail.outcomes = try frontier.persisting { (frontier) throws(StoreError) in
+                    incoming.outcomes = try frontier.retrying { (frontier) throws(StoreError) in
                         try frontier.outcomes(of: left, in: snapshot)
                     }
-                    mail.answers = try frontier.persisting { (frontier) throws(StoreError) in
-                        try frontier.answers(of: left, in: snapshot)
+                    incoming.answers = try frontier.retrying { (frontier) throws(StoreError) in
+                        try frontier.hostResponses(of: left, in: snapshot)
                     }
                 }
-                mail.found = try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.take(atMost: WorkCourier.mostAtOnce, for: worker, of: snapshot)
+                incoming.found = try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.takeURLs(atMost: WorkerSync.maxURLsPerQuery, for: worker, of: snapshot)
                 }
             }
-            deliver(mail)
-            guard isIdle, mail.found.isEmpty, mail.hosts.isEmpty, mail.moves.isEmpty else { return }
-            let finishes = try frontier.persisting { (frontier) throws(StoreError) in
-                try frontier.finishes(worker, snapshot)
+            deliver(incoming)
+            guard isIdle, incoming.found.isEmpty, incoming.hosts.isEmpty, incoming.moves.isEmpty else {
+                return
             }
-            if finishes { end(.finishes) }
+            let finishes = try frontier.retrying { (frontier) throws(StoreError) in
+                try frontier.claimFinish(worker, of: snapshot)
+            }
+            if finishes { end(.isFinisher) }
         }
 
-        private mutating func beat(_ out: State, isIdle: Bool) throws(StoreError) -> ServerFrontier.Standing?
+        private mutating func renewLease(_ out: SharedState, isIdle: Bool) throws(StoreError)
+            -> SharedFrontier.WorkStatus?
         {
             var sign = out.sign
             sign.isIdle = isIdle
             sign.heard = heard
             let (worker, snapshot) = (worker, snapshot)
-            let standing = try frontier.persisting { (frontier) throws(StoreError) in
-                try frontier.beat(worker, of: snapshot, sign)
+            let status = try frontier.retrying { (frontier) throws(StoreError) in
+                try frontier.renewLease(of: worker, in: snapshot, sign)
             }
             lastBeat = clock.now
             wasIdle = isIdle
-            return standing
+            return status
         }
 
-        private func deliver(_ mail: Mail) {
+        private func deliver(_ incoming: Incoming) {
             let isNews =
-                !mail.found.isEmpty || !mail.hosts.isEmpty || !mail.moves.isEmpty || mail.grantedPages > 0
-            guard isNews || mail.standing != nil else { return }
+                !incoming.found.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
+                || incoming.grantedPages > 0
+            guard isNews || incoming.status != nil else { return }
             state.change { state in
-                if isNews { state.rest.deliver() }
-                state.mail.found += mail.found
-                state.mail.hosts += mail.hosts
-                state.mail.outcomes += mail.outcomes
-                state.mail.answers += mail.answers
-                state.mail.moves += mail.moves
-                state.mail.grantedPages += mail.grantedPages
-                state.mail.standing = mail.standing ?? state.mail.standing
+                if isNews { state.idleDetector.deliver() }
+                state.incoming.found += incoming.found
+                state.incoming.hosts += incoming.hosts
+                state.incoming.outcomes += incoming.outcomes
+                state.incoming.answers += incoming.answers
+                state.incoming.moves += incoming.moves
+                state.incoming.grantedPages += incoming.grantedPages
+                state.incoming.status = incoming.status ?? state.incoming.status
             }
             wake.call()
         }
 
-        private func end(_ ending: Ending) {
+        private func end(_ ending: WorkEnding) {
             state.change { $0.ending = ending }
             wake.call()
         }

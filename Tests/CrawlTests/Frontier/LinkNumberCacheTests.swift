@@ -8,7 +8,7 @@ import Web
 @testable import Crawl
 
 /// Links that come as numbers, against the same ones resolved.
-@Suite struct LinkMemoryTests {
+@Suite struct LinkNumberCacheTests {
     private static let pages = [
         "http://a.test/", "http://a.test/x/y.html", "http://a.test/x/z.html", "http://a.test/x/?q=1",
         "http://a.test/x/y/", "http://a.test:8080/x/y.html", "https://a.test/x/y.html",
@@ -29,7 +29,7 @@ import Web
 
     /// What one page leads to; nil for the number of what nobody knows.
     private static func links(
-        of page: WebURL, _ encoding: TextEncoding, base: String?, _ order: [Int], _ memory: LinkMemory?
+        of page: WebURL, _ encoding: TextEncoding, base: String?, _ order: [Int], _ memory: LinkNumberCache?
     ) -> [FoundLink] {
         var list = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
         let kinds: [LinkKind] = [.page, .image, .script]
@@ -46,7 +46,7 @@ import Web
     @Test(arguments: [UInt64(1), 2, 3])
     func `what is remembered is what would be resolved`(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
-        let memory = LinkMemory()
+        let memory = LinkNumberCache()
         var numbers: [WebURL: UInt32] = [:]
         var known: [WebURL] = []
         var hits = 0
@@ -78,7 +78,7 @@ import Web
     }
 
     @Test func `a neighbour's links are numbers, and those of other folders are resolved`() throws {
-        let memory = LinkMemory()
+        let memory = LinkNumberCache()
         func first(_ page: String, _ reference: String) throws -> FoundLink.Target {
             var list = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
             list.append(
@@ -110,7 +110,7 @@ import Web
     }
 
     @Test func `what is read while it changes belongs to its key`() throws {
-        let memory = LinkMemory()
+        let memory = LinkNumberCache()
         let isOver = Atomic<Bool>(false)
         // All in one place, so that each drives the others out.
         let keys = (1...8).map { UInt64($0) << 32 }

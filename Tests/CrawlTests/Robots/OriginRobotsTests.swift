@@ -3,13 +3,13 @@ import Web
 
 @testable import Crawl
 
-@Suite struct RobotsGateTests {
+@Suite struct OriginRobotsTests {
     private let page: WebURL
-    private var gate: RobotsGate
+    private var gate: OriginRobots
 
     init() throws {
         page = try #require(WebURL("https://a.test/private/x?y"))
-        gate = RobotsGate(for: page, productToken: "larder")
+        gate = OriginRobots(for: page, productToken: "larder")
     }
 
     private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
@@ -18,7 +18,7 @@ import Web
     private mutating func answer(
         _ status: Int, _ body: String = "", to location: WebURL? = nil, now: Duration = .zero
     ) -> WebURL? {
-        gate.answered(
+        gate.didRespond(
             status: status, location: location, body: Array(body.utf8).span, from: .thisMachine,
             now: now)
     }
@@ -45,12 +45,13 @@ import Web
     }
 
     @Test(arguments: [
-        (200, RobotsGate.Verdict.allowed), (204, .allowed), (304, .allowed), (401, .allowed), (403, .allowed),
+        (200, OriginRobots.Verdict.allowed), (204, .allowed), (304, .allowed), (401, .allowed),
+        (403, .allowed),
         (404, .allowed), (410, .allowed), (301, .allowed), (300, .allowed),
         (429, .waits), (408, .waits), (500, .waits), (503, .waits), (100, .waits), (999, .waits),
     ])
     mutating func `no file allows all, and a server in trouble allows nothing for the moment`(
-        status: Int, verdict: RobotsGate.Verdict
+        status: Int, verdict: OriginRobots.Verdict
     ) {
         _ = gate.next(now: .zero)
         answer(status)
@@ -60,13 +61,13 @@ import Web
     @Test mutating func `what could not be had a moment ago is asked for once, and waited for no more`()
         throws
     {
-        gate = RobotsGate(for: page, productToken: "larder", isDoubted: true)
+        gate = OriginRobots(for: page, productToken: "larder", isDoubted: true)
         #expect(gate.next(now: .zero) != nil)
         #expect(gate.verdict(on: page) == .waits)
         answer(500)
         #expect(gate.verdict(on: page) == .refused(.robotsUnknown("the server answered 500")))
         #expect(gate.isUnreachable)
-        gate = RobotsGate(for: page, productToken: "larder", isDoubted: true)
+        gate = OriginRobots(for: page, productToken: "larder", isDoubted: true)
         _ = gate.next(now: .zero)
         answer(200, Self.file)
         #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
@@ -107,7 +108,7 @@ import Web
             now = gate.nextFetch ?? now
             if gate.next(now: now) != nil {
                 tries.append(now)
-                gate.failed("cannot connect", now: now)
+                gate.didFail("cannot connect", now: now)
             }
         }
         #expect(tries == [.zero, .seconds(2), .seconds(12), .seconds(42)])
@@ -121,13 +122,13 @@ import Web
     }
 
     @Test mutating func `after a month without an answer all is allowed`() {
-        gate = RobotsGate(for: page, productToken: "larder", unreachableSince: .seconds(-29 * 86_400))
+        gate = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-29 * 86_400))
         _ = gate.next(now: .zero)
-        gate.failed("cannot connect", now: .zero)
+        gate.didFail("cannot connect", now: .zero)
         #expect(gate.verdict(on: page) == .waits)
-        gate = RobotsGate(for: page, productToken: "larder", unreachableSince: .seconds(-31 * 86_400))
+        gate = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-31 * 86_400))
         _ = gate.next(now: .zero)
-        gate.failed("cannot connect", now: .zero)
+        gate.didFail("cannot connect", now: .zero)
         #expect(gate.verdict(on: page) == .allowed)
     }
 
@@ -136,7 +137,7 @@ import Web
         answer(200, Self.file)
         #expect(gate.next(now: .seconds(86_399)) == nil)
         #expect(gate.next(now: .seconds(86_400)) != nil)
-        gate.failed("timed out", now: .seconds(86_400))
+        gate.didFail("timed out", now: .seconds(86_400))
         #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
         #expect(gate.next(now: .seconds(86_402)) != nil)
         answer(304, now: .seconds(86_402))
@@ -161,12 +162,12 @@ import Web
     mutating func `a Crawl-delay is kept up to a minute`(asked: String, kept: Duration?, isCut: Bool) {
         _ = gate.next(now: .zero)
         answer(200, "User-agent: *\nCrawl-delay: \(asked)\n")
-        #expect(gate.crawlDelay?.kept == kept)
-        #expect(gate.crawlDelay?.isCut ?? false == isCut)
+        #expect(gate.crawlDelay?.applied == kept)
+        #expect(gate.crawlDelay?.isCapped ?? false == isCut)
     }
 
     @Test mutating func `one that does not obey lets everything pass, and still learns of sitemaps`() {
-        gate = RobotsGate(for: page, productToken: "larder", obeys: false)
+        gate = OriginRobots(for: page, productToken: "larder", obeys: false)
         #expect(gate.verdict(on: page) == .allowed)
         #expect(gate.next(now: .zero) != nil)
         answer(200, Self.file)

@@ -4,7 +4,7 @@ internal import Web
 /// Which pages are rendered in a browser, to find the requests of their scripts.
 public enum RenderMode: String, Sendable, CaseIterable {
     /// One page for each set of scripts that can send requests, a few of each URL pattern whose scripts could
-    /// not be analysed, and more while rendering finds new URLs.
+    /// not be analysed, and more while rendering pendingLinks new URLs.
     case auto
     /// Every page.
     case always
@@ -16,7 +16,7 @@ public enum RenderMode: String, Sendable, CaseIterable {
 ///
 /// Pages are grouped into patterns of similar URLs. In automatic mode, if scripts can send requests, one page
 /// for each set of scripts is rendered; if a scan could not analyse the scripts of a pattern, a few of its
-/// pages; and more of them, and of other patterns with the same scripts, while rendering finds URLs that no
+/// pages; and more of them, and of other patterns with the same scripts, while rendering pendingLinks URLs that no
 /// scan had found. Large patterns come first.
 ///
 /// A page is added with `addPage` after its scan, and its assets with `addPart`. In automatic mode, rendering
@@ -25,9 +25,9 @@ public enum RenderMode: String, Sendable, CaseIterable {
 /// while requests still run, and patterns for which rendering has already found something. `next` and
 /// `nextEarly` count a page as running until `rendered` is called. A page that had to leave before all its
 /// requests were answered is rendered once more. `end` stops rendering for good.
-package struct RenderBook: Sendable {
+package struct RenderScheduler: Sendable {
     /// The number of new URLs that rendering one page found.
-    struct Found: Sendable {
+    struct RenderYield: Sendable {
         /// Assets that the page requested and no scan had found.
         var assets = 0
         /// Pages that it links to and no scan had found.
@@ -44,14 +44,14 @@ package struct RenderBook: Sendable {
         /// The early pages that have started.
         var pages: Set<UInt32> = []
         /// URLs that an early page was the first to request or link to, with the page. They do not count if a
-        /// scan finds them later.
+        /// scan pendingLinks them later.
         var found: [UInt32: UInt32] = [:]
         /// Pages to be rendered again after `settle`.
         var retries: [PageWithAssets] = []
     }
 
     /// The results of rendering pages of one host.
-    private struct Host {
+    private struct HostResults {
         /// The number of patterns whose pages have any reason of their own.
         var patternsWithReasons = 0
         /// The sets of scripts that its pages have.
@@ -68,7 +68,7 @@ package struct RenderBook: Sendable {
 
         /// Whether one more page would exceed the number of pages for which rendering may find nothing.
         var isGivenUp: Bool {
-            fruitlessCount + runningCount >= RenderBook.fewPagesOfHost(patterns: patternsWithReasons)
+            fruitlessCount + runningCount >= RenderScheduler.fewPagesOfHost(patterns: patternsWithReasons)
         }
     }
 
@@ -86,7 +86,7 @@ package struct RenderBook: Sendable {
     private var patternNumbers: [String: Int] = [:]
     /// The folders with a pattern of their own, by the pattern that they would share otherwise.
     private var namedFolders: [String: Set<Substring>] = [:]
-    private var hosts: [Host] = []
+    private var hosts: [HostResults] = []
     /// The hosts by name, as indices into `hosts`.
     private var hostNumbers: [String: Int] = [:]
     private var memberships: [UInt32: Membership] = [:]
@@ -110,7 +110,7 @@ package struct RenderBook: Sendable {
     /// Pages to be rendered once more when the assets for which they waited are available.
     private var retries: [PageWithAssets] = []
     /// The counts of the first rendering, for pages that are or were in `retries`.
-    private var foundBeforeRetry: [UInt32: Found] = [:]
+    private var foundBeforeRetry: [UInt32: RenderYield] = [:]
     /// Pages that are rendered regardless of the results for other pages. Most of them have not changed, but an
     /// asset that few pages need has, or they sent a request whose response may have changed.
     private var forced: [UInt32] = []
@@ -137,7 +137,7 @@ package struct RenderBook: Sendable {
     /// The same for a view. It is lower, because there are many views, and the reason that their pattern has may
     /// not apply to them.
     static let fewPagesOfView = 2
-    /// The number of pages of a host for which rendering finds nothing before all its patterns are given up.
+    /// The number of pages of a host for which rendering pendingLinks nothing before all its patterns are given up.
     /// It is higher for hosts with many patterns, since those differ.
     static func fewPagesOfHost(patterns: Int) -> Int { max(12, min(patterns / 2, 60)) }
     /// The maximum number of pages of a host that are rendered because they are the first of their kind.
@@ -313,7 +313,7 @@ package struct RenderBook: Sendable {
         let host = hostNumbers[url.host] ?? hosts.count
         if host == hosts.count {
             hostNumbers[url.host] = host
-            hosts.append(Host())
+            hosts.append(HostResults())
         }
         let number = add(Pattern(text: text, host: host))
         patternNumbers[text] = number
@@ -384,11 +384,11 @@ package struct RenderBook: Sendable {
     /// Returns the next page to render and counts it as running; nil if none is due or the maximum is
     /// running.
     ///
-    /// - Parameter isThere: whether an asset for which a page waited was fetched, or will not be waited for.
-    mutating func next(_ isThere: (UInt32) -> Bool = { _ in true }) -> UInt32? {
+    /// - Parameter isAvailable: whether an asset for which a page waited was fetched, or will not be waited for.
+    mutating func next(_ isAvailable: (UInt32) -> Bool = { _ in true }) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
         let page: UInt32
-        if let place = retries.lastIndex(where: { $0.assets.allSatisfy(isThere) }) {
+        if let place = retries.lastIndex(where: { $0.assets.allSatisfy(isAvailable) }) {
             page = retries.remove(at: place).page
         } else if hasSettled, let next = forced.popLast() {
             page = next
@@ -410,11 +410,11 @@ package struct RenderBook: Sendable {
 
     /// Returns the next page to render while requests are still running, and counts it as running.
     ///
-    /// - Parameter isThere: whether an asset that a page needs was fetched, or will not be waited for.
-    mutating func nextEarly(_ isThere: (UInt32) -> Bool) -> UInt32? {
+    /// - Parameter isAvailable: whether an asset that a page needs was fetched, or will not be waited for.
+    mutating func nextEarly(_ isAvailable: (UInt32) -> Bool) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
         func isReady(_ assets: [UInt32]) -> Bool {
-            assets.allSatisfy { isThere($0) && assetsOfScripts[$0]?.allSatisfy(isThere) ?? true }
+            assets.allSatisfy { isAvailable($0) && assetsOfScripts[$0]?.allSatisfy(isAvailable) ?? true }
         }
         guard let index = early.waiting.firstIndex(where: { isReady($0.assets) }) else { return nil }
         let page = early.waiting.remove(at: index).page
@@ -444,11 +444,11 @@ package struct RenderBook: Sendable {
     /// Counts the URLs that only early pages have found, and schedules those pages that must be rendered again.
     ///
     /// - Parameter value: the count for one entry.
-    private mutating func settleEarly(_ value: (UInt32) -> Found) {
-        var foundByPage: [UInt32: Found] = [:]
+    private mutating func settleEarly(_ value: (UInt32) -> RenderYield) {
+        var foundByPage: [UInt32: RenderYield] = [:]
         for (number, page) in early.found where !value(number).isNothing {
-            foundByPage[page, default: Found()].assets += value(number).assets
-            foundByPage[page, default: Found()].pages += value(number).pages
+            foundByPage[page, default: RenderYield()].assets += value(number).assets
+            foundByPage[page, default: RenderYield()].pages += value(number).pages
         }
         for (page, found) in foundByPage {
             guard let membership = memberships[page] else { continue }
@@ -479,7 +479,7 @@ package struct RenderBook: Sendable {
     /// ended: the requests of a rendered page are then answered at once.
     ///
     /// - Parameter value: the count for an entry that an early page found.
-    mutating func settle(_ value: (UInt32) -> Found = { _ in Found() }) {
+    mutating func settle(_ value: (UInt32) -> RenderYield = { _ in RenderYield() }) {
         (isUnsettled, mayBeDue, hasSettled) = (false, true, true)
         settleEarly(value)
         if mustSpreadReasons { spreadReasons() }
@@ -587,8 +587,8 @@ package struct RenderBook: Sendable {
     ///
     /// - Parameter assets: entries that the page requested and that were not fetched when its time was over.
     ///   The first time, the page is then scheduled to be rendered again.
-    mutating func rendered(
-        _ number: UInt32, _ found: Found, isWhole: Bool, waitsFor assets: [UInt32] = []
+    mutating func didRender(
+        _ number: UInt32, _ found: RenderYield, isWhole: Bool, waitsFor assets: [UInt32] = []
     ) {
         runningCount -= 1
         mayBeDue = true

@@ -7,9 +7,9 @@ internal import Web
 
 /// Looks up what the store has for a URL, and decides by the cache policy whether a request is necessary. It
 /// belongs to the crawl's thread.
-final class Recall {
+final class CacheLookup {
     /// A decision about a URL that is due.
-    enum Answer {
+    enum Decision {
         /// Fetch it. The store has no usable response, or the policy requires a new one; a usable one is
         /// `inPlaceOf`.
         case load(adding: HTTPFields, inPlaceOf: StoredResponse? = nil)
@@ -20,17 +20,17 @@ final class Recall {
         /// Use the stored response, which the policy allows without a request.
         case reuse(StoredResponse)
         /// Send a conditional request with these fields.
-        case validate(Copy, with: HTTPFields)
+        case validate(StoredCopy, with: HTTPFields)
     }
 
     /// A stored response, with its cache entry for the policy.
-    struct Copy {
+    struct StoredCopy {
         let response: StoredResponse
         let entry: CacheEntry
     }
 
     private let reader: StoreReader
-    private let shelf: BundleShelf
+    private let finder: BundleFinder
     private let hasWholePacks: Bool
     private let snapshot: OpenSnapshot
     private let isShared: Bool
@@ -72,7 +72,7 @@ final class Recall {
         self.reader = reader
         // A policy that reloads everything does not rely on stored bodies without reading them.
         let provesBytes = policy == .reload || policy == .reloadEndToEnd
-        shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
+        finder = try BundleFinder(reader, folder, provesBytes: provesBytes)
         hasWholePacks = try reader.hasWholePacks()
         self.snapshot = snapshot
         self.isShared = isShared
@@ -85,7 +85,7 @@ final class Recall {
     }
 
     /// Whether to look up several URLs at once. With PostgreSQL, each query is a network round trip.
-    var looksAhead: Bool { isServed && snapshot.isContinued }
+    var looksUpAhead: Bool { isServed && snapshot.isContinued }
 
     /// Looks up what this snapshot has for the next URLs, in one query.
     func lookAhead(_ hrefs: [String]) throws(StoreError) {
@@ -106,9 +106,9 @@ final class Recall {
         return try reader.response(for: href, ofSnapshot: snapshot.id)
     }
 
-    private func toldLinks(of held: StoredResponse) throws(StoreError) -> ToldLinks? {
-        if let walked = ahead.walked[held.href], walked.response == held { return walked.links }
-        return try reader.toldLinks(of: held)
+    private func toldLinks(of stored: StoredResponse) throws(StoreError) -> ToldLinks? {
+        if let walked = ahead.walked[stored.href], walked.response == stored { return walked.links }
+        return try reader.toldLinks(of: stored)
     }
 
     private func addresses(of numbers: [Int64]) throws(StoreError) -> [Int64: String] {
@@ -124,16 +124,16 @@ final class Recall {
     ///   - isCORS: Whether this is known to be a CORS request. Stored lists of links do not contain this. A
     ///     response to a CORS request is therefore requested by CORS again, with the same origin if it varies
     ///     by it.
-    func answer(
+    func decision(
         for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
         now: HTTPDate
-    ) throws(StoreError) -> Answer {
+    ) throws(StoreError) -> Decision {
         try reader.holdMoment()
         if let bundle {
-            guard let held = try shelf.response(for: url, as: bundle) else {
+            guard let stored = try finder.response(for: url, as: bundle) else {
                 return .load(adding: HTTPFields().naming(origin: isCORS ? origin() : nil))
             }
-            return held.snapshot == snapshot.id ? .done(held) : .reuse(held)
+            return stored.snapshot == snapshot.id ? .done(stored) : .reuse(stored)
         }
         var own: StoredResponse?
         if snapshot.isContinued, let mine = try self.own(url.href), !mine.isImported {
@@ -147,21 +147,22 @@ final class Recall {
             // A tombstone of an earlier attempt does not count: the URL may exist by now.
         }
         var asking = isCORS ? origin() : nil
-        let held =
+        let stored =
             if let own {
                 own
             } else {
                 try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
             }
-        let isAsked = held?.flags.contains(.askedByOrigin) ?? false
-        if isAsked, !isCORS { asking = held?.origin ?? origin() }
+        let isAsked = stored?.flags.contains(.askedByOrigin) ?? false
+        if isAsked, !isCORS { asking = stored?.origin ?? origin() }
         // An imported response is fetched again under every policy: a crawl stores what the origin sends.
-        var usable = held.flatMap { held in
-            held.status < 400 && (held.body != nil || held.isRedirect) && !held.isImported ? held : nil
+        var usable = stored.flatMap { stored in
+            stored.status < 400 && (stored.body != nil || stored.isRedirect) && !stored.isImported
+                ? stored : nil
         }
         // A conditional request would only confirm a body whose stored bytes are damaged or missing.
         if let body = usable?.body {
-            if try shelf.isDamaged(body) { usable = nil } else if try isGone(body) { usable = nil }
+            if try finder.isDamaged(body) { usable = nil } else if try isGone(body) { usable = nil }
         }
         let request = CacheRequest(url: url)
         let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
@@ -175,7 +176,7 @@ final class Recall {
                 // loads the response.
                 let isNews = asking != nil && !isAsked
                 return .validate(
-                    Copy(response: usable, entry: entry),
+                    StoredCopy(response: usable, entry: entry),
                     with: (isNews ? HTTPFields() : fields).naming(origin: asking))
             }
         case .load(let fields):
@@ -188,15 +189,15 @@ final class Recall {
 
     /// Ends the reading transaction, which other users of the store may wait for. Later queries see the
     /// newest state.
-    func rest() throws(StoreError) { try reader.letGoOfMoment() }
+    func endTransaction() throws(StoreError) { try reader.letGoOfMoment() }
 
     /// The notes of an earlier snapshot about the rendered page; nil if it was not rendered. Notes from an
     /// archive are not used, because their cookies would be sent to the origin.
-    func memory(of page: WebURL) throws(StoreError) -> PageMemory? {
-        guard let held = try reader.response(for: page.href, request: .shown), !held.isImported else {
+    func memory(of page: WebURL) throws(StoreError) -> RenderNotes? {
+        guard let stored = try reader.response(for: page.href, request: .shown), !stored.isImported else {
             return nil
         }
-        return PageMemory(HTTPFields(block: held.fields.utf8.span))
+        return RenderNotes(HTTPFields(block: stored.fields.utf8.span))
     }
 
     /// Whether the bytes of the body are missing. Large bodies have files of their own, which are always
@@ -208,31 +209,32 @@ final class Recall {
 
     /// Returns the stored response to a request with a body, if the policy allows its use without a new
     /// request. Responses from archives are not used.
-    func recorded(
+    func reusablePost(
         _ key: RequestKey, at url: WebURL, now: HTTPDate
     ) throws(StoreError) -> (status: Int, fields: String, body: [UInt8])? {
-        guard let held = try reader.response(for: url.key.href, request: key), !held.isImported,
-            held.status < 300, let body = held.body, body.byteCount <= Rendering.mostGivenBytes,
-            try !shelf.isDamaged(body),
+        guard let stored = try reader.response(for: url.key.href, request: key), !stored.isImported,
+            stored.status < 300, let body = stored.body, body.byteCount <= Rendering.maxResponseBodyBytes,
+            try !finder.isDamaged(body),
             let bytes = try reader.content(of: body)?.load()
         else { return nil }
         let request = CacheRequest(method: key.method, url: url)
         switch policy.action(
-            for: request, entry: held.cacheEntry(profile: Self.profile, rules: rules), now: now)
+            for: request, entry: stored.cacheEntry(profile: Self.profile, rules: rules), now: now)
         {
-        case .serve, .serveAndRefresh: return (held.status, held.fields, bytes)
+        case .serve, .serveAndRefresh: return (stored.status, stored.fields, bytes)
         case .validate, .load, .miss: return nil
         }
     }
 
     /// The response of an earlier snapshot for a URL that this snapshot has fetched again.
-    func stored(_ url: WebURL) throws(StoreError) -> StoredResponse? {
+    func earlierResponse(for url: WebURL) throws(StoreError) -> StoredResponse? {
         try reader.letGoOfMoment()
-        guard let held = try reader.response(for: url.href), held.status < 400, held.snapshot != snapshot.id
+        guard let stored = try reader.response(for: url.href), stored.status < 400,
+            stored.snapshot != snapshot.id
         else {
             return nil
         }
-        return held
+        return stored
     }
 
     /// Whether the store has a response for the URL that is neither an error nor imported.
@@ -242,18 +244,18 @@ final class Recall {
 
     /// Returns the header fields of a stored response as updated by a 304 (RFC 9111 4.3.4). Returns nil if
     /// the 304 refers to another version, so that the body has to be loaded.
-    func confirmed(_ held: Copy, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
+    func updatedFields(of stored: StoredCopy, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
         let answer = OriginResponse(status: 304, fields: fields, requestTime: now, responseTime: now)
-        guard !held.response.isImported else { return nil }
-        guard held.entry.isConfirmed(by: answer) else { return nil }
-        return held.entry.fields(updatedBy: answer, in: Self.profile)
+        guard !stored.response.isImported else { return nil }
+        guard stored.entry.isConfirmed(by: answer) else { return nil }
+        return stored.entry.fields(updatedBy: answer, in: Self.profile)
     }
 
     /// The links of a stored body, as the frontier takes them.
     struct Links {
         /// Links whose URLs have a number in the frontier.
         fileprivate(set) var known: [Frontier.KnownLink] = []
-        /// Links whose URLs the frontier has to number; the caller passes these numbers to `number(_:)`.
+        /// Links whose URLs the frontier has to number; the caller passes these numbers to `assignNumbers(_:)`.
         fileprivate(set) var new: [FoundLink] = []
         /// Why a browser may find more in the body than a scan of its scripts.
         fileprivate(set) var renderReasons: RenderReasons = []
@@ -261,19 +263,19 @@ final class Recall {
 
     /// Returns the links of a stored body. Returns nil if they are not stored, or were found by a version of
     /// Larder that looks for other links; the body then has to be scanned. The caller must pass the numbers
-    /// of the new links to `number(_:)` before it calls this again.
+    /// of the new links to `assignNumbers(_:)` before it calls this again.
     ///
     /// - Parameters:
     ///   - isNofollow: Whether links to pages are not followed.
     ///   - leavesAssets: Whether assets are left out.
     func links(
-        of held: StoredResponse, isNofollow: Bool, leavesAssets: Bool
+        of stored: StoredResponse, isNofollow: Bool, leavesAssets: Bool
     ) throws(StoreError) -> Links? {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
-        guard let body = held.body else { return links }
+        guard let body = stored.body else { return links }
         try reader.holdMoment()
-        guard let told = try toldLinks(of: held) else { return nil }
+        guard let told = try toldLinks(of: stored) else { return nil }
         if body.format != .opaque, let table = LinkTable.told(byEnds: told.ends) {
             guard table.isCurrent else { return nil }
             links.renderReasons = table.renderReasons
@@ -310,7 +312,7 @@ final class Recall {
     }
 
     /// Assigns the frontier's numbers to the new links of the last call of `links(of:)`, in their order.
-    func number(_ new: [UInt32]) {
+    func assignNumbers(_ new: [UInt32]) {
         for (place, number) in zip(unnumbered, new) {
             if place >= numbers.count {
                 numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))

@@ -7,37 +7,37 @@ package import Web
 extension Crawl {
     /// Processes the result of a request: stores the response, sends it to a scan thread, or reports its
     /// failure.
-    func fetched(_ result: FetchResult) throws(CrawlError) {
+    func didFetch(_ result: FetchResult) throws(CrawlError) {
         report.add(result)
         reportAnswer(result)
         try apply(.received(byteCount: result.wireByteCount))
-        switch Errand(number: result.number) {
-        case .robots(let host): return try robotsFetched(result, of: host)
-        case .probe(let host): return try probeFetched(result, of: host)
-        case .witness(let host): return try witnessFetched(result, of: host)
-        case .sent(let errand): return try sentFetched(result, of: errand)
+        switch RequestPurpose(number: result.number) {
+        case .robots(let host): return try didFetchRobots(result, of: host)
+        case .probe(let host): return try didFetchProbe(result, of: host)
+        case .sessionCheck(let host): return try didFetchSessionCheck(result, of: host)
+        case .pageRequest(let errand): return try didFetchPageRequest(result, of: errand)
         case .entry: break
         }
-        let result = try compared(result)
-        let held = validating.removeValue(forKey: result.number)
+        let result = try chooseResponse(for: result)
+        let stored = validating.removeValue(forKey: result.number)
         try apply(
             .connected(
                 result.number, from: result.zone,
                 multiplexes: result.exchange.flatMap { $0.version == nil ? nil : $0.multiplexes }))
-        if try goesOn(result, held) { return }
+        if try continuePartial(result, stored) { return }
         try keepPartial(of: result)
         switch result.outcome {
         case .response(let response):
-            if response.status == 412, held != nil {
+            if response.status == 412, stored != nil {
                 // The server does not understand the conditions, so the request is repeated without them.
                 response.body.discard()
                 return try fetch(
                     result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
             }
-            if response.status == 304, let held {
-                try confirmed(result, response, held)
+            if response.status == 304, let stored {
+                try didConfirm(result, response, stored)
             } else {
-                try answered(result, response)
+                try didRespond(result, response)
             }
         case .failure(let failure) where failure.kind == .machine:
             // The disk is full or memory has run out: to continue would only lose more.
@@ -50,8 +50,8 @@ extension Crawl {
                     result.number, .fetch(failure), after: result.exchange?.timings.latency,
                     hadBegun: result.exchange?.version != nil))
         }
-        if let held {
-            try fallBack(result.number, to: held.response)
+        if let stored {
+            try fallBack(result.number, to: stored.response)
         } else if case .failed(let failure) = frontier.state(result.number), !failure.isGone {
             try noteIfKept(result.number)
         }
@@ -59,7 +59,7 @@ extension Crawl {
 
     /// Requests a page once more without cookies, if it is not known yet whether such pages show what the crawl has
     /// requested before. Returns whether it did; the response then waits for the other one.
-    private func awaitsComparison(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
+    private func startCookieComparison(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
         -> Bool
     {
         let (number, url) = (result.number, frontier.url(result.number))
@@ -68,15 +68,15 @@ extension Crawl {
         guard response.status == 200, response.fields.contentType?.essence == "text/html",
             frontier.role(of: number) == .page, cookieTraces.takeComparison(number, url)
         else { return false }
-        withCookies[number] = result
+        responsesWithCookies[number] = result
         try fetch(
             number, url, HTTPFields().naming(origin: result.sentFields["Origin"]), isAnonymous: true)
         return true
     }
 
     /// Returns the result to use if a page was requested with and without cookies; otherwise the same result.
-    private func compared(_ result: FetchResult) throws(CrawlError) -> FetchResult {
-        guard let before = withCookies.removeValue(forKey: result.number) else { return result }
+    private func chooseResponse(for result: FetchResult) throws(CrawlError) -> FetchResult {
+        guard let before = responsesWithCookies.removeValue(forKey: result.number) else { return result }
         guard let with = Self.words(of: before), let without = Self.words(of: result) else {
             if case .response = result.outcome { cookieTraces.noteRefusal(of: frontier.url(result.number)) }
             Self.discard(result)
@@ -90,7 +90,7 @@ extension Crawl {
     /// The fingerprint of a page's words; nil for another response.
     private static func words(of result: FetchResult) -> ContentPrint? {
         guard case .response(let response) = result.outcome, response.status == 200 else { return nil }
-        let bytes = try? response.body.beginning(ContentPrint.longestText)
+        let bytes = try? response.body.beginning(ContentPrint.maxTextBytes)
         return bytes.map { ContentPrint(text: $0.span) }
     }
 
@@ -105,12 +105,14 @@ extension Crawl {
     ///
     /// This is the case if the server sent a shorter range than requested, or a 304 to a request without the
     /// conditions that allow one.
-    private func goesOn(_ result: FetchResult, _ held: Recall.Copy?) throws(CrawlError) -> Bool {
+    private func continuePartial(_ result: FetchResult, _ stored: CacheLookup.StoredCopy?) throws(CrawlError)
+        -> Bool
+    {
         let before = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
         let origin = HTTPFields().naming(origin: result.sentFields["Origin"])
-        if result.isShortPart, let before, partial.byteCount - before >= Self.leastPart {
-            if let held { validating[result.number] = held }
+        if result.isShortPart, let before, partial.byteCount - before >= Self.minPartBytes {
+            if let stored { validating[result.number] = stored }
             try fetch(result.number, result.url, origin, resume: partial)
             return true
         }
@@ -125,17 +127,17 @@ extension Crawl {
 
     /// The minimum size in bytes of a part that counts as progress. A shorter one counts as a failed attempt,
     /// so that a crawl gives up on a server that sends a few bytes at a time.
-    private static let leastPart = 16 * 1024
+    private static let minPartBytes = 16 * 1024
 
     /// Keeps the stored response of an earlier snapshot for a URL that failed, and follows its links. Does
     /// nothing for a URL that succeeded, is gone (404, 410), or will be retried.
-    func fallBack(_ number: UInt32, to held: StoredResponse) throws(CrawlError) {
+    func fallBack(_ number: UInt32, to stored: StoredResponse) throws(CrawlError) {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
             keptFromBefore.insert(number)
             // A failed request has no network zone, so the zone of the stored response applies to its links.
-            try apply(.connected(number, from: held.flags.zone))
-            try follow(number, held, mayLeaveOut: false)
+            try apply(.connected(number, from: stored.flags.zone))
+            try follow(number, stored, mayLeaveOut: false)
         case .waiting:
             // The retry sends the same conditions.
             break
@@ -161,42 +163,42 @@ extension Crawl {
 
     /// Adds the stored response to this snapshot after a 304, with updated headers. Repeats the request
     /// without conditions if the 304 refers to another version.
-    private func confirmed(
-        _ result: FetchResult, _ response: FetchedResponse, _ copy: Recall.Copy
+    private func didConfirm(
+        _ result: FetchResult, _ response: FetchedResponse, _ copy: CacheLookup.StoredCopy
     ) throws(CrawlError) {
         response.body.discard()
-        let held = copy.response
+        let stored = copy.response
         guard
-            let fields = recall?.confirmed(
-                copy, by: response.fields, now: Self.httpNow())
+            let fields = cacheLookup?.updatedFields(
+                of: copy, by: response.fields, now: Self.httpNow())
         else {
             // The 304 refers to a version that is not the stored one.
             return try fetch(
                 result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
         }
-        heldBefore[result.number] = nil
+        storedBefore[result.number] = nil
         // The links are those of the stored body, so its zone limits them as well.
-        let zone = min(held.flags.zone, frontier.zone(of: result.number))
+        let zone = min(stored.flags.zone, frontier.zone(of: result.number))
         try apply(.connected(result.number, from: zone))
         try apply(.succeeded(result.number, after: result.exchange?.timings.latency))
         replacements?.confirm(frontier.url(result.number))
         report.confirmed += 1
-        report.savedByteCount += held.body?.byteCount ?? 0
+        report.savedByteCount += stored.body?.byteCount ?? 0
         try apply(.openedInSession(result.number))
-        if try follow(result.number, held) {
-            try keep(
+        if try follow(result.number, stored) {
+            try store(
                 self.response(
-                    result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch(),
+                    result.number, stored, fields: fields.block, fetched: Self.secondsSinceEpoch(),
                     flags: ResponseFlags(result)))
         }
     }
 
     /// Processes a response that is not a 304: scans a success, holds a redirect until the frontier decides,
     /// and reports other statuses as failures. A 404 or 410 is stored as a tombstone.
-    private func answered(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
+    private func didRespond(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
         let number = result.number
         let latency = result.exchange?.timings.latency
-        if try awaitsComparison(result, response) { return }
+        if try startCookieComparison(result, response) { return }
         if (200..<300).contains(response.status) {
             try apply(.succeeded(number, after: latency))
             report.bodyByteCount += response.body.byteCount
@@ -207,18 +209,18 @@ extension Crawl {
         }
         response.body.discard()
         let url = frontier.url(number)
-        let held = heldBefore.removeValue(forKey: number)
+        let stored = storedBefore.removeValue(forKey: number)
         let isGone = Failure.status(response.status).isGone
         let redirect = Redirect(response.status, response.fields, from: url)
         if isGone || redirect != nil,
-            let failure = try refuseReplacement(number, url, (response.status, response.fields), over: held)
+            let failure = try refuseReplacement(number, url, (response.status, response.fields), over: stored)
         {
             try apply(.failed(number, failure, after: latency))
-            if let held { try fallBack(number, to: held) }
+            if let stored { try fallBack(number, to: stored) }
             return
         }
         if let redirect {
-            passOn(url, to: redirect.url)
+            propagateDigest(from: url, to: redirect.url)
             redirects[number] = head(number, url, response, of: result)
             return try apply(
                 .redirected(
@@ -226,14 +228,14 @@ extension Crawl {
                     .init(
                         target: redirect.url, latency: latency,
                         setsCookie: response.fields.contains("Set-Cookie"),
-                        wasHeld: try isHeldFromBefore(number))))
+                        wasStored: try isStoredBefore(number))))
         }
         let failure = Failure.status(response.status)
         try apply(
             .failed(
                 number, failure, after: latency,
                 retryAfter: RetryAfter(response.fields)?.delay(now: Self.httpNow())))
-        if failure.isGone { try keep(head(number, url, response, of: result)) }
+        if failure.isGone { try store(head(number, url, response, of: result)) }
     }
 
     /// The bot challenge in a response that is not a success, whose body is then discarded; nil if it has none.
@@ -273,11 +275,11 @@ extension Crawl {
             job.scriptFields = said.list.map(\.name).filter { $0.lowercased() != "origin" }
         }
         job.required = required[url]
-        if result != nil { job.held = heldBefore.removeValue(forKey: number) }
+        if result != nil { job.held = storedBefore.removeValue(forKey: number) }
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsPieces = role == .page && frontier.wantsPieces
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
-        if frontier.opensBySession(number) {
+        if frontier.needsSession(number) {
             job.login = frontier.entry(number).isRedirectTarget ? .isRedirectTarget : .mayBeInPlace
             try apply(.scanning(number))
         }
@@ -288,22 +290,22 @@ extension Crawl {
     }
 
     /// Processes the result of a scan thread.
-    func scanned(_ result: ScanResult) throws(CrawlError) {
+    func didScan(_ result: ScanResult) throws(CrawlError) {
         scanning -= 1
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
-        switch Errand(number: result.number) {
+        switch RequestPurpose(number: result.number) {
         case .entry: break
-        case .sent(let errand): return sentScanned(result, of: errand)
-        case .robots, .probe, .witness: return try answerStored(result.number)
+        case .pageRequest(let errand): return didScanPageRequest(result, of: errand)
+        case .robots, .probe, .sessionCheck: return try didStoreHostResponse(result.number)
         }
         beingScanned.remove(result.number)
-        let wasHeld = result.login == .inPlace ? try isHeldFromBefore(result.number) : false
+        let wasStored = result.login == .inPlace ? try isStoredBefore(result.number) : false
         if result.isTooLarge { report.unread.append(frontier.url(result.number).href) }
         if result.isOverlong { report.overlong.append(frontier.url(result.number).href) }
         var result = result
-        try recallWhatWasShown(&result)
-        try apply(.scanned(result, wasHeld: wasHeld))
+        try addLinksOfLastRendering(&result)
+        try apply(.scanned(result, wasStored: wasStored))
         prepareRendering()
         if let kept = result.kept { try fallBack(result.number, to: kept) }
         try restore(result.restored)
@@ -313,9 +315,9 @@ extension Crawl {
     }
 
     /// Whether an earlier snapshot has a response for a URL where this run may have received a login page.
-    private func isHeldFromBefore(_ number: UInt32) throws(CrawlError) -> Bool {
-        guard frontier.opensBySession(number), let recall else { return false }
-        return try storing { () throws(StoreError) in try recall.holds(frontier.url(number)) }
+    private func isStoredBefore(_ number: UInt32) throws(CrawlError) -> Bool {
+        guard frontier.needsSession(number), let cacheLookup else { return false }
+        return try storing { () throws(StoreError) in try cacheLookup.holds(frontier.url(number)) }
     }
 
     /// Makes a response without a body: a redirect or a tombstone.
@@ -351,19 +353,19 @@ extension FetchedBody {
 extension Crawl {
     /// Reports to the frontier whether a page that loaded before now asks for a login, which means that the
     /// session has ended. The response is not stored.
-    func witnessFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
+    func didFetchSessionCheck(_ result: FetchResult, of host: Int) throws(CrawlError) {
         var asksForLogin: Bool?
-        if let (response, text) = try looked(at: result, Self.maxWitnessBytes) {
+        if let (response, text) = try beginning(of: result, Self.maxSessionCheckBytes) {
             switch response.status {
             case 301, 302, 303, 307, 308, 401, 403: asksForLogin = true
             case 200..<300: asksForLogin = LoginPageSigns.hasPasswordField(text.span)
             default: break
             }
         }
-        try apply(.witnessed(host: host, asksForLogin: asksForLogin))
+        try apply(.sessionChecked(host: host, asksForLogin: asksForLogin))
     }
 
-    static let maxWitnessBytes = 256 * 1024
+    static let maxSessionCheckBytes = 256 * 1024
 }
 
 /// A response that redirects.

@@ -8,7 +8,7 @@ package import Web
 /// - `noindex` is meant for search engines, so it counts only if the user asks for it. The page is then
 ///   scanned for links but not stored. Start pages are always stored, because the user named them.
 /// - Assets of pages are not affected.
-package struct PageManners: Sendable, Equatable {
+package struct DirectivePolicy: Sendable, Equatable {
     package var nofollow = NofollowPolicy.follow
     package var noindex = RobotsPolicy.ignore
 
@@ -41,7 +41,7 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
     package init(metaContent: Span<UInt8>) {
         self = []
         metaContent.withUnsafeBufferPointer { bytes in
-            for word in bytes.prefix(Self.longestText).split(whereSeparator: Self.isSeparator) {
+            for word in bytes.prefix(Self.maxFieldBytes).split(whereSeparator: Self.isSeparator) {
                 insert(word: word)
             }
         }
@@ -60,7 +60,7 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
         let token = Array(productToken.utf8.map(\.lowercasedASCII))
         for value in fields.all("X-Robots-Tag") {
             var isForUs = true
-            for element in value.utf8.prefix(Self.longestText).split(separator: UInt8(ascii: ",")) {
+            for element in value.utf8.prefix(Self.maxFieldBytes).split(separator: UInt8(ascii: ",")) {
                 var rest = element
                 if let (agent, directives) = Self.address(of: element) {
                     isForUs = agent == token
@@ -73,7 +73,7 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
     }
 
     /// The maximum number of bytes of a field or meta element that are parsed.
-    private static let longestText = 8192
+    private static let maxFieldBytes = 8192
 
     /// Directives that have a value after a colon, so that they are not taken for names of crawlers.
     private static let valued: Set<String> = [
