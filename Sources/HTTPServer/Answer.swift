@@ -2,12 +2,16 @@ package import Markup
 package import System
 package import Web
 
-/// A complete response in the form in which it is sent. Immutable, so that the memory tier and any number of
-/// clients share it.
+/// A complete response in the form in which it is sent: the head as bytes, and the body as bytes or as a file.
+///
+/// It is immutable, so that the memory tier and any number of clients share it. In the common case, the server
+/// sends `bytes` with one system call. `OutgoingResponse` makes the variations for single clients, such as 304 and
+/// 206.
 package final class Answer: Sendable {
     package let status: Int
     /// The head and the body, if the body is in memory, so that one call sends both.
     package let bytes: [UInt8]
+    /// The number of bytes of the head, including the empty line.
     let headCount: Int
     package let entityTag: String?
     let lastModified: String?
@@ -21,7 +25,7 @@ package final class Answer: Sendable {
     /// The text of the `VaryKey`, which says for which requests the answer is valid.
     package let variant: String
     /// The body compressed with zstd, for clients that accept it.
-    package let frame: [UInt8]?
+    package let zstdBody: [UInt8]?
 
     /// A body that is sent from a file.
     package struct FileBody: Sendable {
@@ -40,7 +44,7 @@ package final class Answer: Sendable {
     }
 
     package init(
-        status: Int, fields: [(name: String, value: String)], body: [UInt8], frame: [UInt8]? = nil,
+        status: Int, fields: [(name: String, value: String)], body: [UInt8], zstdBody: [UInt8]? = nil,
         sharing: Sharing = .portal, freshness: Freshness? = nil, variant: String = ""
     ) {
         var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
@@ -48,7 +52,7 @@ package final class Answer: Sendable {
         bytes.append(contentsOf: body)
         self.status = status
         self.bytes = bytes
-        self.frame = frame
+        self.zstdBody = zstdBody
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = nil
         self.sharing = sharing
@@ -63,7 +67,7 @@ package final class Answer: Sendable {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
         headCount = bytes.count
-        frame = nil
+        zstdBody = nil
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         self.file = file
         self.sharing = sharing
@@ -80,7 +84,7 @@ package final class Answer: Sendable {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extra: 0)
         headCount = bytes.count
-        frame = nil
+        zstdBody = nil
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = FileBody(path: "", byteCount: byteCount ?? 0)
         self.sharing = sharing
@@ -92,12 +96,12 @@ package final class Answer: Sendable {
         status = answer.status
         bytes = head + answer.bytes[answer.headCount...]
         headCount = head.count
-        frame = answer.frame
+        zstdBody = answer.zstdBody
         (entityTag, lastModified, hasDate) = (answer.entityTag, answer.lastModified, answer.hasDate)
         (file, sharing, freshness, variant) = (answer.file, answer.sharing, answer.freshness, answer.variant)
     }
 
-    /// The answer with a further field.
+    /// Returns the answer with a further field, which comes first.
     package func adding(_ field: (name: String, value: String)) -> Answer {
         var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
         head += "\(field.name): \(field.value)\r\n".utf8
@@ -105,8 +109,8 @@ package final class Answer: Sendable {
         return Answer(self, head: head + [0x0d, 0x0a])
     }
 
-    /// The answer without `Cross-Origin-Opener-Policy`, for requesters who get another one in its place:
-    /// browsers ignore the policy if there are two.
+    /// The answer without `Cross-Origin-Opener-Policy`, for requesters that get another policy in its place.
+    /// Browsers ignore the field if there are two.
     package var withoutOpenerPolicy: Answer {
         let name: [StaticString] = ["cross-origin-opener-policy"]
         guard HeadLines(self).contains(where: { HeadLines.isNamed($0, name) }) else { return self }
@@ -126,11 +130,11 @@ package final class Answer: Sendable {
 
     /// The memory that the answer uses, in bytes.
     package var heldByteCount: Int {
-        bytes.capacity + (file?.patch?.heldByteCount ?? 0) + (frame?.capacity ?? 0)
+        bytes.capacity + (file?.patch?.heldByteCount ?? 0) + (zstdBody?.capacity ?? 0)
     }
 
     /// Whether every client can be sent exactly `bytes`.
-    package var isPlain: Bool { hasDate && file == nil && frame == nil }
+    package var canSendUnchanged: Bool { hasDate && file == nil && zstdBody == nil }
 
     package static func text(
         _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
@@ -142,10 +146,10 @@ package final class Answer: Sendable {
             sharing: sharing)
     }
 
-    /// An answer that explains an error in one line, or, for the subresource of a page, an answer without a
-    /// body: scripts would take the explanation for data and show it.
+    /// Returns an answer that explains an error in one line. If a page requested it as a subresource, the body is
+    /// empty instead: a script would take the explanation for data and show it.
     ///
-    /// - Parameter request: The fields of the request.
+    /// - Parameter request: The header fields of the request.
     package static func explanation(
         _ status: Int, _ text: String, to request: HTTPFields,
         fields: [(name: String, value: String)] = [], sharing: Sharing = .portal
@@ -178,6 +182,7 @@ package final class Answer: Sendable {
             sharing: sharing)
     }
 
+    /// Returns the fields that the answer keeps for evaluating preconditions.
     private static func validators(
         _ fields: [(name: String, value: String)]
     ) -> (entityTag: String?, lastModified: String?, hasDate: Bool) {
@@ -187,6 +192,11 @@ package final class Answer: Sendable {
         return (value("etag"), value("last-modified"), value("date") != nil)
     }
 
+    /// Writes the status line and the header fields.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The length of the body; nil for no `Content-Length`.
+    ///   - extra: The number of further bytes to reserve memory for.
     private static func head(
         status: Int, fields: [(name: String, value: String)], byteCount: Int?, extra: Int
     ) -> [UInt8] {
@@ -201,7 +211,7 @@ package final class Answer: Sendable {
             if HeadLines.isSameName(field.name.utf8, "accept-ranges".utf8) { hasAcceptRanges = true }
             head.append(contentsOf: field.name.utf8)
             head.append(contentsOf: ": ".utf8)
-            // A stored value cannot end the field, whatever is in it.
+            // Values from origins are filtered, so that none of them can end its field and add another one.
             let start = head.count
             HTTPGrammar.append(field.value, to: &head)
             if head.withUnsafeBufferPointer({ $0[start...].contains(where: isBreak) }) {
@@ -209,10 +219,10 @@ package final class Answer: Sendable {
             }
             head.append(contentsOf: "\r\n".utf8)
         }
-        // Every answer with a body can be requested in parts: see `Selection`.
+        // The server answers range requests for every body itself: see `ResponseSelection`.
         if status == 200, !hasAcceptRanges { head.append(contentsOf: "Accept-Ranges: bytes\r\n".utf8) }
-        // RFC 9110 §8.6: a 204 must not have it, and in a 304 it would have to be the length of the unsent
-        // body.
+        // RFC 9110 §8.6: a 204 must not have a length, and that of a 304 would have to be the length of the
+        // unsent body.
         if let byteCount, status != 204, status != 304 {
             head.append(contentsOf: "Content-Length: \(byteCount)\r\n".utf8)
         }
@@ -226,7 +236,7 @@ struct HeadLines: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
     init(_ answer: Answer) {
-        // Behind the status line, and without the empty line.
+        // Without the status line, which the call of `next` skips, and without the empty line.
         rest = answer.bytes[..<(answer.headCount - 2)]
         _ = next()
     }
@@ -252,6 +262,6 @@ struct HeadLines: Sequence, IteratorProtocol {
 
     /// Compares without regard to the case of `name`. `text` must be in lower case.
     static func isSameName(_ name: some Collection<UInt8>, _ text: some Collection<UInt8>) -> Bool {
-        name.count == text.count && zip(name, text).allSatisfy { HeadBytes.lowercased($0) == $1 }
+        name.count == text.count && zip(name, text).allSatisfy { HeadSyntax.lowercased($0) == $1 }
     }
 }

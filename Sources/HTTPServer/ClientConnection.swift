@@ -8,10 +8,18 @@ internal import Web
 /// The connection of one client, with the bytes that are not yet a complete request and the unsent rest of
 /// its answers.
 ///
-/// Only the thread of its event loop uses it. At most one of `upload` (a request body is incomplete),
-/// `awaited` (a reply is pending) and `takeover` (another thread will get the socket) is set; no further
-/// request is parsed while a reply or takeover is pending. After `isClosing`, the queued answers are sent and
-/// the connection ends.
+/// Only the thread of its event loop uses it. The states of a connection:
+///
+/// - idle or reading a head: `upload`, `pendingRequest` and `takeover` are nil;
+/// - reading a body: `upload` is set;
+/// - waiting for a reply from another thread, or streaming one: `pendingRequest` is set;
+/// - leaving the event loop as soon as the queue is sent: `takeover` is set;
+/// - closing: `isClosing` is set. The queued answers are sent, then the connection lingers until the client
+///   closes it too.
+///
+/// At most one of `upload`, `pendingRequest` and `takeover` is set. While one of the last two is, or while the
+/// client does not receive its answers (`isBlocked`), no further request is parsed, so that answers to
+/// pipelined requests keep their order. Streams set `stream` in addition to `pendingRequest`.
 final class ClientConnection {
     let descriptor: Int32
     /// Distinguishes this connection from an earlier one with the same descriptor.
@@ -21,31 +29,31 @@ final class ClientConnection {
     /// Whether the client has sent any bytes.
     var hasSent = false
     /// The number of bytes at the start of `received` that are known not to contain a complete head.
-    var searchedCount = 0
+    var scannedCount = 0
     /// The request whose body is incomplete.
     var upload: Upload?
-    /// The data of a request that is needed when its reply is given later.
-    var awaited: Awaited?
-    /// Reports to other threads that the client has disconnected.
-    let departure = Departure()
-    /// The host of the client's CONNECT request, on a proxy.
+    /// The request whose reply was deferred. Its bytes are gone; this is what the reply still needs.
+    var pendingRequest: PendingRequest?
+    /// Tells other threads that the client has disconnected, so that they can stop working for it.
+    let disconnectFlag = DisconnectFlag()
+    /// The host of the client's CONNECT request, on a proxy. All later requests are for that host.
     var tunnel: Tunnel?
     /// The TLS session, if the client uses TLS.
     private(set) var session: TLSSession?
     /// Receives the connection as soon as the queue is sent.
     var takeover: Takeover?
-    private var isHandedOver = false
+    private var isDetached = false
     /// The stream of the current response. The request stays `awaited` until the stream ends.
     var stream: ReplyStream?
     /// Whether the connection ends with the stream.
-    var endsWithStream = false
+    var closesAfterStream = false
     /// Whether the stream was cut off: the connection is closed after the queue is sent.
-    var isCut = false
+    var isTruncated = false
     /// Whether the connection ends after its answers are sent.
     var isClosing = false
     /// The epoll events that are registered for the descriptor.
     var interest: UInt32 = 0
-    var patience: Patience
+    var timer: ConnectionTimer
     private(set) var queue = SendQueue()
     /// Whether sending must wait, for room in the socket or for the other clients' turn.
     private(set) var isBlocked = false
@@ -58,11 +66,11 @@ final class ClientConnection {
         let bytes: [UInt8]
         var reader: BodyReader
         var body: [UInt8] = []
-        let share: UploadRoom.Share
+        let share: UploadMemory.Share
     }
 
     /// The properties of a request that its answer depends on.
-    struct Awaited {
+    struct PendingRequest {
         let head: RequestHead
         let method: String
         /// The request's header fields; nil if it has no condition and no range.
@@ -78,19 +86,19 @@ final class ClientConnection {
     init(_ descriptor: Int32, generation: UInt32, now: Int64) {
         self.descriptor = descriptor
         self.generation = generation
-        patience = Patience(now: now)
+        timer = ConnectionTimer(now: now)
     }
 
     deinit {
-        departure.happen()
-        if !isHandedOver { close(descriptor) }
+        disconnectFlag.set()
+        if !isDetached { close(descriptor) }
     }
 
     /// The value that identifies this connection in events.
     var token: UInt64 { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
 
     /// Whether this side has ended the connection, and only waits for the client to end it too.
-    var isLingering: Bool { patience.waiting == .end }
+    var isLingering: Bool { timer.phase == .lingering }
 
     /// Starts TLS in the client's tunnel.
     func secure(_ tunnel: Tunnel) throws(TLSError) {
@@ -122,51 +130,53 @@ final class ClientConnection {
         return text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]" : text
     }
 
-    func waitForRoom() { isBlocked = true }
+    /// Makes the event loop wait until the socket is writable.
+    func markBlocked() { isBlocked = true }
 
-    /// Gives up the socket. The receiver must close it.
-    func handOver() -> HandedOver {
-        isHandedOver = true
-        return HandedOver(descriptor: descriptor, session: session, received: received)
+    /// Releases the socket and the unprocessed bytes to another thread, which must close the socket.
+    func detach() -> DetachedConnection {
+        isDetached = true
+        return DetachedConnection(descriptor: descriptor, session: session, received: received)
     }
 
     /// Whether no request and no answer is in progress.
-    var isIdle: Bool { queue.isEmpty && received.isEmpty && upload == nil && awaited == nil }
+    var isIdle: Bool { queue.isEmpty && received.isEmpty && upload == nil && pendingRequest == nil }
 
     /// Whether a TLS handshake has begun and is not complete.
     var isShakingHands: Bool { session.map { !$0.hasShakenHands } ?? false }
 
-    /// The event that the connection waits for, which selects the time limit.
-    var waiting: Patience.Waiting {
-        if isBlocked { return .taking }
-        if awaited != nil { return .answer }
+    /// The event that the connection waits for, by its state. It selects the time limit.
+    var phase: ConnectionPhase {
+        if isBlocked { return .sending }
+        if pendingRequest != nil { return .reply }
         if upload != nil { return .body }
         if isShakingHands { return .head }
-        return received.isEmpty ? .request : .head
+        return received.isEmpty ? .idle : .head
     }
 
     /// Sends an answer that is completely in memory, without changes. The part that the socket does not
     /// accept at once is queued.
-    func sendAtOnce(_ answer: Answer, now: Int64) {
+    func sendImmediately(_ answer: Answer, now: Int64) {
         var sent = 0
         if queue.isEmpty, session == nil {
             let count = answer.bytes.withUnsafeBytes {
                 Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
-            // Sending the queue finds the same error again.
+            // An error counts as 0 bytes: sending the queue reports it again.
             sent = max(0, count)
         }
         if sent < answer.bytes.count { queue.append(answer.bytes, sent..<answer.bytes.count) }
     }
 
     /// Queues an answer. Returns false, and queues nothing, if the file of the body cannot be used.
-    func append(_ outgoing: Outgoing) -> Bool {
+    func append(_ outgoing: OutgoingResponse) -> Bool {
         let answer = outgoing.answer
         var file: OpenFile?
         if let body = answer.file, outgoing.pieces?.isEmpty != true {
             file = OpenFile(body)
             if file == nil { return false }
         }
+        // Without pieces, the body is the answer's own: in memory behind its head, or in its file.
         let head = outgoing.head ?? answer.bytes
         guard let pieces = outgoing.pieces else {
             if outgoing.head != nil {
@@ -195,42 +205,45 @@ final class ClientConnection {
         return true
     }
 
-    func append(_ interim: StaticString) { append(interim.withUTF8Buffer { Array($0) }) }
-
-    func append(_ interim: [UInt8]) { queue.append(interim, interim.indices) }
+    /// Queues bytes as they are: an interim response, or a part of a stream.
+    func append(_ bytes: [UInt8]) { queue.append(bytes, bytes.indices) }
 
     /// Sends queued bytes until the socket blocks or the turn is over. Returns false if the connection is
     /// unusable.
     func flush(now: Int64, _ limits: ServerLimits) -> Bool {
         let (progress, count) = queue.send(
-            to: descriptor, session, fileByteLimit: limits.turnByteCount)
+            to: descriptor, session, maxFileBytes: limits.maxFileBytesPerTurn)
         isBlocked = progress == .blocked || progress == .paused
-        if isBlocked { patience.wait(for: .taking, now: now) }
-        patience.progressed(by: count, now: now)
-        stream?.queued(queue.byteCount)
+        if isBlocked { timer.enter(.sending, now: now) }
+        timer.addProgress(byteCount: count, now: now)
+        stream?.setQueuedBytes(queue.byteCount)
         return progress != .broken
     }
 
     /// Ends the sending side. Closing at once would reset a client that is still sending, which could lose
     /// the last answer. Returns false if the connection is unusable.
     func linger(now: Int64) -> Bool {
-        patience.wait(for: .end, now: now)
+        timer.enter(.lingering, now: now)
         (received, upload) = ([], nil)
         session?.end()
         return shutdown(descriptor, Int32(SHUT_WR)) == 0
     }
 
-    /// Discards the bytes that a lingering client sends. Returns false if it has closed the connection or
-    /// sent more than `ServerLimits.lingerByteCount`.
-    func discard(by buffer: UnsafeMutableBufferPointer<UInt8>, _ limits: ServerLimits) -> Bool {
+    /// Reads and discards the bytes that a lingering client sends. Returns false if it has closed the connection or
+    /// sent more than `ServerLimits.maxLingerBytes`.
+    func discardInput(using buffer: UnsafeMutableBufferPointer<UInt8>, _ limits: ServerLimits) -> Bool {
         let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
         discardedCount += count
-        return discardedCount <= limits.lingerByteCount
+        return discardedCount <= limits.maxLingerBytes
     }
 }
 
 /// The unsent answers of a client, in order.
+///
+/// Items refer to shared arrays and files, so that queueing an answer copies nothing. Only small pieces are
+/// copied to a common buffer, because each item costs a system call. Files are sent with `sendfile`, except
+/// where bytes must pass through this process: patched files and TLS.
 struct SendQueue {
     /// The state of the queue after sending.
     enum Progress: Equatable {
@@ -240,6 +253,7 @@ struct SendQueue {
         case blocked
         /// The limit for one turn is reached; the other clients come next.
         case paused
+        /// The connection, or a file that it was sending, is unusable.
         case broken
     }
 
@@ -255,11 +269,12 @@ struct SendQueue {
 
     private var items: [Item] = []
 
-    /// Up to this size, copying bytes to the previous item costs less than another item.
-    private static let copiedByteCount = 4096
-    private static let joinedByteCount = 64 * 1024
-    /// The maximum part of a patched or encrypted file that is in memory for one client.
-    private static let patchedByteCount = 96 * 1024
+    /// Longer bytes become an item of their own; up to this size, copying costs less than another item.
+    private static let maxCopiedBytes = 4096
+    /// The maximum size of an item that was joined from small ones. Beyond it, another item begins.
+    private static let maxJoinedBytes = 64 * 1024
+    /// The maximum part of a patched or encrypted file that is read into memory at once.
+    private static let maxBytesPerPart = 96 * 1024
 
     var isEmpty: Bool { items.isEmpty }
     var itemCount: Int { items.count }
@@ -267,11 +282,11 @@ struct SendQueue {
 
     mutating func append(_ bytes: [UInt8], _ range: Range<Int>) {
         guard !range.isEmpty else { return }
-        guard let last = items.indices.last, range.count <= Self.copiedByteCount else {
+        guard let last = items.indices.last, range.count <= Self.maxCopiedBytes else {
             items.append(Item(bytes: bytes, range: range))
             return
         }
-        if items[last].isOwn, items[last].range.upperBound + range.count <= Self.joinedByteCount {
+        if items[last].isOwn, items[last].range.upperBound + range.count <= Self.maxJoinedBytes {
             items[last].bytes += bytes[range]
             items[last].range = items[last].range.lowerBound..<items[last].bytes.count
         } else {
@@ -284,16 +299,17 @@ struct SendQueue {
         items.append(Item(bytes: [], range: range, file: file))
     }
 
-    /// Sends as much as the socket accepts. Returns the number of bytes sent.
+    /// Sends as much as the socket accepts, and at most about `maxFileBytes` from files. Returns the number of
+    /// bytes sent.
     mutating func send(
-        to socket: Int32, _ session: TLSSession?, fileByteLimit: Int
+        to socket: Int32, _ session: TLSSession?, maxFileBytes: Int
     ) -> (Progress, byteCount: Int) {
         var (sent, sentOfFiles) = (0, 0)
         while let first = items.first {
-            guard sentOfFiles < fileByteLimit else { return (.paused, sent) }
+            guard sentOfFiles < maxFileBytes else { return (.paused, sent) }
             if let file = first.file, let patch = file.patch {
                 // Counts towards the limit, because patching takes time.
-                let part = first.range.prefix(Self.patchedByteCount)
+                let part = first.range.prefix(Self.maxBytesPerPart)
                 guard let bytes = patch.part(part, read: file.read) else { return (.broken, sent) }
                 sentOfFiles += part.count
                 remove(part.count)
@@ -302,7 +318,7 @@ struct SendQueue {
             }
             if let file = first.file, session != nil {
                 // The kernel's sendfile cannot encrypt.
-                let part = first.range.prefix(Self.patchedByteCount)
+                let part = first.range.prefix(Self.maxBytesPerPart)
                 guard let bytes = file.read(part) else { return (.broken, sent) }
                 sentOfFiles += part.count
                 remove(part.count)
@@ -324,7 +340,7 @@ struct SendQueue {
                 default: return (.broken, sent)
                 }
             }
-            // The file has become shorter, so that the answer cannot be completed.
+            // The file has become shorter. The promised length cannot be sent, so the connection must end.
             guard count > 0 else { return (.broken, sent) }
             sent += count
             if first.file != nil { sentOfFiles += count }
@@ -342,8 +358,8 @@ struct SendQueue {
     private func sendBytes(to socket: Int32) -> Int {
         let first = items[0]
         let second = items.count > 1 && items[1].file == nil ? items[1] : nil
-        let isMore = items.count > (second == nil ? 1 : 2)
-        let flags = Int32(MSG_NOSIGNAL) | (isMore ? Int32(MSG_MORE) : 0)
+        let hasMore = items.count > (second == nil ? 1 : 2)
+        let flags = Int32(MSG_NOSIGNAL) | (hasMore ? Int32(MSG_MORE) : 0)
         return first.bytes.withUnsafeBytes { bytes in
             let start = bytes.baseAddress?.advanced(by: first.range.lowerBound)
             guard let second else { return Glibc.send(socket, start, first.range.count, flags) }
@@ -355,6 +371,7 @@ struct SendQueue {
         }
     }
 
+    /// Removes sent bytes from the front of the queue.
     private mutating func remove(_ count: Int) {
         var count = count
         while count > 0, let first = items.first {

@@ -5,26 +5,34 @@ internal import TLS
 
 /// The event loop of one server thread, with its own listeners, clients and responder.
 ///
+/// One turn of the loop: wait in `epoll_wait`; read from the clients that have sent something and answer their
+/// complete requests; let the side work (a proxy's or mirror's own requests) make progress; deliver the
+/// replies that other threads put into the mailbox; check the time limits. `RequestHandler` parses requests
+/// and queues answers; this class owns the connections and registers the events that each of them needs.
+///
 /// All of it belongs to the thread that calls `run`; other threads reach it only through the mailbox and the
 /// stop signal. After the stop signal, the loop answers the requests that were already sent. It ends when all
-/// connections are lingering or closed, or when `ServerLimits.stopTime` is over.
+/// connections are lingering or closed, or when `ServerLimits.stopTimeoutMilliseconds` is over.
 final class EventLoop {
     private let epoll: Int32
     private let listeners: ListenerSet
     private let stop: StopSignal
     private let mailbox: ReplyMailbox
     private let handler: RequestHandler
-    /// The loader that sends requests to origins on this thread.
-    private let loads: (any SideWork)?
-    private var hasLoads = false
+    /// The work that shares this thread, such as sending requests to origins.
+    private let sideWork: (any SideWork)?
+    private var isSideWorkReadable = false
     private let limits: ServerLimits
     private let security: TLSServer?
     private var clients = ClientTable()
+    /// The number of the last accepted connection. It tells connections apart that got the same descriptor.
     private var generation: UInt32 = 0
+    /// The time in milliseconds, read once per turn.
     private var now = SystemClock.milliseconds()
+    /// When the stop signal was received; nil while the server runs.
     private var stopStart: Int64?
-    private var lastLook: Int64 = 0
-    private var lastShedding: Int64 = 0
+    private var lastTimeoutCheck: Int64 = 0
+    private var lastIdleDrop: Int64 = 0
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
     init(
@@ -39,10 +47,11 @@ final class EventLoop {
         self.stop = stop
         self.mailbox = mailbox
         self.limits = limits
-        loads = responder.sideWork
+        sideWork = responder.sideWork
         handler = RequestHandler(responder, mailbox: mailbox, limits: limits, now: now)
-        guard self.listeners.watch(), watch(stop.descriptor), watch(mailbox.descriptor),
-            loads.map({ watch($0.descriptor) }) ?? true
+        guard self.listeners.startWatching(), watchForReading(stop.descriptor),
+            watchForReading(mailbox.descriptor),
+            sideWork.map({ watchForReading($0.descriptor) }) ?? true
         else {
             throw ServerError("watch a socket", errno)
         }
@@ -54,71 +63,76 @@ final class EventLoop {
 
     /// Serves clients until the stop signal is given and the answers in progress are sent.
     func run() {
-        Self.ignoreBrokenPipes()
-        defer { loads?.stop() }
+        Self.blockSIGPIPE()
+        defer { sideWork?.stop() }
         while !isFinished {
-            let count = epoll_wait(epoll, &events, Int32(events.count), mailbox.mayRest() ? patience : 0)
-            mailbox.attend()
+            let count = epoll_wait(
+                epoll, &events, Int32(events.count), mailbox.prepareToSleep() ? waitMilliseconds : 0)
+            mailbox.markRunning()
             now = SystemClock.milliseconds()
             handler.now = now
             guard count >= 0 else {
                 if errno == EINTR { continue }
                 return
             }
-            for index in 0..<Int(count) { handle(events[index]) }
-            ask()
-            deliver()
+            for index in 0..<Int(count) { dispatch(events[index]) }
+            runSideWork()
+            deliverReplies()
             if let stopStart { closeIdleClients(since: stopStart) }
-            if now - lastLook >= limits.lookInterval { look() }
+            if now - lastTimeoutCheck >= limits.timeoutCheckIntervalMilliseconds { enforceTimeouts() }
         }
     }
 
-    /// Gives the loader its turn, in which it sends requests and handles responses.
-    private func ask() {
-        guard let loads, hasLoads || loads.patience == .zero else { return }
-        loads.turn(isReadable: hasLoads)
-        hasLoads = false
+    /// Gives the side work its turn if its descriptor is readable or one of its timers is due.
+    private func runSideWork() {
+        guard let sideWork, isSideWorkReadable || sideWork.timeUntilDue == .zero else { return }
+        sideWork.turn(isReadable: isSideWorkReadable)
+        isSideWorkReadable = false
     }
 
-    /// The maximum time to wait for events, in milliseconds.
-    private var patience: Int32 {
-        let interval = stopStart == nil ? limits.lookInterval : Self.stopInterval
-        guard let loads else { return Int32(interval) }
-        return Int32(min(Double(interval), (loads.patience / .milliseconds(1)).rounded(.up)))
+    /// The maximum time to wait for events.
+    private var waitMilliseconds: Int32 {
+        let interval =
+            stopStart == nil ? limits.timeoutCheckIntervalMilliseconds : Self.stopCheckIntervalMilliseconds
+        guard let sideWork else { return Int32(interval) }
+        return Int32(min(Double(interval), (sideWork.timeUntilDue / .milliseconds(1)).rounded(.up)))
     }
 
     /// Blocks SIGPIPE for the thread, because `sendfile` has no flag against it.
-    private static func ignoreBrokenPipes() {
+    private static func blockSIGPIPE() {
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGPIPE)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
+    /// Whether a stop is complete, or has taken as long as it may.
     private var isFinished: Bool {
         guard let stopStart else { return false }
-        return now >= stopStart + limits.stopTime || clients.all.allSatisfy(\.isLingering)
+        return now >= stopStart + limits.stopTimeoutMilliseconds || clients.all.allSatisfy(\.isLingering)
     }
 
     /// The interval, in milliseconds, at which a stop checks whether it is complete.
-    private static let stopInterval: Int64 = 10
+    private static let stopCheckIntervalMilliseconds: Int64 = 10
 
-    private func handle(_ event: epoll_event) {
+    /// Finds the connection or descriptor that an event is for. Events of a connection that was dropped earlier
+    /// in this turn have an outdated generation in their token, and are ignored.
+    private func dispatch(_ event: epoll_event) {
         var event = event
         let token = larder_epoll_token(&event)
         if let client = clients[token: token] {
-            serve(client, larder_epoll_flags(&event))
+            handleEvents(client, larder_epoll_flags(&event))
             return
         }
         switch Int32(truncatingIfNeeded: token) {
-        case stop.descriptor: beginStop()
-        case loads?.descriptor: hasLoads = true
+        case stop.descriptor: beginStopping()
+        case sideWork?.descriptor: isSideWorkReadable = true
         case let descriptor where listeners.areWatched && listeners.contains(descriptor): accept(descriptor)
         default: break
         }
     }
 
-    /// Accepts clients. The number is limited, so that connected clients get their turn.
+    /// Accepts clients. The number per call is limited, so that connected clients get their turn.
     ///
     /// - Returns: Whether more clients may be waiting.
     @discardableResult
@@ -126,12 +140,14 @@ final class EventLoop {
         for _ in 0..<64 {
             let descriptor = larder_accept_nonblocking(listener)
             guard descriptor >= 0 else {
-                // The client stays in the accept queue, and would cause an event again and again.
-                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { listeners.ignore() }
+                // Out of descriptors or memory: the client stays in the accept queue, and the loop would spin,
+                // because epoll reports the listener as readable each time. The next closed connection or
+                // time check starts watching again.
+                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { listeners.stopWatching() }
                 return false
             }
-            if clients.count >= limits.connectionsPerThread { shed() }
-            guard clients.count < limits.connectionsPerThread + limits.refusedConnections else {
+            if clients.count >= limits.maxConnectionsPerThread { dropIdleClients() }
+            guard clients.count < limits.maxConnectionsPerThread + limits.maxRefusedConnections else {
                 close(descriptor)
                 continue
             }
@@ -146,23 +162,24 @@ final class EventLoop {
                 drop(client)
                 continue
             }
-            if clients.count > limits.connectionsPerThread {
+            if clients.count > limits.maxConnectionsPerThread {
                 // An answer cannot be sent before the TLS handshake.
                 guard security == nil else {
                     drop(client)
                     continue
                 }
                 handler.refuse(client, 503)
-                settle(client)
+                finishTurn(of: client)
             }
         }
         return true
     }
 
-    private func serve(_ client: ClientConnection, _ flags: UInt32) {
+    /// Sends, reads and answers, as far as the client's events allow.
+    private func handleEvents(_ client: ClientConnection, _ flags: UInt32) {
         if client.isLingering {
             // Reads to the end, even if that end was already reported.
-            if !handler.throwAway(from: client) { drop(client) }
+            if !handler.discardInput(from: client) { drop(client) }
             return
         }
         if flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return drop(client) }
@@ -174,34 +191,39 @@ final class EventLoop {
             // Answers requests that were received while the client was blocked.
             guard client.isBlocked || handler.resume(client) else { return drop(client) }
         }
-        if flags & EPOLLIN.rawValue != 0, !client.isBlocked, client.awaited == nil {
+        if flags & EPOLLIN.rawValue != 0, !client.isBlocked, client.pendingRequest == nil {
             guard handler.receive(from: client) else { return drop(client) }
-            return settle(client)
+            return finishTurn(of: client)
         }
-        settle(client, isImpatient: true)
+        finishTurn(of: client, hadOtherEvent: true)
     }
 
-    /// Sends the queue, and registers the events that the client waits for next.
+    /// Ends the processing of a client in this turn: sends its queue, hands its socket to another thread or
+    /// ends the connection if that is due, and registers the events that the client waits for next.
     ///
-    /// - Parameter isImpatient: Whether an event arrived from a client whose reply is pending. Such events
-    ///   are rare, so that the registration stays unchanged until one arrives; this saves system calls.
-    private func settle(_ client: ClientConnection, isImpatient: Bool = false) {
+    /// - Parameter hadOtherEvent: Whether an event was reported that no request was read for. While a reply is
+    ///   pending, nothing should be read from the client; but its registration for reading is removed only
+    ///   when such an event arrives, which is rare. This saves two system calls per request.
+    private func finishTurn(of client: ClientConnection, hadOtherEvent: Bool = false) {
         if !client.queue.isEmpty, !client.isBlocked, !client.flush(now: now, limits) { return drop(client) }
-        if client.isCut, client.queue.isEmpty { return drop(client) }
+        if client.isTruncated, client.queue.isEmpty { return drop(client) }
         if let takeover = client.takeover, client.queue.isEmpty {
-            handOver(client, takeover)
+            detach(client, takeover)
             return
         }
         if client.queue.isEmpty, client.isClosing || handler.isStopping && client.isIdle {
             guard client.linger(now: now) else { return drop(client) }
         } else {
-            client.patience.wait(for: client.waiting, now: now)
+            client.timer.enter(client.phase, now: now)
         }
-        // A client that does not receive its answers is not read from.
+        // Backpressure: a client that does not receive its answers cannot send further requests.
         let wanted =
-            client.isBlocked ? EPOLLOUT.rawValue : client.awaited == nil ? EPOLLIN.rawValue : awaiting(client)
+            client.isBlocked
+            ? EPOLLOUT.rawValue
+            : client.pendingRequest == nil ? EPOLLIN.rawValue : eventsWhileReplyIsPending(client)
         guard client.interest != wanted,
-            isImpatient || client.awaited == nil || client.isBlocked || client.interest != EPOLLIN.rawValue
+            hadOtherEvent || client.pendingRequest == nil || client.isBlocked
+                || client.interest != EPOLLIN.rawValue
         else { return }
         client.interest = wanted
         if larder_epoll_change(epoll, client.descriptor, wanted, client.token) != 0 { drop(client) }
@@ -209,37 +231,41 @@ final class EventLoop {
 
     /// The events to watch while a reply is pending. A proxy's client that has ended its side has usually
     /// gone, so that its request to the origin can be ended too.
-    private func awaiting(_ client: ClientConnection) -> UInt32 {
+    private func eventsWhileReplyIsPending(_ client: ClientConnection) -> UInt32 {
         handler.isProxy || client.stream != nil ? EPOLLRDHUP.rawValue : 0
     }
 
-    private func handOver(_ client: ClientConnection, _ takeover: Takeover) {
+    /// Removes the connection from this loop, and passes its socket to the takeover's thread.
+    private func detach(_ client: ClientConnection, _ takeover: Takeover) {
         clients.remove(client)
         epoll_ctl(epoll, EPOLL_CTL_DEL, client.descriptor, nil)
-        takeover(client.handOver())
+        takeover(client.detach())
         watchListeners()
     }
 
-    private func deliver() {
+    /// Delivers the replies that other threads have given. Replies to clients that have disconnected are
+    /// discarded.
+    private func deliverReplies() {
         for (token, delivery) in mailbox.takeAll() {
             guard let client = clients[token: token] else {
-                if case .start(let stream, _, _) = delivery { stream.leave() }
+                if case .start(let stream, _, _) = delivery { stream.didDisconnect() }
                 continue
             }
-            let isOfUse =
+            let isUsable =
                 switch delivery {
                 case .reply(let reply): handler.deliver(reply, to: client)
-                case .interim(let head): handler.deliver(interim: head, to: client)
+                case .interim(let head): handler.deliverInterim(head, to: client)
                 case .start(let stream, let head, let closes):
-                    handler.start(stream, head, closes: closes, to: client)
-                case .part(let bytes, let byteCount): handler.deliver(part: bytes, byteCount, to: client)
-                case .end(let bytes, let isWhole): handler.end(bytes, isWhole: isWhole, to: client)
+                    handler.startStream(stream, head, closes: closes, to: client)
+                case .part(let bytes, let byteCount): handler.deliverPart(bytes, byteCount, to: client)
+                case .end(let bytes, let isWhole): handler.endStream(bytes, isWhole: isWhole, to: client)
                 }
-            if isOfUse { settle(client) } else { drop(client) }
+            if isUsable { finishTurn(of: client) } else { drop(client) }
         }
     }
 
-    private func beginStop() {
+    /// Stops accepting clients, after all that connected before the stop signal were accepted.
+    private func beginStopping() {
         guard stopStart == nil else { return }
         stopStart = now
         handler.isStopping = true
@@ -257,7 +283,7 @@ final class EventLoop {
                 drop(client)
                 continue
             }
-            if !client.isIdle { settle(client) }
+            if !client.isIdle { finishTurn(of: client) }
         }
     }
 
@@ -265,34 +291,34 @@ final class EventLoop {
     private func closeIdleClients(since stopStart: Int64) {
         for client in clients.all where client.isIdle && !client.isLingering {
             let isNew = !client.hasSent || client.isShakingHands
-            let wait = isNew ? limits.stopConnectTime : limits.stopIdleTime
+            let wait = isNew ? limits.stopFirstRequestTimeoutMilliseconds : limits.stopIdleTimeoutMilliseconds
             if now - stopStart >= wait { drop(client) }
         }
     }
 
-    /// Applies the time limits. Runs at most once per `ServerLimits.lookInterval`.
-    private func look() {
-        lastLook = now
+    /// Applies the time limits. Runs at most once per `ServerLimits.timeoutCheckIntervalMilliseconds`.
+    private func enforceTimeouts() {
+        lastTimeoutCheck = now
         watchListeners()
-        for client in clients.all where client.patience.isExhausted(now: now, limits) {
-            switch client.patience.waiting {
+        for client in clients.all where client.timer.hasExpired(now: now, limits) {
+            switch client.timer.phase {
             // An answer cannot be sent before the TLS handshake.
             case .head where client.isShakingHands: drop(client)
             case .head, .body:
                 handler.refuse(client, 408)
-                settle(client)
-            case .request, .answer, .taking, .end:
+                finishTurn(of: client)
+            case .idle, .reply, .sending, .lingering:
                 drop(client)
             }
         }
     }
 
-    /// Disconnects clients that have been idle for longer than `ServerLimits.crowdedIdleTime`.
-    private func shed() {
-        guard now - lastShedding >= limits.lookInterval else { return }
-        lastShedding = now
+    /// Disconnects clients that have been idle for longer than `ServerLimits.crowdedIdleTimeoutMilliseconds`.
+    private func dropIdleClients() {
+        guard now - lastIdleDrop >= limits.timeoutCheckIntervalMilliseconds else { return }
+        lastIdleDrop = now
         for client in clients.all
-        where client.isIdle && client.patience.isExhausted(now: now, limits, isCrowded: true) {
+        where client.isIdle && client.timer.hasExpired(now: now, limits, isCrowded: true) {
             drop(client)
         }
     }
@@ -300,7 +326,7 @@ final class EventLoop {
     /// Removes a client. The descriptor closes with the last reference, which also removes it from epoll.
     private func drop(_ client: ClientConnection) {
         clients.remove(client)
-        client.stream?.leave()
+        client.stream?.didDisconnect()
         watchListeners()
     }
 
@@ -308,22 +334,25 @@ final class EventLoop {
     /// next look.
     private func watchListeners() {
         guard !listeners.areWatched, stopStart == nil else { return }
-        _ = listeners.watch()
+        _ = listeners.startWatching()
     }
 
-    private func watch(_ descriptor: Int32) -> Bool {
+    /// Registers a descriptor for `EPOLLIN`, with the descriptor as the token. Client tokens are larger, since
+    /// generations start at 1.
+    private func watchForReading(_ descriptor: Int32) -> Bool {
         larder_epoll_add(epoll, descriptor, EPOLLIN.rawValue, UInt64(descriptor)) == 0
     }
 }
 
-/// The clients of one event loop, indexed by their descriptors.
+/// The clients of one event loop, indexed by their descriptors. An array is enough, since descriptors are small
+/// numbers.
 struct ClientTable {
-    private var places: [ClientConnection?] = []
+    private var slots: [ClientConnection?] = []
     private(set) var count = 0
 
     subscript(descriptor: Int32) -> ClientConnection? {
         let index = Int(descriptor)
-        return places.indices.contains(index) ? places[index] : nil
+        return slots.indices.contains(index) ? slots[index] : nil
     }
 
     /// The client with this token; nil if it has gone.
@@ -332,43 +361,48 @@ struct ClientTable {
         return client?.token == token ? client : nil
     }
 
-    var all: [ClientConnection] { places.compactMap(\.self) }
+    var all: [ClientConnection] { slots.compactMap(\.self) }
 
     mutating func insert(_ client: ClientConnection) {
         let index = Int(client.descriptor)
         // The kernel gives out the smallest free descriptor, so the table is no larger than the maximum
         // number of clients so far.
-        if index >= places.count { places += Array(repeating: nil, count: index + 1 - places.count) }
-        if places[index] == nil { count += 1 }
-        places[index] = client
+        if index >= slots.count { slots += Array(repeating: nil, count: index + 1 - slots.count) }
+        if slots[index] == nil { count += 1 }
+        slots[index] = client
     }
 
     mutating func remove(_ client: ClientConnection) {
         guard self[client.descriptor] === client else { return }
-        places[Int(client.descriptor)] = nil
+        slots[Int(client.descriptor)] = nil
         count -= 1
     }
 }
 
-/// The time limits of one client. A pure value: events and the time in milliseconds go in.
-struct Patience {
-    /// The event that a client's connection waits for.
-    enum Waiting: Equatable {
-        /// For the client's next request.
-        case request
-        /// For the rest of a request head.
-        case head
-        /// For the rest of a request body.
-        case body
-        /// For the answer of this server, which has its own time limits.
-        case answer
-        /// For the client to receive its answers.
-        case taking
-        /// For the client to close the connection that this side has ended.
-        case end
-    }
+/// The event that a client's connection waits for. It selects the time limit.
+enum ConnectionPhase: Equatable {
+    /// The client has no request in progress.
+    case idle
+    /// A request head is incomplete.
+    case head
+    /// A request body is incomplete.
+    case body
+    /// The responder has not given its reply. It has time limits of its own.
+    case reply
+    /// The client has not received all queued bytes.
+    case sending
+    /// This side has ended the connection; the client has not.
+    case lingering
+}
 
-    private(set) var waiting = Waiting.request
+/// The time limits of one connection. A pure value: events and the time in milliseconds go in.
+///
+/// `ConnectionPhase` says what the connection waits for. Each change of the phase restarts the time. A body in
+/// either direction may take any time, as long as it makes progress and its average rate stays above
+/// `ServerLimits.minBytesPerSecond`. All other phases have a fixed time.
+struct ConnectionTimer {
+    private(set) var phase = ConnectionPhase.idle
+    /// When the phase began.
     private var start: Int64
     private var lastProgress: Int64
     private var byteCount = 0
@@ -378,34 +412,41 @@ struct Patience {
         lastProgress = now
     }
 
-    /// Sets what is waited for. The time starts again only if that changes.
-    mutating func wait(for waiting: Waiting, now: Int64) {
-        guard self.waiting != waiting else { return }
-        self.waiting = waiting
+    /// Changes the phase, and restarts the time unless the phase stays the same.
+    mutating func enter(_ phase: ConnectionPhase, now: Int64) {
+        guard self.phase != phase else { return }
+        self.phase = phase
         (start, lastProgress, byteCount) = (now, now, 0)
     }
 
-    /// Starts the time of the same wait again.
+    /// Restarts the time of the current phase, for the next request of a pipeline.
     mutating func restart(now: Int64) {
         (start, lastProgress, byteCount) = (now, now, 0)
     }
 
-    mutating func progressed(by count: Int, now: Int64) {
+    /// Records bytes that were received or sent.
+    mutating func addProgress(byteCount count: Int, now: Int64) {
         guard count > 0 else { return }
         byteCount += count
         lastProgress = now
     }
 
-    func isExhausted(now: Int64, _ limits: ServerLimits, isCrowded: Bool = false) -> Bool {
-        switch waiting {
-        case .request: now - start > (isCrowded ? limits.crowdedIdleTime : limits.idleTime)
-        case .head: now - start > limits.headTime
-        case .answer: false
-        case .end: now - start > limits.lingerTime
-        case .body, .taking:
+    /// Whether the time limit of the phase has passed.
+    ///
+    /// - Parameter isCrowded: Whether the thread has reached its maximum number of connections, so that idle
+    ///   clients get less time.
+    func hasExpired(now: Int64, _ limits: ServerLimits, isCrowded: Bool = false) -> Bool {
+        switch phase {
+        case .idle:
+            now - start > (isCrowded ? limits.crowdedIdleTimeoutMilliseconds : limits.idleTimeoutMilliseconds)
+        case .head: now - start > limits.headTimeoutMilliseconds
+        case .reply: false
+        case .lingering: now - start > limits.lingerTimeoutMilliseconds
+        case .body, .sending:
             // No progress, or an average rate below the minimum.
-            now - lastProgress > limits.stallTime
-                || now - start > limits.stallTime + Int64(byteCount) * 1000 / max(1, limits.leastRate)
+            now - lastProgress > limits.stallTimeoutMilliseconds
+                || now - start > limits.stallTimeoutMilliseconds + Int64(byteCount) * 1000
+                    / max(1, limits.minBytesPerSecond)
         }
     }
 }

@@ -29,7 +29,7 @@ private final class FilesResponder: Responder {
         self.lookup = lookup
     }
 
-    func respond(to request: Request, orLater _: Later) -> Reply? {
+    func respond(to request: Request, orDefer _: DeferredReply) -> Reply? {
         Reply(answer: answer(to: request))
     }
 

@@ -3,38 +3,48 @@ internal import Glibc
 internal import System
 package import TLS
 
-/// An HTTP/1.1 server. Each of its threads has its own event loop, listeners, clients and responder.
+/// An HTTP/1.1 server, with or without TLS.
+///
+/// Each of its threads has its own event loop, listeners, clients and responder, so threads share nothing while they
+/// serve. The listeners of all threads use the same port (`SO_REUSEPORT`), and the kernel distributes new clients
+/// among them. The server stops when `stopAndWait` is called; its owner must do that before releasing it.
+///
+///     let server = try HTTPServer(port: 8080, threadCount: 2) { port in MyResponder(port) }
+///     server.stopAndWait()
 package final class HTTPServer: Sendable {
     package let port: UInt16
     private let stop: StopSignal
     private let threads: [NamedThread]
 
-    /// Starts to listen. Port 0 lets the kernel choose a port. `responder` is called once per thread, with
-    /// the port.
+    /// Starts the threads, which accept clients at once.
     ///
-    /// - Parameter security: The TLS configuration for all clients; nil for plain http.
+    /// - Parameters:
+    ///   - port: The port; 0 lets the kernel choose one.
+    ///   - security: The TLS configuration for all clients; nil for plain http.
+    ///   - responder: Makes the responder of each thread. It is called once per thread, with the port.
+    /// - Throws: `ServerError` if the port cannot be used or a thread cannot be started.
     package init(
         port: UInt16, threadCount: Int, address: ListenAddress = .loopback, limits: ServerLimits = .standard,
         security: TLSServer? = nil,
         responder: (UInt16) throws(ServerError) -> any Responder
     ) throws(ServerError) {
-        let listeners = try Self.listeners(on: address, port: port, threadCount: max(1, threadCount))
+        let listeners = try Self.makeListeners(on: address, port: port, threadCount: max(1, threadCount))
         let chosen = listeners[0][0].port
         let stop: StopSignal
         do throws(SystemError) { stop = try StopSignal() } catch { throw ServerError(error) }
-        var loops: [Lent] = []
+        var loops: [LoopTransfer] = []
         for group in listeners {
             loops.append(
-                Lent(
+                LoopTransfer(
                     loop: try EventLoop(
                         group, stop: stop, limits: limits, security: security,
                         responder: try responder(chosen)))
             )
         }
         var threads: [NamedThread] = []
-        for (number, lent) in loops.enumerated() {
+        for (number, transfer) in loops.enumerated() {
             do throws(SystemError) {
-                threads.append(try NamedThread.start("larder-serve-\(number + 1)") { lent.loop.run() })
+                threads.append(try NamedThread.start("larder-serve-\(number + 1)") { transfer.loop.run() })
             } catch {
                 stop.give()
                 for thread in threads { thread.join() }
@@ -53,44 +63,47 @@ package final class HTTPServer: Sendable {
         for thread in threads { thread.join() }
     }
 
-    /// Starts to stop, and returns at once.
+    /// Gives the stop signal, and returns at once.
     func beginStop() { stop.give() }
 
-    /// Makes the listeners of each thread, all on one port.
-    private static func listeners(
+    /// Makes the listeners of each thread, all on one port. Port 0 lets the kernel choose.
+    private static func makeListeners(
         on address: ListenAddress, port: UInt16, threadCount: Int
     ) throws(ServerError) -> [[ListeningSocket]] {
-        // The port that the kernel chooses on one address may be taken on the other: then it chooses again.
+        // The port that the kernel chooses for the IPv4 address may be in use on the IPv6 address. Then another
+        // one is chosen; 16 attempts are more than enough.
         for _ in 0..<(port == 0 ? 16 : 0) {
             do throws(ServerError) {
-                return try listeners(on: address, chosen: 0, threadCount: threadCount)
+                return try openListeners(on: address, port: 0, threadCount: threadCount)
             } catch {
                 guard error.code == EADDRINUSE else { throw error }
             }
         }
-        return try listeners(on: address, chosen: port, threadCount: threadCount)
+        return try openListeners(on: address, port: port, threadCount: threadCount)
     }
 
-    private static func listeners(
-        on address: ListenAddress, chosen port: UInt16, threadCount: Int
+    /// Makes the listeners of each thread on the port that was given, or on one that the kernel chooses once.
+    private static func openListeners(
+        on address: ListenAddress, port: UInt16, threadCount: Int
     ) throws(ServerError) -> [[ListeningSocket]] {
-        // Listeners that share a port would also share it with another server of this user. So a listener
-        // that does not share checks first that the port is free.
-        let chosen = try ListeningSocket.all(on: address, port: port, isShared: false, listens: false)[0].port
+        // `SO_REUSEPORT` would also let this server share the port with another server of this user. So a socket
+        // without that option is bound first, and released at once: that fails if the port is in use.
+        let chosen = try ListeningSocket.open(on: address, port: port, isShared: false, listens: false)[0]
+            .port
         var listeners: [[ListeningSocket]] = []
         for _ in 0..<threadCount {
-            listeners.append(try ListeningSocket.all(on: address, port: chosen, isShared: true))
+            listeners.append(try ListeningSocket.open(on: address, port: chosen, isShared: true))
         }
         return listeners
     }
 
-    /// Moves a loop to its thread, which is the only one that uses it.
-    private struct Lent: @unchecked Sendable {
+    /// Moves a loop to its thread. Safe, because that thread is the only one that uses the loop from then on.
+    private struct LoopTransfer: @unchecked Sendable {
         let loop: EventLoop
     }
 }
 
-/// The listeners of one event loop, which are watched all together or not at all.
+/// The listeners of one event loop, which are watched all together or not at all. Only the loop's thread uses it.
 final class ListenerSet {
     private var listeners: [ListeningSocket]
     private let epoll: Int32
@@ -108,7 +121,7 @@ final class ListenerSet {
     }
 
     /// Registers the listeners for events. Returns false if that fails; `errno` has the reason.
-    func watch() -> Bool {
+    func startWatching() -> Bool {
         areWatched = listeners.allSatisfy { listener in
             larder_epoll_add(epoll, listener.descriptor, EPOLLIN.rawValue, UInt64(listener.descriptor)) == 0
                 || errno == EEXIST
@@ -117,94 +130,107 @@ final class ListenerSet {
     }
 
     /// Leaves new clients in the kernel's accept queue.
-    func ignore() {
+    func stopWatching() {
         areWatched = false
-        // The only ways to fail are to be out of the queue already.
+        // Fails only for a listener that is not being watched.
         for listener in listeners { epoll_ctl(epoll, EPOLL_CTL_DEL, listener.descriptor, nil) }
     }
 
     /// Closes the listeners, so that new clients are refused.
     func close() {
-        ignore()
+        stopWatching()
         listeners = []
     }
 }
 
-/// All limits on what clients may do.
+/// The limits on what clients may send, how many may connect, and how long they may take.
 package struct ServerLimits: Sendable {
     package static let standard = ServerLimits()
 
     /// The limits of a proxy. Programs send larger bodies to origins than pages do to a mirror.
     package static let proxy: ServerLimits = {
         var limits = ServerLimits()
-        limits.bodyByteCount = 64 * 1024 * 1024
-        limits.passedByteCount = 1 << 50
+        limits.maxBufferedBodyBytes = 64 * 1024 * 1024
+        limits.maxStreamedBodyBytes = 1 << 50
         return limits
     }()
 
     /// The limits of a mirror. The portal accepts archives, which are written to disk while they arrive.
     package static let mirror: ServerLimits = {
         var limits = ServerLimits()
-        limits.passedByteCount = 1 << 50
+        limits.maxStreamedBodyBytes = 1 << 50
         return limits
     }()
 
-    // MARK: What it sends
+    // MARK: Sizes of requests
 
-    package var headByteCount = 64 * 1024
-    package var fieldCount = 200
-    package var targetByteCount = 32 * 1024
-    package var bodyByteCount = 1024 * 1024
-    /// The maximum of all incomplete bodies of one thread's clients, in bytes. Beyond it, a client gets a
+    /// The maximum size of a head. A longer one gets a 431.
+    package var maxHeadBytes = 64 * 1024
+    /// The maximum number of header fields. More of them get a 431.
+    package var maxFields = 200
+    /// The maximum length of a request target. A longer one gets a 414.
+    package var maxTargetBytes = 32 * 1024
+    /// The maximum size of a body that is buffered until it is complete. A longer one is passed on while it
+    /// arrives, if `maxStreamedBodyBytes` and the responder allow that.
+    package var maxBufferedBodyBytes = 1024 * 1024
+    /// The maximum size of all incomplete bodies of one thread's clients together. Beyond it, a client gets a
     /// 503.
-    package var uploadsByteCount = 256 * 1024 * 1024
-    /// The maximum size of a body that is longer than `bodyByteCount`. Such a body is passed on while it
-    /// arrives, if the responder accepts it; otherwise the client gets a 413.
-    package var passedByteCount = 0
-    /// The maximum size of chunk extensions and trailer fields of a chunked body.
-    package var trailerByteCount = 16 * 1024
+    package var maxBufferedUploadBytes = 256 * 1024 * 1024
+    /// The maximum size of a body that is passed on while it arrives. A longer one gets a 413; 0 refuses all
+    /// bodies that are longer than `maxBufferedBodyBytes`.
+    package var maxStreamedBodyBytes = 0
+    /// The maximum size of the chunk extensions and trailer fields of a chunked body. More of them get a 431.
+    package var maxTrailerBytes = 16 * 1024
 
-    // MARK: How many there are
+    // MARK: Clients, and their share of a thread
 
-    var connectionsPerThread = 8_000
-    /// The number of clients above `connectionsPerThread` that are refused with a 503. Any further
-    /// connections are closed without an answer.
-    var refusedConnections = 64
-    /// The maximum number of queued answers to pipelined requests before they are sent.
-    var queuedAnswerCount = 32
+    /// The maximum number of connections of a thread. Beyond it, idle clients are disconnected sooner; if that
+    /// does not suffice, new clients get a 503.
+    var maxConnectionsPerThread = 8_000
+    /// The maximum number of clients above `maxConnectionsPerThread` that get a 503. Further connections are
+    /// closed without an answer.
+    var maxRefusedConnections = 64
+    /// The maximum number of answers to pipelined requests that are queued. Beyond it, they are sent before
+    /// the next request is parsed.
+    var maxQueuedAnswers = 32
     /// The maximum number of bytes that are read from one client in its turn.
-    var readSize = 64 * 1024
-    /// The maximum number of file bytes that are sent to one client in its turn.
-    var turnByteCount = 4 * 1024 * 1024
+    var maxBytesPerRead = 64 * 1024
+    /// The maximum number of file bytes that are sent to one client in its turn. Then the other clients come
+    /// first.
+    var maxFileBytesPerTurn = 4 * 1024 * 1024
 
-    // MARK: How long it may take, in milliseconds
+    // MARK: Times
 
-    /// The maximum time from the first byte of a head to its last.
-    var headTime: Int64 = 20_000
-    /// The maximum time without progress in receiving a body or sending an answer.
-    var stallTime: Int64 = 60_000
-    /// The minimum average rate, in bytes per second, at which a client must send or receive once `stallTime`
-    /// has passed.
-    var leastRate: Int64 = 500
+    /// The maximum time from the first byte of a head to its last. Then the client gets a 408.
+    var headTimeoutMilliseconds: Int64 = 20_000
+    /// The maximum time without progress in receiving a body or sending an answer. Then the client gets a 408,
+    /// or is disconnected.
+    var stallTimeoutMilliseconds: Int64 = 60_000
+    /// The minimum average rate at which a client must send or receive, after a grace period of
+    /// `stallTimeoutMilliseconds`. Slower clients are treated like stalled ones.
+    var minBytesPerSecond: Int64 = 500
     /// The time after which a client without a request is disconnected.
-    var idleTime: Int64 = 60_000
+    var idleTimeoutMilliseconds: Int64 = 60_000
     /// The same while the thread has reached its maximum number of connections.
-    var crowdedIdleTime: Int64 = 2_000
-    /// The maximum time, and the maximum number of bytes, for which a connection lingers after this side has
-    /// ended it.
-    var lingerTime: Int64 = 5_000
-    var lingerByteCount = 16 * 1024 * 1024
+    var crowdedIdleTimeoutMilliseconds: Int64 = 2_000
+    /// The maximum time for which a connection lingers after this side has ended it.
+    var lingerTimeoutMilliseconds: Int64 = 5_000
+    /// The maximum number of bytes that a lingering client may send. Then it is disconnected.
+    var maxLingerBytes = 16 * 1024 * 1024
     /// The maximum time that a stop waits for answers in progress.
-    var stopTime: Int64 = 5_000
+    var stopTimeoutMilliseconds: Int64 = 5_000
     /// The time that a stop waits for another request of a client that has sent one before. It is long enough
     /// for a request that was sent when the stop began.
-    var stopIdleTime: Int64 = 50
+    var stopIdleTimeoutMilliseconds: Int64 = 50
     /// The time that a stop waits for the first request of a client that has connected.
-    var stopConnectTime: Int64 = 1_000
+    var stopFirstRequestTimeoutMilliseconds: Int64 = 1_000
 
-    /// The interval at which the time limits are checked.
-    var lookInterval: Int64 {
-        let shortest = min(headTime, stallTime, idleTime, lingerTime, stopTime)
+    /// The interval at which the time limits are checked: often enough for the shortest of them.
+    var timeoutCheckIntervalMilliseconds: Int64 {
+        let shortest = min(
+            headTimeoutMilliseconds, stallTimeoutMilliseconds, idleTimeoutMilliseconds,
+            lingerTimeoutMilliseconds,
+            stopTimeoutMilliseconds)
         return min(max(shortest / 4, 10), 1000)
     }
 }

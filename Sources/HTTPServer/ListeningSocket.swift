@@ -1,16 +1,18 @@
 internal import CLinux
 internal import Glibc
 
-/// A listening TCP socket.
+/// A listening TCP socket, which is non-blocking.
 package final class ListeningSocket: Sendable {
     package let descriptor: Int32
     package let port: UInt16
 
+    /// Binds a socket and starts to listen.
+    ///
     /// - Parameters:
     ///   - isShared: Whether other sockets may use the port too, if they also set this. The kernel then
     ///     distributes the clients among them.
-    ///   - listens: False only to check whether the port is free. Closing a listening socket would cut
-    ///     clients off.
+    ///   - listens: False only to check whether the port is free. If such a socket listened, closing it would
+    ///     disconnect clients.
     package init(
         _ host: ListenAddress.Host, port: UInt16, isShared: Bool, listens: Bool = true
     ) throws(ServerError) {
@@ -28,7 +30,7 @@ package final class ListeningSocket: Sendable {
         // The port can be reused while earlier connections on it are in TIME_WAIT.
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
         if isShared { setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
-        // IPv4 has its own socket.
+        // Without this, the IPv6 socket could also take the IPv4 port, which has its own socket.
         if family == AF_INET6 { setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size) }
         guard let bound = Self.bind(descriptor, host, port), !listens || listen(descriptor, 1024) == 0 else {
             let error = ServerError(listening: port, on: host, errno)
@@ -42,9 +44,9 @@ package final class ListeningSocket: Sendable {
         close(descriptor)
     }
 
-    /// Makes a socket for each host. With port 0, the kernel chooses a port for the first one, and the others
-    /// use the same port.
-    package static func all(
+    /// Opens a socket for each host of the address. With port 0, the kernel chooses a port for the first one, and
+    /// the others use the same port.
+    package static func open(
         on address: ListenAddress, port: UInt16, isShared: Bool, listens: Bool = true
     ) throws(ServerError) -> [ListeningSocket] {
         var sockets: [ListeningSocket] = []
@@ -71,14 +73,14 @@ package final class ListeningSocket: Sendable {
         var hints = addrinfo()
         hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var found: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(host.text, String(port), &hints, &found) == 0, let entry = found?.pointee,
+        var result: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host.text, String(port), &hints, &result) == 0, let entry = result?.pointee,
             let address = entry.ai_addr
         else {
             errno = EADDRNOTAVAIL
             return nil
         }
-        defer { freeaddrinfo(found) }
+        defer { freeaddrinfo(result) }
         var size = entry.ai_addrlen
         guard Glibc.bind(descriptor, address, size) == 0, getsockname(descriptor, address, &size) == 0 else {
             return nil
@@ -166,21 +168,22 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 
     /// The addresses at which other machines reach the server, as written in URLs. If it listens everywhere,
     /// these are the machine's current addresses.
-    package var reachable: [String] {
-        guard isEverywhere else { return hosts.map(Self.inURL) }
+    package var reachableHosts: [String] {
+        guard isEverywhere else { return hosts.map(Self.formatForURL) }
         let families = hosts.map { host in
             switch host {
             case .ipv4: AF_INET
             case .ipv6: AF_INET6
             }
         }
-        return MachineAddresses.current(families).map(Self.inURL)
+        return MachineAddresses.current(families).map(Self.formatForURL)
     }
 
-    private static func inURL(_ host: Host) -> String {
+    /// Returns the host as it is written in URLs.
+    private static func formatForURL(_ host: Host) -> String {
         switch host {
         case .ipv4(let text): text
-        // RFC 6874's zones are understood by no browser.
+        // Zones (RFC 6874) are kept, although no browser understands them in a URL.
         case .ipv6(let text): "[\(text)]"
         }
     }
@@ -199,14 +202,15 @@ enum MachineAddresses {
         while let entry = next?.pointee {
             next = entry.ifa_next
             guard let address = entry.ifa_addr, families.contains(Int32(address.pointee.sa_family)),
-                let host = host(address), !hosts.contains(host), isRoutable(host)
+                let host = parseHost(address), !hosts.contains(host), isRoutable(host)
             else { continue }
             hosts.append(host)
         }
         return hosts
     }
 
-    private static func host(_ address: UnsafeMutablePointer<sockaddr>) -> ListenAddress.Host? {
+    /// Converts a socket address to text.
+    private static func parseHost(_ address: UnsafeMutablePointer<sockaddr>) -> ListenAddress.Host? {
         let isIPv4 = Int32(address.pointee.sa_family) == AF_INET
         let size = isIPv4 ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
         var name = [CChar](repeating: 0, count: 64)
@@ -217,6 +221,7 @@ enum MachineAddresses {
         return isIPv4 ? .ipv4(text) : .ipv6(text)
     }
 
+    /// Whether other machines can use the address: it is neither loopback nor link-local.
     private static func isRoutable(_ host: ListenAddress.Host) -> Bool {
         switch host {
         case .ipv4(let text): !text.hasPrefix("127.") && !text.hasPrefix("169.254.")

@@ -1,11 +1,13 @@
 internal import Glibc
 package import Web
 
-/// A request as a responder sees it. It is valid only during the call that gets it.
+/// A request as a responder sees it. It borrows the receive buffer, so it is valid only during the call that gets
+/// it.
 package struct Request {
     package let head: RequestHead
+    /// The bytes that the ranges of the head refer to.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The complete body without chunk framing. At most `ServerLimits.bodyByteCount` bytes.
+    /// The complete body without chunk framing. At most `ServerLimits.maxBufferedBodyBytes` bytes.
     package let body: UnsafeBufferPointer<UInt8>
     /// The tunnel that the request was sent in; nil if the request is for this server itself.
     package let tunnel: Tunnel?
@@ -33,13 +35,13 @@ package struct Request {
     package var isCrossOrigin: Bool {
         if head.origin != nil { return true }
         // To plain http on other hosts than localhost, browsers send `Referer` alone.
-        guard let site = head.fetchSite else { return head.referrer.map { !isOwn($0) } ?? false }
-        return !HeadBytes.matches(bytes, site, "same-origin") && !HeadBytes.matches(bytes, site, "none")
+        guard let site = head.fetchSite else { return head.referrer.map { !isOwnPage($0) } ?? false }
+        return !HeadSyntax.matches(bytes, site, "same-origin") && !HeadSyntax.matches(bytes, site, "none")
     }
 
-    /// Whether the URL is of a page at the host that the request names, and not below `/-/`, where Larder's
-    /// own addresses may show another origin.
-    private func isOwn(_ referrer: Range<Int>) -> Bool {
+    /// Whether the URL is of a page at the host that the request names. Addresses below `/-/` do not count: they
+    /// are Larder's own, and may show a page of another origin.
+    private func isOwnPage(_ referrer: Range<Int>) -> Bool {
         let url = bytes[referrer]
         for scheme: StaticString in ["http://", "https://"] {
             let start = UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount)
@@ -74,6 +76,8 @@ package struct Request {
 }
 
 /// The head of a request, as ranges of its bytes. A pure value.
+///
+/// It has the fields that are needed for every request. `Request.fields` parses the others when they are used.
 package struct RequestHead: Equatable {
     package enum Method: Equatable {
         case get
@@ -88,7 +92,7 @@ package struct RequestHead: Equatable {
     }
 
     /// The result of parsing.
-    package enum Parsing: Equatable {
+    package enum ParseResult: Equatable {
         /// More bytes are needed.
         case incomplete
         case head(RequestHead)
@@ -115,50 +119,53 @@ package struct RequestHead: Equatable {
     package var isConditional = false
     /// Whether the version is HTTP/1.0. Its clients treat the end of the connection as the end of the
     /// response, unless the response says otherwise.
-    package var isOld: Bool
+    package var isHTTP10: Bool
     var isKeptAlive: Bool
     var expectsContinue = false
     /// Whether the method is CONNECT, which names only a host (RFC 9110 §9.3.6).
     package var isConnect = false
     /// Whether there is an `Upgrade` field.
-    package var asksUpgrade = false
+    package var hasUpgrade = false
     /// Whether `Accept-Encoding` contains zstd without a weight.
-    var takesZstd = false
-    /// Whether a field describes the route of the message (`Via`) or limits it (`Max-Forwards`).
-    package var saysWay = false
+    var acceptsZstd = false
+    /// Whether a field describes or limits the route of the message (`Via`, `Max-Forwards`).
+    package var hasRoutingFields = false
     /// Whether a proxy forwarded the request. Then the client may not be its sender.
     package var isForwarded = false
     /// Whether a field may make the response differ from the one for other requests: cache directives,
-    /// credentials, or the requesting page.
-    package var isParticular = false
+    /// credentials, or the requesting page. Requests without such fields are answered from memory.
+    package var affectsResponse = false
     /// The scheme of the target, if the target is an absolute URL.
     package var scheme: Scheme?
     package var body: Body
     /// The offset of the body.
     package var end: Int
 
-    /// Whether an answer can be sent without additional lines, as far as the request decides.
-    package var isPlain: Bool { isKeptAlive && !isConditional && !isOld && method != .head }
+    /// Whether an answer can be sent as it is, without additional header lines or changes. The answer must allow
+    /// that too (`Answer.canSendUnchanged`).
+    package var canSendUnchanged: Bool { isKeptAlive && !isConditional && !isHTTP10 && method != .head }
 
     /// The declared length of the body; 0 for a chunked body or none.
     package var bodyCount: Int {
         if case .length(let count) = body { count } else { 0 }
     }
 
-    /// Parses the head at the start of `bytes` strictly by RFC 9112. Refuses everything that two parsers
-    /// could interpret differently.
+    /// Parses the head at the start of `bytes` strictly by RFC 9112. Refuses everything that two parsers could
+    /// interpret differently, because such differences allow request smuggling through a proxy in front of
+    /// this server.
     ///
     /// - Parameter isForProxy: Whether CONNECT and absolute https URLs are also accepted.
     package static func parse(
         _ bytes: UnsafeBufferPointer<UInt8>, limits: ServerLimits = .standard, isForProxy: Bool = false
-    ) -> Parsing {
-        var reader = HeadReader(bytes, limits, isForProxy: isForProxy)
-        return reader.read()
+    ) -> ParseResult {
+        var parser = RequestHeadParser(bytes, limits, isForProxy: isForProxy)
+        return parser.parse()
     }
 
     /// Whether a head that was incomplete may be complete now that bytes were received after the first
-    /// `count`. It may be if there is an empty line. Otherwise, parsing again would be useless.
-    static func mayEnd(_ bytes: UnsafeBufferPointer<UInt8>, behind count: Int) -> Bool {
+    /// `count`: whether there is an empty line. Only then is it parsed again, so that a client that sends
+    /// single bytes does not cause quadratic work.
+    static func canContainEnd(_ bytes: UnsafeBufferPointer<UInt8>, after count: Int) -> Bool {
         var last: UInt8 = 0
         for index in max(0, count - 2)..<bytes.count where bytes[index] != 0x0d {
             if bytes[index] == 0x0a, last == 0x0a { return true }
@@ -168,8 +175,8 @@ package struct RequestHead: Equatable {
     }
 }
 
-/// Parses a head line by line.
-struct HeadReader {
+/// Parses a head line by line. All methods that return a status return the one that refuses the request.
+struct RequestHeadParser {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let limits: ServerLimits
     private let isForProxy: Bool
@@ -185,65 +192,69 @@ struct HeadReader {
         self.isForProxy = isForProxy
     }
 
-    mutating func read() -> RequestHead.Parsing {
+    /// Parses the request line and the fields.
+    mutating func parse() -> RequestHead.ParseResult {
         // RFC 9112, section 2.2: empty lines before a request are ignored.
         while position + 1 < bytes.count, bytes[position] == cr, bytes[position + 1] == lf { position += 2 }
         let start = position
         let line: Range<Int>
-        switch nextLine() {
+        switch readLine() {
         case .whole(let range): line = range
         case .bareLineFeed: return .refused(400)
         case .incomplete:
-            // No known method, with the rest of the line, is longer than 64 bytes.
-            return bytes.count - start > limits.targetByteCount + 64 ? .refused(414) : unfinished()
+            // The method and the version take at most 64 bytes more than the target.
+            return bytes.count - start > limits.maxTargetBytes + 64 ? .refused(414) : incomplete()
         }
         var head: RequestHead
-        switch RequestLine(bytes, isForProxy: isForProxy).read(line) {
+        switch RequestLineParser(bytes, isForProxy: isForProxy).parse(line) {
         case .head(let read): head = read
         case .refused(let status): return .refused(status)
         case .incomplete: return .incomplete
         }
-        if head.target.count > limits.targetByteCount { return .refused(414) }
-        let firstField = position
+        if head.target.count > limits.maxTargetBytes { return .refused(414) }
+        let fieldsStart = position
         while true {
             let line: Range<Int>
-            switch nextLine() {
+            switch readLine() {
             case .whole(let range): line = range
             case .bareLineFeed: return .refused(400)
-            case .incomplete: return unfinished()
+            case .incomplete: return incomplete()
             }
             if line.isEmpty {
-                head.fields = firstField..<line.lowerBound
+                head.fields = fieldsStart..<line.lowerBound
                 break
             }
             fieldCount += 1
-            guard fieldCount <= limits.fieldCount else { return .refused(431) }
-            if let status = field(line, into: &head) { return .refused(status) }
+            guard fieldCount <= limits.maxFields else { return .refused(431) }
+            if let status = parseField(line, into: &head) { return .refused(status) }
         }
         head.end = position
-        return finished(head)
+        return validated(head)
     }
 
     /// Checks the whole head after its last field.
-    private func finished(_ head: RequestHead) -> RequestHead.Parsing {
-        guard position <= limits.headByteCount else { return .refused(431) }
+    private func validated(_ head: RequestHead) -> RequestHead.ParseResult {
+        guard position <= limits.maxHeadBytes else { return .refused(431) }
         // Only HTTP/1.0 has no `Host`; browsers always send it.
-        guard hostCount == 1 || hostCount == 0 && (head.isOld || head.isConnect) else { return .refused(400) }
+        guard hostCount == 1 || hostCount == 0 && (head.isHTTP10 || head.isConnect) else {
+            return .refused(400)
+        }
         // RFC 9110 §9.3.6: the bytes after the head belong to the tunnel.
         if head.isConnect, head.body != .none || codingCount > 0 { return .refused(400) }
         if codingCount > 0 {
             // RFC 9112 §6.1 and §6.3: both lengths together, or chunks with HTTP/1.0, are request smuggling.
-            guard codingCount == 1, lengthCount == 0, !head.isOld else { return .refused(400) }
+            guard codingCount == 1, lengthCount == 0, !head.isHTTP10 else { return .refused(400) }
         }
         return .head(head)
     }
 
-    private func unfinished() -> RequestHead.Parsing {
-        bytes.count > limits.headByteCount ? .refused(431) : .incomplete
+    /// The result for a head without an end: an error if it is already too long.
+    private func incomplete() -> RequestHead.ParseResult {
+        bytes.count > limits.maxHeadBytes ? .refused(431) : .incomplete
     }
 
     /// The result of reading a line.
-    private enum Line {
+    private enum LineResult {
         /// The range of the line without its end.
         case whole(Range<Int>)
         /// The line ends with a line feed only. RFC 9112, section 2.2, lets a server accept that as a line
@@ -252,11 +263,12 @@ struct HeadReader {
         case incomplete
     }
 
-    private mutating func nextLine() -> Line {
+    /// Reads a line and its end.
+    private mutating func readLine() -> LineResult {
         guard position < bytes.count, let base = bytes.baseAddress,
-            let found = memchr(base + position, Int32(lf), bytes.count - position)
+            let lineFeed = memchr(base + position, Int32(lf), bytes.count - position)
         else { return .incomplete }
-        let end = UnsafeRawPointer(found) - UnsafeRawPointer(base)
+        let end = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
         let start = position
         guard end > start, bytes[end - 1] == cr else { return .bareLineFeed }
         position = end + 1
@@ -264,9 +276,9 @@ struct HeadReader {
     }
 
     /// Processes a field. Returns the status that refuses it, or nil if it is valid.
-    private mutating func field(_ line: Range<Int>, into head: inout RequestHead) -> Int? {
+    private mutating func parseField(_ line: Range<Int>, into head: inout RequestHead) -> Int? {
         guard let separator = line.first(where: { bytes[$0] == colon }), separator > line.lowerBound,
-            (line.lowerBound..<separator).allSatisfy({ HeadBytes.isToken(bytes[$0]) })
+            (line.lowerBound..<separator).allSatisfy({ HeadSyntax.isToken(bytes[$0]) })
         else { return 400 }
         let name = line.lowerBound..<separator
         var value = separator + 1..<line.upperBound
@@ -275,40 +287,41 @@ struct HeadReader {
         guard value.allSatisfy({ bytes[$0] >= 0x20 && bytes[$0] != 0x7f || bytes[$0] == tab }) else {
             return 400
         }
+        // Comparing lengths first keeps the common fields cheap.
         switch name.count {
-        case 3 where matches(name, "via"): (head.saysWay, head.isForwarded) = (true, true)
+        case 3 where matches(name, "via"): (head.hasRoutingFields, head.isForwarded) = (true, true)
         case 4 where matches(name, "host"):
-            guard HeadBytes.isAuthority(bytes, value) else { return 400 }
+            guard HeadSyntax.isAuthority(bytes, value) else { return 400 }
             hostCount += 1
             if head.host.isEmpty { head.host = value }
         case 5 where matches(name, "range"): head.isConditional = true
-        case 6 where matches(name, "pragma"): head.isParticular = true
+        case 6 where matches(name, "pragma"): head.affectsResponse = true
         case 6 where matches(name, "accept"): head.accept = value
-        case 6 where matches(name, "origin"): (head.origin, head.isParticular) = (value, true)
+        case 6 where matches(name, "origin"): (head.origin, head.affectsResponse) = (value, true)
         case 6 where matches(name, "expect"):
             guard matches(value, "100-continue") else { return 417 }
             // RFC 9110 §10.1.1: an HTTP/1.0 client would mistake the interim response for the final one.
-            head.expectsContinue = !head.isOld
-        case 7 where matches(name, "upgrade"): head.asksUpgrade = true
-        case 7 where matches(name, "referer"): (head.referrer, head.isParticular) = (value, true)
+            head.expectsContinue = !head.isHTTP10
+        case 7 where matches(name, "upgrade"): head.hasUpgrade = true
+        case 7 where matches(name, "referer"): (head.referrer, head.affectsResponse) = (value, true)
         case 8...19 where matches(name.prefix(3), "if-"):
             head.isConditional = true
         case 10 where matches(name, "connection"):
-            if lists(value, "close") {
+            if listContains(value, "close") {
                 head.isKeptAlive = false
-            } else if head.isOld, lists(value, "keep-alive") {
+            } else if head.isHTTP10, listContains(value, "keep-alive") {
                 head.isKeptAlive = true
             }
-        case 12 where matches(name, "max-forwards"): head.saysWay = true
+        case 12 where matches(name, "max-forwards"): head.hasRoutingFields = true
         case 13
         where matches(name, "cache-control") || matches(name, "larder-policy")
             || matches(name, "authorization"):
-            head.isParticular = true
-        case 14 where matches(name, "content-length"): return length(value, into: &head)
-        case 14 where matches(name, "sec-fetch-site"): (head.fetchSite, head.isParticular) = (value, true)
+            head.affectsResponse = true
+        case 14 where matches(name, "content-length"): return parseContentLength(value, into: &head)
+        case 14 where matches(name, "sec-fetch-site"): (head.fetchSite, head.affectsResponse) = (value, true)
         case 15 where matches(name, "accept-encoding"):
-            if lists(value, "zstd") { head.takesZstd = true }
-        case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)
+            if listContains(value, "zstd") { head.acceptsZstd = true }
+        case 17 where matches(name, "transfer-encoding"): return parseTransferEncoding(value, into: &head)
         case 9 where matches(name, "forwarded") || matches(name, "x-real-ip"): head.isForwarded = true
         case 11... where matches(name.prefix(11), "x-forwarded"): head.isForwarded = true
         default: break
@@ -316,9 +329,9 @@ struct HeadReader {
         return nil
     }
 
-    /// Parses `Content-Length`. Only one number is accepted; RFC 9110 also allows a list of equal numbers,
-    /// which no client needs.
-    private mutating func length(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
+    /// Parses `Content-Length`. Only one number of up to 18 digits is accepted, which fits into an `Int`. RFC 9110
+    /// also allows a list of equal numbers, which no client needs.
+    private mutating func parseContentLength(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
         lengthCount += 1
         guard lengthCount == 1, (1...18).contains(value.count) else { return 400 }
         var count = 0
@@ -326,18 +339,19 @@ struct HeadReader {
             guard (0x30...0x39).contains(bytes[index]) else { return 400 }
             count = count * 10 + Int(bytes[index] - 0x30)
         }
-        guard count <= max(limits.bodyByteCount, limits.passedByteCount) else { return 413 }
+        guard count <= max(limits.maxBufferedBodyBytes, limits.maxStreamedBodyBytes) else { return 413 }
         if codingCount == 0 { head.body = count == 0 ? .none : .length(count) }
         return nil
     }
 
     /// Parses `Transfer-Encoding`. RFC 9112 §6.1 requires only chunked; clients send no other coding.
-    private mutating func coding(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
+    private mutating func parseTransferEncoding(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
         codingCount += 1
         guard matches(value, "chunked") else {
+            // RFC 9112 §6.1: 501 for an unknown coding. Without chunked as the last one, the length is unknown.
             let last = value.suffix(7)
             return value.count > 7 && matches(last, "chunked")
-                && !HeadBytes.isToken(bytes[last.lowerBound - 1])
+                && !HeadSyntax.isToken(bytes[last.lowerBound - 1])
                 ? 501 : 400
         }
         head.body = .chunked
@@ -345,11 +359,11 @@ struct HeadReader {
     }
 
     private func matches(_ range: Range<Int>, _ text: StaticString) -> Bool {
-        HeadBytes.matches(bytes, range, text)
+        HeadSyntax.matches(bytes, range, text)
     }
 
     /// Whether a comma-separated list contains the member.
-    private func lists(_ range: Range<Int>, _ text: StaticString) -> Bool {
+    private func listContains(_ range: Range<Int>, _ text: StaticString) -> Bool {
         var rest = range
         while !rest.isEmpty {
             let end = rest.first { bytes[$0] == 0x2c } ?? rest.upperBound
@@ -370,8 +384,8 @@ struct HeadReader {
     private var colon: UInt8 { 0x3a }
 }
 
-/// Reads `GET /path HTTP/1.1`.
-struct RequestLine {
+/// Parses a request line such as `GET /path HTTP/1.1`.
+struct RequestLineParser {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let isForProxy: Bool
 
@@ -381,19 +395,19 @@ struct RequestLine {
     }
 
     /// Returns a head without its fields, or the status that refuses the line.
-    func read(_ line: Range<Int>) -> RequestHead.Parsing {
+    func parse(_ line: Range<Int>) -> RequestHead.ParseResult {
         guard let first = line.first(where: { bytes[$0] == space }),
             let last = line.last(where: { bytes[$0] == space }), first > line.lowerBound, first < last,
-            (line.lowerBound..<first).allSatisfy({ HeadBytes.isToken(bytes[$0]) })
+            (line.lowerBound..<first).allSatisfy({ HeadSyntax.isToken(bytes[$0]) })
         else { return .refused(400) }
         let method = line.lowerBound..<first
         var target = first + 1..<last
         guard !target.isEmpty, target.allSatisfy({ bytes[$0] > space && bytes[$0] < 0x7f }) else {
             return .refused(400)
         }
-        let isOld: Bool
-        switch version(last + 1..<line.upperBound) {
-        case .known(let minor): isOld = minor == 0
+        let isHTTP10: Bool
+        switch parseVersion(last + 1..<line.upperBound) {
+        case .known(let minor): isHTTP10 = minor == 0
         case .unknown: return .refused(505)
         case .malformed: return .refused(400)
         }
@@ -407,22 +421,24 @@ struct RequestLine {
             host = target
             target = target.upperBound..<target.upperBound
         } else if bytes[target.lowerBound] != slash {
-            if HeadBytes.matches(bytes, method, "connect") { return .refused(501) }
+            if HeadSyntax.matches(bytes, method, "connect") { return .refused(501) }
             // RFC 9112 §3.2.4: `*` is the server as a whole, and only OPTIONS may use it.
-            let isServer = target.count == 1 && bytes[target.lowerBound] == 0x2a
-            if !(isServer && HeadBytes.matches(bytes, method, "options")) {
-                guard let (named, authority) = authority(of: target) else { return .refused(400) }
-                (scheme, host) = (named, authority)
+            let isWholeServer = target.count == 1 && bytes[target.lowerBound] == 0x2a
+            if !(isWholeServer && HeadSyntax.matches(bytes, method, "options")) {
+                guard let (urlScheme, authority) = parseAuthority(of: target) else { return .refused(400) }
+                (scheme, host) = (urlScheme, authority)
                 target = authority.upperBound..<target.upperBound
             }
         }
         return .head(
             RequestHead(
-                method: kind(of: method), methodName: method, target: target, host: host, fields: 0..<0,
-                isOld: isOld, isKeptAlive: !isOld, isConnect: isConnect, scheme: scheme, body: .none, end: 0))
+                method: methodKind(of: method), methodName: method, target: target, host: host, fields: 0..<0,
+                isHTTP10: isHTTP10, isKeptAlive: !isHTTP10, isConnect: isConnect, scheme: scheme, body: .none,
+                end: 0))
     }
 
-    private enum Version {
+    /// The result of parsing a version.
+    private enum VersionResult {
         case known(minor: UInt8)
         /// A major version other than 1.
         case unknown
@@ -430,21 +446,21 @@ struct RequestLine {
     }
 
     /// Parses the version. RFC 9110 §2.5: a later minor version can be processed as an earlier one.
-    private func version(_ range: Range<Int>) -> Version {
+    private func parseVersion(_ range: Range<Int>) -> VersionResult {
         let (major, minor) = (range.lowerBound + 5, range.lowerBound + 7)
         // RFC 9112 §2.3: the name is case-sensitive, but other servers accept any case.
-        guard range.count == 8, HeadBytes.matches(bytes, range.prefix(5), "http/"), bytes[major + 1] == 0x2e,
-            HeadBytes.isDigit(bytes[major]), HeadBytes.isDigit(bytes[minor])
+        guard range.count == 8, HeadSyntax.matches(bytes, range.prefix(5), "http/"), bytes[major + 1] == 0x2e,
+            HeadSyntax.isDigit(bytes[major]), HeadSyntax.isDigit(bytes[minor])
         else { return .malformed }
         return bytes[major] == 0x31 ? .known(minor: bytes[minor] - 0x30) : .unknown
     }
 
     /// Returns the host of an absolute target. RFC 9112 §3.2.2: it overrides `Host`.
-    private func authority(of target: Range<Int>) -> (scheme: RequestHead.Scheme, host: Range<Int>)? {
-        guard let (scheme, start) = scheme(of: target),
+    private func parseAuthority(of target: Range<Int>) -> (scheme: RequestHead.Scheme, host: Range<Int>)? {
+        guard let (scheme, start) = parseScheme(of: target),
             case let end = (start..<target.upperBound).first(where: { isAuthorityEnd(bytes[$0]) })
                 ?? target.upperBound,
-            end > start, HeadBytes.isAuthority(bytes, start..<end)
+            end > start, HeadSyntax.isAuthority(bytes, start..<end)
         else { return nil }
         return (scheme, start..<end)
     }
@@ -452,11 +468,12 @@ struct RequestLine {
     /// Whether the byte ends an authority. Only proxies get absolute targets with a query but no path.
     private func isAuthorityEnd(_ byte: UInt8) -> Bool { byte == slash || isForProxy && byte == 0x3f }
 
-    private func scheme(of target: Range<Int>) -> (RequestHead.Scheme, start: Int)? {
+    /// Returns the scheme of an absolute target, and where its authority starts.
+    private func parseScheme(of target: Range<Int>) -> (RequestHead.Scheme, start: Int)? {
         let schemes: [(RequestHead.Scheme, StaticString)] = [(.http, "http://"), (.https, "https://")]
         for (scheme, text) in schemes where isForProxy || scheme == .http {
             let start = target.lowerBound + text.utf8CodeUnitCount
-            if start < target.upperBound, HeadBytes.matches(bytes, target.lowerBound..<start, text) {
+            if start < target.upperBound, HeadSyntax.matches(bytes, target.lowerBound..<start, text) {
                 return (scheme, start)
             }
         }
@@ -465,14 +482,14 @@ struct RequestLine {
 
     /// Whether the target is a host with a port.
     private func isConnectable(_ target: Range<Int>) -> Bool {
-        guard HeadBytes.isAuthority(bytes, target), let last = target.last(where: { bytes[$0] == 0x3a })
+        guard HeadSyntax.isAuthority(bytes, target), let last = target.last(where: { bytes[$0] == 0x3a })
         else { return false }
         return last > target.lowerBound && (1...5).contains(target.upperBound - last - 1)
             && bytes[target.upperBound - 1] != 0x5d
     }
 
     /// The kind of a method. Method names are case-sensitive (RFC 9110 §9.1).
-    private func kind(of range: Range<Int>) -> RequestHead.Method {
+    private func methodKind(of range: Range<Int>) -> RequestHead.Method {
         switch range.count {
         case 3 where isExactly(range, "GET"): .get
         case 4 where isExactly(range, "HEAD"): .head
@@ -489,8 +506,8 @@ struct RequestLine {
     private var slash: UInt8 { 0x2f }
 }
 
-/// The syntax of the parts of a head.
-enum HeadBytes {
+/// Character classes and comparisons of the HTTP syntax.
+enum HeadSyntax {
     /// Compares without regard to ASCII case. `text` must be in lower case.
     static func matches(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ text: StaticString)
         -> Bool
@@ -551,7 +568,8 @@ enum HeadBytes {
 }
 
 extension BodyReader {
+    /// Creates a reader with the limits of a server.
     package init(_ body: BodyFraming, limits: ServerLimits = .standard) {
-        self.init(body, maxBodyBytes: limits.bodyByteCount, maxOverheadBytes: limits.trailerByteCount)
+        self.init(body, maxBodyBytes: limits.maxBufferedBodyBytes, maxOverheadBytes: limits.maxTrailerBytes)
     }
 }

@@ -167,7 +167,7 @@ extension MirrorService {
         log.map { log in
             let counts = log.counts
             return ProxyTraffic(
-                answered: counts[.larder] + counts[.validated], loaded: counts[.network], kept: counts.kept,
+                answered: counts[.store] + counts[.validated], loaded: counts[.network], kept: counts.kept,
                 lost: counts.lost,
                 lostWhy: counts.lostWhy,
                 tunnels: counts[.tunnel], missed: counts.missed, missedCount: counts[.missed],

@@ -214,7 +214,7 @@ public final class MirrorService: Sendable {
 
     /// The addresses under which other machines reach the server, as written in a URL; `localhost` if there are none.
     public var reachable: [String] {
-        let addresses = options.address.isLoopback ? [] : options.address.reachable
+        let addresses = options.address.isLoopback ? [] : options.address.reachableHosts
         return addresses.isEmpty ? ["localhost"] : addresses
     }
 

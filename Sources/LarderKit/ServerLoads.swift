@@ -26,12 +26,12 @@ final class LoadLoop: OwnLoads {
     }
 
     var descriptor: Int32 { loop.descriptor }
-    var patience: Duration { loop.patience }
+    var timeUntilDue: Duration { loop.patience }
 
     func load(_ request: LoadRequest, done: @escaping Completion) {
         number &+= 1
         running[number] = (done, clock())
-        request.stream?.wakes { [waker] in waker.wake() }
+        request.stream?.setWakeHandler { [waker] in waker.wake() }
         loop.start(FetchRequest(request, number: number))
     }
 

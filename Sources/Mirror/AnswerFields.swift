@@ -97,7 +97,9 @@ struct AnswerFields {
         // The browser must validate at each use, whatever the origin said: a newer snapshot is then visible
         // at once, and nothing stays in the browser's cache after the site at the root changes. The answer is
         // a 304 from memory.
-        return [("Cache-Control", sharing.isForOne ? "no-store" : "no-cache"), ("Larder", source.text)]
+        return [
+            ("Cache-Control", sharing.isForOneRequester ? "no-store" : "no-cache"), ("Larder", source.text),
+        ]
             + layout.fields(of: url)
             + (sharing.varies(in: layout) ? [("Vary", "Origin")] : [])
             // Pages on other ports share the browser's cache, and could find mirrored responses there.

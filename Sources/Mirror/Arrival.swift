@@ -37,7 +37,7 @@ struct Arrival: Sendable {
             ? Answer(status: response.status, fields: [], body: [])
             : AnswerFields(layout: job.layout).asItCame(
                 response.status, response.fields, job.request.url, job.method == "HEAD" ? nil : bytes)
-        reply = LoadedReply(answer: answer, ownFields: response.fields.cookieLines, isShared: copy != nil)
+        reply = LoadedReply(answer: answer, clientFields: response.fields.cookieLines, isShared: copy != nil)
     }
 }
 

@@ -251,7 +251,7 @@ struct CacheExchange {
     }
 
     /// Nil if an origin is asked first; then `later` gets the reply.
-    func reply(orLater later: Later) throws(StoreError) -> Reply? {
+    func reply(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
         let now = loading.now
         let held = try held(now)
         // A page does not get a response that it may not request, even if another requester has loaded it.
@@ -302,14 +302,14 @@ struct CacheExchange {
             exchange.responder.didKeep(answer.heldByteCount)
         }
         var reply = exchange.reply(answer, role: .cache)
-        reply.ownFields += AnswerFields.age(entry.freshness, at: now)
+        reply.clientFields += AnswerFields.age(entry.freshness, at: now)
         return reply
     }
 
     /// Whether every client gets this answer until it is stale, unless its request has cache directives.
     private func isTheSameForAll(_ held: Held, _ copy: FoundCopy) -> Bool {
         [.protocol, .auto, .preferCache].contains(policy) && held.key == .get && held.required == nil
-            && !request.head.isParticular && exchange.context.verifier.allowsKeeping && !copy.isVariant
+            && !request.head.affectsResponse && exchange.context.verifier.allowsKeeping && !copy.isVariant
             && !copy.response.flags.contains(.isCoded) && copy.response.isForAllClients(in: layout)
             && copy.change.isEmpty
     }
@@ -342,18 +342,20 @@ struct CacheExchange {
             || requestContext.requester.mayHavePrivate && requestContext.isSameSite(as: url, layout.names)
     }
 
-    private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: Later) throws(StoreError) {
-        let slot = later.slot()
+    private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: DeferredReply)
+        throws(StoreError)
+    {
+        let slot = later.makeSlot()
         let (requestContext, origin, layout) = (requestContext, request.origin, layout)
         let start = ContinuousClock.now
         let isForWorker = exchange.mayRemoveWorker
         var job = asked
         // RFC 9110, section 15.2: HTTP/1.0 clients do not understand interim responses. Pages of other sites
         // get none, so that they learn nothing early.
-        if !request.head.isOld, isPublic || job.isNear {
+        if !request.head.isHTTP10, isPublic || job.isNear {
             let fields = AnswerFields(layout: layout, isProxy: true)
             let url = held.url
-            job.interim = { slot.tell(fields.interim($0, $1, base: url)) }
+            job.interim = { slot.sendInterim(fields.interim($0, $1, base: url)) }
         }
         let stream = stream(job, slot)
         job.stream = stream
@@ -365,25 +367,26 @@ struct CacheExchange {
             timing.add("load", ContinuousClock.now - start)
             if layout.isTransparent {
                 var reply = Reply(
-                    answer: loaded.answer, ownFields: loaded.ownFields, role: .cache, source: loaded.source,
-                    isKept: loaded.isShared && loaded.source == .network, failure: loaded.failure)
-                guard let streamed = stream?.figures else { return slot.give(reply) }
+                    answer: loaded.answer, clientFields: loaded.clientFields, role: .cache,
+                    source: loaded.source,
+                    isStored: loaded.isShared && loaded.source == .network, failure: loaded.failure)
+                guard let streamed = stream?.sent else { return slot.send(reply) }
                 reply.streamed = streamed
-                stream?.conclude()
-                return slot.note(reply)
+                stream?.didStoreResponse()
+                return slot.reportStreamed(reply)
             }
             switch loaded.answer.sharing.verdict(for: requestContext, origin: origin, in: layout) {
             case .given where isForWorker && loaded.answer.status >= 400:
-                slot.give(Reply(answer: WorkerRemoval.answer))
+                slot.send(Reply(answer: WorkerRemoval.answer))
             case .given(let lines):
                 let isSevered = requestContext.isForeignWindow && !layout.sharesOrigin
-                slot.give(
+                slot.send(
                     Reply(
                         answer: isSevered ? loaded.answer.withoutOpenerPolicy : loaded.answer,
-                        ownFields: loaded.ownFields + lines + timing.line, role: .cache
+                        clientFields: loaded.clientFields + lines + timing.line, role: .cache
                     ))
-            case .refused: slot.give(Reply(answer: Exchange.refused(requestContext)))
-            case .withheld: slot.give(Reply(answer: Exchange.withheld))
+            case .refused: slot.send(Reply(answer: Exchange.refused(requestContext)))
+            case .withheld: slot.send(Reply(answer: Exchange.withheld))
             }
         }
         let preflight = Preflight(
@@ -394,7 +397,7 @@ struct CacheExchange {
                 if isPassed {
                     loading.run(job, done: conclude)
                 } else {
-                    slot.give(Reply(answer: Exchange.refused(requestContext)))
+                    slot.send(Reply(answer: Exchange.refused(requestContext)))
                 }
             }
             return
@@ -403,7 +406,7 @@ struct CacheExchange {
         if let entry = held.entry, policy.showsHeld(entry, for: held.request, loading.profile, now),
             let reply = try shown(held, entry.hit(at: now), now)
         {
-            otherwise = { slot.give(reply) }
+            otherwise = { slot.send(reply) }
         }
         loading.run(job, by: exchange.responder.loads, otherwise: otherwise, done: conclude)
     }
@@ -419,8 +422,8 @@ extension CacheExchange {
         else { return nil }
         let fields = AnswerFields(layout: layout, isProxy: true)
         let (url, hasEntry) = (job.request.url, job.entry != nil)
-        return ReplyStream(slot, takesChunks: !request.head.isOld) { status, received, byteCount in
-            guard status != 304, status != 204, byteCount ?? .max >= ReplyStream.leastByteCount,
+        return ReplyStream(slot, acceptsChunks: !request.head.isHTTP10) { status, received, byteCount in
+            guard status != 304, status != 204, byteCount ?? .max >= ReplyStream.minStreamedBytes,
                 !hasEntry || !CacheStatus.isServerFailure(status)
             else { return nil }
             var lines = "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n"

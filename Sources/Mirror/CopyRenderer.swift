@@ -250,7 +250,7 @@ final class CopyRenderer {
             frame = try finder.reader.frame(of: held)
             if frame != nil { outgoing.append(("Vary", "Accept-Encoding")) }
         }
-        return Answer(status: status, fields: outgoing, body: shown, frame: frame, sharing: sharing)
+        return Answer(status: status, fields: outgoing, body: shown, zstdBody: frame, sharing: sharing)
     }
 
     /// Whether an unchanged body may be sent as its stored compressed frame: no field refers to its bytes,

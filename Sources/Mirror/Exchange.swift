@@ -126,16 +126,16 @@ final class Exchange {
     // MARK: - Reply
 
     /// Nil if an origin is asked first; then `later` gets the reply.
-    func reply(orLater later: Later) throws(StoreError) -> Reply? {
+    func reply(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
         if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
         if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
-        if mayBeOrder, case .portal = try place() { return try takeOrder(orLater: later) }
+        if mayBeOrder, case .portal = try place() { return try takeOrder(orDefer: later) }
         if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
         if mayBeSearch, let searches = context.searches, case .portal = try place() {
-            return try search(by: searches, orLater: later)
+            return try search(by: searches, orDefer: later)
         }
         if let loading = context.loading, let cached = try CacheExchange(self, by: loading) {
-            return try cached.reply(orLater: later)
+            return try cached.reply(orDefer: later)
         }
         return reply(try answer())
     }
@@ -213,7 +213,9 @@ final class Exchange {
     }
 
     /// Answers a search on another thread, since it may take long; nil if the reply comes later.
-    private func search(by searches: PortalSearches, orLater later: Later) throws(StoreError) -> Reply? {
+    private func search(by searches: PortalSearches, orDefer later: DeferredReply) throws(StoreError)
+        -> Reply?
+    {
         let verdict =
             isJudged
             ? Sharing.portal.verdict(for: requestContext, origin: request.origin, in: layout) : .given([])
@@ -224,15 +226,15 @@ final class Exchange {
         case .withheld: return Reply(answer: Self.withheld)
         }
         let layout = layout
-        let slot = later.slot()
+        let slot = later.makeSlot()
         let isTaken = searches.take(PortalSearches.Question(request.targetText, visitor)) { found in
             switch found {
-            case .success(let answer): slot.give(Reply(answer: answer, ownFields: lines))
+            case .success(let answer): slot.send(Reply(answer: answer, clientFields: lines))
             case .failure(let error):
-                slot.give(Reply(answer: Self.failure(error, in: layout), ownFields: lines))
+                slot.send(Reply(answer: Self.failure(error, in: layout), clientFields: lines))
             }
         }
-        if !isTaken { slot.give(Reply(answer: PortalSearches.crowded, ownFields: lines)) }
+        if !isTaken { slot.send(Reply(answer: PortalSearches.crowded, clientFields: lines)) }
         return nil
     }
 
@@ -242,13 +244,13 @@ final class Exchange {
             client: layout.isExposed ? LoginClient(socket: request.socket) : nil)
     }
 
-    private func takeOrder(orLater later: Later) throws(StoreError) -> Reply? {
+    private func takeOrder(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
         let answer =
             request.head.method == .other
             ? try responder.portal.take(
                 request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
-                reader: try look().reader, slot: later.slot)
-            : responder.portal.live(for: visitor, slot: later.slot)
+                reader: try look().reader, slot: later.makeSlot)
+            : responder.portal.live(for: visitor, slot: later.makeSlot)
         return answer.map { Reply(answer: $0) }
     }
 
@@ -588,14 +590,14 @@ final class Exchange {
         if mayRemoveWorker, answer.status >= 300 { return Reply(answer: WorkerRemoval.answer) }
         guard isJudged else {
             return Reply(
-                answer: answer, ownFields: isTransparent ? [] : timing.line, role: role,
-                source: hasMissed ? .missed : .larder)
+                answer: answer, clientFields: isTransparent ? [] : timing.line, role: role,
+                source: hasMissed ? .missed : .store)
         }
         switch answer.sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
         case .given(let lines):
             let isSevered = requestContext.isForeignWindow && !layout.sharesOrigin
             return Reply(
-                answer: isSevered ? answer.withoutOpenerPolicy : answer, ownFields: lines + timing.line,
+                answer: isSevered ? answer.withoutOpenerPolicy : answer, clientFields: lines + timing.line,
                 role: role)
         case .refused: return Reply(answer: Self.refused(requestContext))
         case .withheld: return Reply(answer: Self.withheld)

@@ -117,7 +117,7 @@ final class LoadedKeeper {
         let answer = AnswerFields(layout: job.layout).asItCame(
             response.status, response.fields, job.request.url, job.method == "HEAD" ? nil : bytes)
         return LoadedReply(
-            answer: answer, ownFields: response.fields.cookieLines, isShared: false, failure: "\(error)")
+            answer: answer, clientFields: response.fields.cookieLines, isShared: false, failure: "\(error)")
     }
 
     /// Stores a response that its client has already received. Returns the error if that fails.
@@ -463,15 +463,16 @@ final class LoadedKeeper {
             }
             if let shelved = job.shelved {
                 return try renderer(job).answer(shelved, entry, job.request, source, now).map {
-                    LoadedReply(answer: $0, ownFields: own, source: hit == .validated ? .validated : .larder)
+                    LoadedReply(
+                        answer: $0, clientFields: own, source: hit == .validated ? .validated : .store)
                 }
             }
             guard let held = job.held else { return nil }
             let copy = FoundCopy(
                 response: held, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
             return LoadedReply(
-                answer: try renderer(job).answer(copy, source: source), ownFields: own,
-                source: hit == .validated ? .validated : .larder)
+                answer: try renderer(job).answer(copy, source: source), clientFields: own,
+                source: hit == .validated ? .validated : .store)
         case .received:
             guard case .response(let response) = outcome, let loaded else { return nil }
             let renderer = try renderer(job)
@@ -484,7 +485,8 @@ final class LoadedKeeper {
                     sharing(response, job),
                     bundle: bundle)
             return LoadedReply(
-                answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none
+                answer: answer, clientFields: cookies(response.fields, job),
+                isShared: conclusion.change != .none
             )
         }
     }

@@ -166,7 +166,7 @@ final class Loading: Sendable {
         } by: { complete in
             lead.take()
             // A streamed reply proceeds at its client's pace; others must not wait for it.
-            job.stream?.whenBegun { complete(nil) }
+            job.stream?.onBegin { complete(nil) }
             start(shared, fields, by: loads) { [stream = job.stream] reply in
                 // First: a client that repeats its request after the reply was not one of those who waited.
                 complete(stream?.isGone == true ? nil : reply)
@@ -331,7 +331,7 @@ final class FreshAnswers: Sendable {
 struct LoadedReply: Sendable {
     let answer: Answer
     /// Field lines only for the client whose request was sent to the origin: its cookies.
-    var ownFields: [UInt8] = []
+    var clientFields: [UInt8] = []
     /// Whether others who requested the same meanwhile may share the reply; a reply that may not be stored
     /// belongs to one client.
     var isShared = true

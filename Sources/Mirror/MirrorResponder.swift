@@ -42,14 +42,14 @@ final class MirrorResponder: Responder {
         portal = context.portal(verdicts: verdicts, traffic: traffic)
     }
 
-    func respond(to request: Request, orLater later: Later) -> Reply? {
+    func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
         if let known = ready(request) {
             counts.note(known)
             return Reply(answer: known)
         }
         let reply = respond(
-            to: request, proxied: nil, orLater: later.observed { [counts] in counts.note($0) })
+            to: request, proxied: nil, orDefer: later.observing { [counts] in counts.note($0) })
         if let reply { counts.note(reply) }
         return reply
     }
@@ -68,10 +68,10 @@ final class MirrorResponder: Responder {
     }
 
     /// - Parameter proxied: the absolute URL of a proxy request.
-    func respond(to request: Request, proxied: WebURL?, orLater later: Later) -> Reply? {
+    func respond(to request: Request, proxied: WebURL?, orDefer later: DeferredReply) -> Reply? {
         let exchange = Exchange(request, self, proxied: proxied)
         do throws(StoreError) {
-            return try exchange.reply(orLater: later)
+            return try exchange.reply(orDefer: later)
         } catch {
             return exchange.failure(error)
         }
@@ -90,8 +90,8 @@ final class MirrorResponder: Responder {
     /// For a proxy: an answer in memory for the URL. If origins may be asked, it is fresh and the request
     /// contains nothing that selects another answer.
     func ready(_ request: Request, at origin: inout String) -> Reply? {
-        guard request.head.method != .other, !request.head.isParticular || context.loading == nil,
-            !request.head.asksUpgrade,
+        guard request.head.method != .other, !request.head.affectsResponse || context.loading == nil,
+            !request.head.hasUpgrade,
             let look = try? look()
         else { return nil }
         let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: look.time) }
@@ -102,7 +102,7 @@ final class MirrorResponder: Responder {
         guard let loading = context.loading, freshness.isFresh(at: loading.now),
             VaryKey.isMet(known.variant, by: request.fields, loading.secrets)
         else { return nil }
-        return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: loading.now), role: .cache)
+        return Reply(answer: known, clientFields: AnswerFields.age(freshness, at: loading.now), role: .cache)
     }
 
     /// For a proxy: the nearest network zone that the client of a request may connect to, whatever page sent
@@ -122,7 +122,7 @@ final class MirrorResponder: Responder {
     }
 
     /// Takes over an archive that is uploaded to the portal.
-    func pass(_ upload: LongUpload, of request: Request) -> Reply? {
+    func answer(_ upload: LongUpload, of request: Request) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
         do throws(StoreError) { return try Exchange(request, self).pass(upload) } catch { return nil }
     }

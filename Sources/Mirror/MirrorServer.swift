@@ -245,7 +245,7 @@ package final class MirrorServer: Sendable {
     /// Whether another program listens on the port.
     package static func isInUse(port: UInt16, of address: ListenAddress) -> Bool {
         do throws(ServerError) {
-            _ = try ListeningSocket.all(on: address, port: port, isShared: false, listens: false)
+            _ = try ListeningSocket.open(on: address, port: port, isShared: false, listens: false)
             return false
         } catch {
             return error.code == EADDRINUSE

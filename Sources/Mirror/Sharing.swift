@@ -21,7 +21,7 @@ extension Sharing {
         // read them.
         let isUnknown = isOpen && !isPage && !flags.contains(.askedByOrigin)
         readers = Self.readers(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)
-        isForOne = isPrivate || Self.forbidsStoring(fields)
+        isForOneRequester = isPrivate || Self.forbidsStoring(fields)
     }
 
     /// Rules for a response that a server has just sent to one requester.
@@ -35,7 +35,7 @@ extension Sharing {
         isPrivate = withCredentials
         self.isPersonal = isPersonal
         readers = Self.readers(fields, isPrivate: withCredentials, isOpen: false, isUnknown: false)
-        isForOne = withCredentials || isPersonal || Self.forbidsStoring(fields)
+        isForOneRequester = withCredentials || isPersonal || Self.forbidsStoring(fields)
     }
 
     private static func forbidsStoring(_ fields: HTTPFields) -> Bool {

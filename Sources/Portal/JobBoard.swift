@@ -253,7 +253,7 @@ package final class JobBoard: Sendable {
                 }
                 for watcher in all {
                     watcher.stream.end(isWhole: true)
-                    watcher.stream.conclude()
+                    watcher.stream.didStoreResponse()
                 }
                 return
             case .none?, nil:

@@ -36,7 +36,7 @@ package final class ServingCounts: Sendable {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source: Kind =
             switch reply.source {
-            case .larder: .larder
+            case .store: .larder
             case .validated: .validated
             case .network: .network
             case .missed: .missed

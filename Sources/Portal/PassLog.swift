@@ -19,7 +19,7 @@ package final class PassLog: Sendable {
         package let byteCount: Int
         package let duration: Duration
         /// Whether the response was stored.
-        package let isKept: Bool
+        package let isStored: Bool
     }
 
     /// The totals since the proxy was started.
@@ -63,7 +63,7 @@ package final class PassLog: Sendable {
         let source = reply.streamed == nil ? reply.source : .network
         // Parts are collected in memory and stored when they are complete.
         let isPart = status == 206 && source == .network
-        note(method, url, status, source, byteCount, isKept: reply.isKept && !isPart, since: start)
+        note(method, url, status, source, byteCount, isStored: reply.isStored && !isPart, since: start)
         if isPart { noteLoss("only a part of it was requested", of: url, wasCounted: false) }
         if let failure = reply.failure { noteLoss(failure, of: url, wasCounted: false) }
     }
@@ -80,17 +80,17 @@ package final class PassLog: Sendable {
     }
 
     package func noteMiss(_ method: String, _ place: String, since start: ContinuousClock.Instant) {
-        note(method, place, 504, .missed, 0, isKept: false, since: start)
+        note(method, place, 504, .missed, 0, isStored: false, since: start)
     }
 
     package func noteTunnel(
         _ method: String, _ place: String, _ byteCount: Int, since start: ContinuousClock.Instant
     ) {
-        note(method, place, 200, .tunnel, byteCount, isKept: false, since: start)
+        note(method, place, 200, .tunnel, byteCount, isStored: false, since: start)
     }
 
     package func note(
-        _ method: String, _ url: String, _ status: Int, _ source: Source, _ byteCount: Int, isKept: Bool,
+        _ method: String, _ url: String, _ status: Int, _ source: Source, _ byteCount: Int, isStored: Bool,
         since start: ContinuousClock.Instant
     ) {
         let (date, duration) = (SystemClock.secondsSinceEpoch(), ContinuousClock.now - start)
@@ -100,10 +100,10 @@ package final class PassLog: Sendable {
             state.recent.append(
                 Pass(
                     number: state.count, date: date, method: method, url: url, status: status, source: source,
-                    byteCount: byteCount, duration: duration, isKept: isKept))
+                    byteCount: byteCount, duration: duration, isStored: isStored))
             state.counts.bySource[source.index] += 1
             state.counts.byteCount += byteCount
-            if isKept { state.counts.kept += 1 }
+            if isStored { state.counts.kept += 1 }
             guard source == .missed, state.missed.count < Self.mostMissed else { return }
             let name = method == "GET" ? url : "\(method) \(url)"
             if state.missed.insert(name).inserted { state.counts.missed.append(name) }
@@ -115,7 +115,7 @@ extension PassLog.Source {
     /// The index among all sources.
     fileprivate var index: Int {
         switch self {
-        case .larder: 0
+        case .store: 0
         case .validated: 1
         case .network: 2
         case .missed: 3
@@ -129,7 +129,7 @@ extension PassLog.Pass: JSONObject {
         [
             "number": number, "date": HTTPDate(secondsSinceEpoch: date).iso8601, "method": method, "url": url,
             "status": status, "source": source.rawValue, "bytes": byteCount,
-            "milliseconds": Int(duration / .milliseconds(1)), "kept": isKept,
+            "milliseconds": Int(duration / .milliseconds(1)), "kept": isStored,
         ]
     }
 }

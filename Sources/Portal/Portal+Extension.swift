@@ -41,10 +41,10 @@ extension Portal {
         case .order(let order):
             let (slot, number, replies) = (slot(), ReplyNumber(), replies(visitor, powers.board))
             let taken = powers.board.take(order, by: .localUser) {
-                slot.give(Reply(answer: replies.answer(ofJob: number.value)))
+                slot.send(Reply(answer: replies.answer(ofJob: number.value)))
             }
             upload.letGo(isWanted: taken != nil)
-            if let taken { number.set(taken) } else { slot.give(Reply(answer: replies.crowded)) }
+            if let taken { number.set(taken) } else { slot.send(Reply(answer: replies.crowded)) }
             return nil
         }
     }

@@ -164,10 +164,10 @@ extension Portal {
         let number = ReplyNumber()
         let fields = self.fields
         let taken = powers.board.take(order, by: principal) {
-            slot.give(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
+            slot.send(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
         }
         guard let taken else {
-            slot.give(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor)))
+            slot.send(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor)))
             return nil
         }
         number.set(taken)
@@ -267,10 +267,10 @@ extension Portal {
         let later = slot()
         let (portal, name, traits) = (LoginReplies(self, visitor), cookieName, cookieTraits)
         let thread = try? NamedThread.start("larder-login") {
-            later.give(
+            later.send(
                 Reply(answer: portal.answer(powers.gate.enter(password, from: visitor.client), name, traits)))
         }
-        if thread == nil { later.give(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))) }
+        if thread == nil { later.send(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))) }
         return nil
     }
 
@@ -324,11 +324,11 @@ extension Portal {
         let lines = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")] + fields
         let head = Array(
             ("HTTP/1.1 200 OK\r\n" + lines.map { "\($0.0): \($0.1)\r\n" }.joined()).utf8)
-        let stream = ReplyStream(slot(), takesChunks: true) { _, _, _ in head }
+        let stream = ReplyStream(slot(), acceptsChunks: true) { _, _, _ in head }
         guard stream.begin(status: 200, fields: HTTPFields(), byteCount: nil) else { return nil }
         if !powers.board.watch(stream, hidesPrivate: hidesPrivate(from: visitor)) {
             stream.end(isWhole: true)
-            stream.conclude()
+            stream.didStoreResponse()
         }
         return nil
     }

@@ -145,11 +145,11 @@ enum UploadThread {
                 try NamedThread.start("larder-upload") {
                     defer { close(client.descriptor) }
                     guard let upload = make() else { return }
-                    let side = TakenClient(client)
+                    let side = DetachedClient(client)
                     let isWhole = run(side, client.received, long.reader, upload)
                     let bytes = answer(upload, isWhole).bytes
                     side.sendAll(bytes)
-                    if !isWhole { side.throwAway() }
+                    if !isWhole { side.discardInput() }
                 }
             } catch {
                 close(client.descriptor)
@@ -159,7 +159,7 @@ enum UploadThread {
 
     /// Whether the whole body was received and accepted.
     private static func run(
-        _ side: TakenClient, _ received: [UInt8], _ reader: BodyReader, _ upload: PortalUpload
+        _ side: DetachedClient, _ received: [UInt8], _ reader: BodyReader, _ upload: PortalUpload
     ) -> Bool {
         var reader = reader
         var piece = received

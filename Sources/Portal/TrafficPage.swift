@@ -83,7 +83,7 @@ package struct TrafficPage: PortalPage {
             let time = html.words(.milliseconds, "\(Int(pass.duration / .milliseconds(1)))")
             let words = [html.words(pass.source.sentence), Wording.bytes(pass.byteCount), time]
             html.text(
-                (words + (pass.isKept ? [html.words(.trafficKept)] : [])).joined(
+                (words + (pass.isStored ? [html.words(.trafficKept)] : [])).joined(
                     separator: html.words(.comma)))
         }
     }
@@ -103,7 +103,7 @@ package struct PassingTraffic: Sendable {
 extension PassLog.Source {
     fileprivate var sentence: Sentence {
         switch self {
-        case .larder: .fromLarder
+        case .store: .fromLarder
         case .validated: .fromValidated
         case .network: .fromNetwork
         case .missed: .fromMissed

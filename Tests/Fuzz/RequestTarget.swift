@@ -68,7 +68,7 @@ struct RequestTarget: Target {
         for count in [1, 7] where read(head, bytes, atOnce: count) != whole {
             return "a body: by \(count) it is another than \(whole)"
         }
-        guard whole.body.count <= ServerLimits.standard.bodyByteCount else {
+        guard whole.body.count <= ServerLimits.standard.maxBufferedBodyBytes else {
             return "a length: \(whole.body.count)"
         }
         if case .length(let count) = head.body, whole.progress == .complete, whole.body.count != count {

@@ -36,7 +36,7 @@ final class SecureFront: Sendable {
                 guard let session = try? server.session(on: client, for: "localhost"),
                     let url = WebURL("http://127.0.0.1:\(target)/")
                 else { return }
-                let handed = HandedOver(descriptor: client, session: session, received: [])
+                let handed = DetachedConnection(descriptor: client, session: session, received: [])
                 Relay.start(
                     handed, to: url, nearestZone: .thisMachine, by: { _, _ in PlainChannel(port: target) },
                     greeting: .nothing

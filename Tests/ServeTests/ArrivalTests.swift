@@ -34,7 +34,7 @@ import Web
 
     @Test func `what could not be kept after all is counted as lost, and not as kept`() {
         let log = PassLog()
-        let reply = Reply(answer: .text(200, "jam\n"), source: .network, isKept: true)
+        let reply = Reply(answer: .text(200, "jam\n"), source: .network, isStored: true)
         log.note("GET", "http://jam.test/", reply, since: .now)
         #expect(log.counts.kept == 1)
         log.noteLoss("the disk is full", of: "http://jam.test/")

@@ -8,7 +8,7 @@ import Web
 @Suite struct HTTPRequestsTests {
     private let script: HTTPScript
 
-    /// Says what it was asked.
+    /// The server describes the request in its answer.
     init() throws {
         script = try HTTPScript { request in
             let target = String(decoding: request.target, as: UTF8.self)
@@ -20,11 +20,11 @@ import Web
         }
     }
 
-    private func answer(to text: String, then: String? = nil) throws -> RawResponse {
+    private func answer(to text: String) throws -> RawResponse {
         let client = try script.client()
         try client.send(text)
         let answer = try client.response()
-        // Nothing of it is left over.
+        // No bytes of the request are left over.
         #expect(try client.get("/next", host: "h").text == "GET /next h [Host] ")
         return answer
     }
@@ -45,13 +45,13 @@ import Web
         ("GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nxy", "GET /a h [Host,Content-Length] xy"),
         ("OPTIONS /a HTTP/1.1\r\nHost: h\r\nOrigin: o\r\n\r\n", "OPTIONS /a h [Host,Origin] "),
     ])
-    func `a request comes to its responder with its method, its fields and its body`(
+    func `the responder receives the method, target, host, fields and body of a request`(
         text: String, shown: String
     ) throws {
         #expect(try answer(to: text).text == shown)
     }
 
-    @Test func `a request that comes byte by byte is the same`() throws {
+    @Test func `a request that arrives byte by byte is parsed like one that arrives at once`() throws {
         let client = try script.client()
         let body = "2\r\nab\r\n1\r\nc\r\n0\r\nX: y\r\n\r\n"
         let text = "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\(body)"
@@ -61,7 +61,7 @@ import Web
         }
     }
 
-    @Test func `requests with bodies in one packet are answered in their order`() throws {
+    @Test func `pipelined requests with bodies are answered in order`() throws {
         let client = try script.client()
         let requests = (0..<200).map { number in
             number % 2 == 0
@@ -76,7 +76,7 @@ import Web
         }
     }
 
-    @Test func `a body up to the limit is taken, and the first byte more is not`() throws {
+    @Test func `a body of the maximum size is accepted, and one byte more gets a 413`() throws {
         for (count, status) in [(1 << 20, 200), (1 << 20 + 1, 413)] {
             let client = try script.client()
             let field = "Content-Length: \(count)"
@@ -88,7 +88,7 @@ import Web
         }
     }
 
-    @Test func `who waits for a word before sending gets it, and who does not wait does not`() throws {
+    @Test func `a client gets a 100 only if it sends Expect and waits with the body`() throws {
         let client = try script.client()
         let head = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
         try client.send(head)
@@ -103,7 +103,7 @@ import Web
     }
 
     @Test(arguments: HostileRequests.hiding)
-    func `what hides a request in another ends the connection`(text: String) throws {
+    func `a request that could smuggle another one gets a 400 and ends the connection`(text: String) throws {
         let client = try script.client()
         try client.send(text + "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n")
         let answer = try client.response()
@@ -112,7 +112,7 @@ import Web
         #expect(try client.readToEnd().isEmpty)
     }
 
-    @Test func `a client of HTTP-1.0 is kept when it asks for that, and told so`() throws {
+    @Test func `a connection of an HTTP-1.0 client stays open only if the client sends keep-alive`() throws {
         let client = try script.client()
         for _ in 0..<2 {
             try client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -125,7 +125,7 @@ import Web
         #expect(try client.readToEnd().isEmpty)
     }
 
-    @Test func `the server as a whole says what it answers`() throws {
+    @Test func `OPTIONS for the whole server lists the supported methods`() throws {
         let answer = try script.client().get("*", method: "OPTIONS")
         #expect(answer.status == 204)
         #expect(answer["Allow"] == "GET, HEAD, OPTIONS")
@@ -134,7 +134,7 @@ import Web
 }
 
 @Suite struct HTTPBodyReaderTests {
-    /// What became of it, what it held, and how many bytes of the input were left.
+    /// The result, the decoded body, and the number of unread input bytes.
     private struct Reading: Equatable {
         var progress: BodyReader.Progress
         var body = ""
@@ -143,7 +143,7 @@ import Web
 
     private func read(_ text: String, as body: RequestHead.Body, atOnce count: Int = .max) -> Reading {
         var limits = ServerLimits()
-        (limits.bodyByteCount, limits.trailerByteCount) = (20, 40)
+        (limits.maxBufferedBodyBytes, limits.maxTrailerBytes) = (20, 40)
         var reader = BodyReader(body, limits: limits)
         var (read, position): ([UInt8], Int) = ([], 0)
         let bytes = Array(text.utf8)
@@ -171,7 +171,7 @@ import Web
         ("5\r\nabc", .chunked, .incomplete, "abc", 0),
         ("a\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", .chunked, .complete, "01234567890123456789", 0),
     ])
-    func `a body is what its length or its chunks say, however it comes in`(
+    func `a body is delimited by its length or chunks, in pieces of any size`(
         text: String, body: RequestHead.Body, progress: BodyReader.Progress, content: String, left: Int
     ) {
         for count in [1, 2, 3, 7, .max] {
@@ -187,7 +187,7 @@ import Web
             ("0\r\nX: \(String(repeating: "a", count: 50))\r\n", 431),
             ("0\r\n\(String(repeating: "a:\r\n", count: 60))", 431),
         ])
-    func `chunks that could be taken in two ways, or are too much, are refused`(text: String, status: Int) {
+    func `ambiguous or oversized chunks are refused`(text: String, status: Int) {
         for count in [1, 3, .max] {
             #expect(read(text, as: .chunked, atOnce: count).progress == .refused(status))
         }

@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPServer
 @testable import Mirror
 
-/// A server whose answers a test writes.
+/// A server with one thread whose answers are written by the test.
 final class HTTPScript {
     let server: HTTPServer
 
@@ -28,8 +28,8 @@ final class HTTPScript {
 
     func client() throws -> RawClient { try RawClient(port: port) }
 
-    /// Sends `piece` every few milliseconds until the server answers or ends the connection, and gives the answer:
-    /// nil where the end of the connection came before it was read.
+    /// Sends `piece` every few milliseconds until the server answers or closes the connection. Returns the answer;
+    /// nil if the connection was closed before the answer was read.
     func drip(_ piece: [UInt8], by client: RawClient) throws -> RawResponse? {
         let end = ContinuousClock.now + .hangGuard
         while ContinuousClock.now < end {
@@ -45,10 +45,10 @@ final class HTTPScript {
     }
 }
 
-/// Repeats what a server with short limits cuts off where the machine stops the client for longer than they allow,
-/// until it is not cut off.
+/// Repeats an attempt until the server does not disconnect the client. A server with short timeouts does that if the
+/// machine pauses the test for longer than they allow.
 ///
-/// - Parameter attempt: gives nil, or throws, where it was cut off.
+/// - Parameter attempt: Returns nil or throws if the client was disconnected.
 func untilNotCutOff<Result>(_ attempt: () throws -> Result?) throws -> Result {
     let end = ContinuousClock.now + .hangGuard
     while ContinuousClock.now < end {
@@ -58,7 +58,7 @@ func untilNotCutOff<Result>(_ attempt: () throws -> Result?) throws -> Result {
     throw HangError("a server to answer a client")
 }
 
-/// A test waited for something that did not come.
+/// The error of a test that waited in vain.
 struct HangError: Error, CustomStringConvertible {
     let awaited: String
 
@@ -68,18 +68,19 @@ struct HangError: Error, CustomStringConvertible {
 }
 
 extension Duration {
-    /// How long a test waits for what does not come where the program is wrong.
+    /// The time after which a test that waits for an event fails.
     static let hangGuard = Duration.seconds(300)
 }
 
 extension ServerLimits {
-    /// No client is cut off because the machine stops a test for a while.
+    /// Limits with long timeouts, so that no client is disconnected when the machine pauses a test.
     static let patient = Self.standard.patient
 
     var patient: ServerLimits {
         var limits = self
-        (limits.headTime, limits.stallTime, limits.lingerTime) = (600_000, 600_000, 600_000)
-        (limits.idleTime, limits.crowdedIdleTime) = (600_000, 600_000)
+        (limits.headTimeoutMilliseconds, limits.stallTimeoutMilliseconds, limits.lingerTimeoutMilliseconds) =
+            (600_000, 600_000, 600_000)
+        (limits.idleTimeoutMilliseconds, limits.crowdedIdleTimeoutMilliseconds) = (600_000, 600_000)
         return limits
     }
 }
@@ -91,10 +92,10 @@ private final class ScriptedResponder: Responder {
         self.answer = answer
     }
 
-    func respond(to request: Request, orLater _: Later) -> Reply? { answer(request) }
+    func respond(to request: Request, orDefer _: DeferredReply) -> Reply? { answer(request) }
 }
 
-/// Random numbers that are the same in each run.
+/// A generator of random numbers that are the same in each run.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -28,7 +28,9 @@ import Web
         ("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404, true),
         ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, true),
     ])
-    func `who ends the connection says so`(request: String, status: Int, isClosing: Bool) throws {
+    func `the response names the connection as closing exactly if the server closes it`(
+        request: String, status: Int, isClosing: Bool
+    ) throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         try client.send(request)
@@ -37,11 +39,11 @@ import Web
         #expect(answer["Connection"] == (isClosing ? "close" : nil))
         if status == 200, !request.hasPrefix("HEAD") { #expect(answer.text == "hello") }
         if isClosing { #expect(try client.readToEnd().isEmpty) }
-        // The one that was kept is not spoilt for the next client.
+        // The shared answer was not changed for the next client.
         #expect(try RawClient(port: port).get("/")["Connection"] == nil)
     }
 
-    @Test func `a client that comes while a server starts is answered`() throws {
+    @Test func `a client that connects while the server starts is answered`() throws {
         server.stop()
         let store = try StockedStore([.init(href: "https://example.test/", text: "hello")])
         func start(_ port: Int) throws(ServerError) -> MirrorServer {
@@ -64,15 +66,17 @@ import Web
         }
     }
 
-    @Test func `what waits to become whole takes no more memory than all of it may, and gives it back`()
+    @Test
+    func
+        `incomplete bodies beyond the memory limit of a thread get a 503, and completed or aborted ones free their memory`()
         throws
     {
         defer { server.stop() }
         var limits = ServerLimits()
-        (limits.bodyByteCount, limits.uploadsByteCount) = (1000, 2000)
+        (limits.maxBufferedBodyBytes, limits.maxBufferedUploadBytes) = (1000, 2000)
         let script = try HTTPScript(limits) { Reply(answer: .text(200, "\($0.body.count)")) }
         let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
-        /// Returns when the server's one thread has read what clients have sent before: it takes them in their order.
+        /// Returns when the server's only thread has read what the other clients sent before, since it serves them in order.
         func waitUntilRead() throws { #expect(try script.client().get("/").text == "0") }
         func begin(_ count: Int) throws -> RawClient {
             let client = try script.client()
@@ -106,7 +110,7 @@ import Web
         ("POST / HTTP/1.0\r\nHost: a\r\nContent-Length: 900000\r\n\r\n", 405),
         ("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 900000\r\n\r\n", 405),
     ])
-    func `a client that reads only when it has sent everything gets its refusal, not a reset`(
+    func `a client that reads only after it has sent everything receives the error response, not a reset`(
         request: String, status: Int
     ) throws {
         defer { server.stop() }
@@ -121,7 +125,8 @@ import Web
         #expect(try client.readToEnd().isEmpty)
     }
 
-    @Test func `a client that never ends is not listened to for ever, nor waited for by a stop`() throws {
+    @Test func `a client that never closes its connection is disconnected, and does not delay a stop`() throws
+    {
         let client = try RawClient(port: port)
         try client.send("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
         #expect(try client.response().status == 200)
@@ -135,7 +140,9 @@ import Web
     }
 
     @Test(arguments: [Loopback.ipv4, .ipv6])
-    func `a port that another server has on either address is in use`(loopback: Loopback) throws {
+    func `a port that another server uses on either loopback address is reported as in use`(
+        loopback: Loopback
+    ) throws {
         defer { server.stop() }
         let other = try TestOrigin(loopback)
         defer { other.stop() }
@@ -145,9 +152,9 @@ import Web
         #expect(error?.description.contains("port \(other.port) is in use") == true)
     }
 
-    @Test func `it may be stopped again, from several threads`() async throws {
+    @Test func `a server can be stopped repeatedly, from several threads`() async throws {
         self.server.stop()
-        // Nobody else gets this port when the server has let it go.
+        // No other process gets this port after the server has released it.
         let port = try FreePort.draw()
         let server = try FilesServer(port: UInt16(port)) { _ in nil }
         #expect(try RawClient(port: port).get("/").status == 404)
@@ -158,7 +165,9 @@ import Web
         #expect(throws: TestError.self) { try RawClient(port: port) }
     }
 
-    @Test func `without descriptors it waits instead of spinning, and serves again once there are some`()
+    @Test
+    func
+        `a server without free descriptors waits without using CPU time, and serves again when some are free`()
         async
     {
         await #expect(processExitsWith: .success) {
@@ -166,18 +175,18 @@ import Web
             let isLimited = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
             try #require(isLimited)
             let server = try FilesServer(port: 0) { _ in ("text/plain", Array("hello".utf8)) }
-            // Once it has answered, nothing but clients changes how many descriptors it has.
+            // After the first answer, only clients change the number of open descriptors.
             let first = try RawClient(port: Int(server.port))
             #expect(try first.get("/").text == "hello")
             var taken: [Int32] = []
             while case let descriptor = dup(0), descriptor >= 0 { taken.append(descriptor) }
-            // One for the client, and none for the server's end.
+            // One descriptor for the client, and none for the server's side.
             close(taken.removeLast())
             let client = try RawClient(port: Int(server.port))
             try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             let before = clock()
-            // It cannot be answered, however long this waits. A loop that spins takes all of a core meanwhile, or
-            // all that other programs leave of it.
+            // The request cannot be answered while no descriptor is free. A loop that spins would use all the CPU
+            // time that it can get.
             #expect(throws: TestError.self) { try client.response(within: .seconds(2)) }
             #expect(Double(clock() - before) / Double(CLOCKS_PER_SEC) < 0.5)
             #expect(try first.get("/").text == "hello")
@@ -196,21 +205,25 @@ import Web
         ("0.0.0.0", "0.0.0.0", false, true), ("::", "::", false, true), ("*", "*", false, true),
         ("fe80::1%eth0", "fe80::1%eth0", false, false),
     ])
-    func `an address says who reaches it`(text: String, shown: String, isLoopback: Bool, isEverywhere: Bool)
+    func `an address is parsed, and reports whether other machines can reach it`(
+        text: String, shown: String, isLoopback: Bool, isEverywhere: Bool
+    )
         throws
     {
         let address = try #require(ListenAddress(text))
         #expect(address.description == shown)
         #expect(address.isLoopback == isLoopback)
         #expect(address.isEverywhere == isEverywhere)
-        if !isEverywhere { #expect(address.reachable.allSatisfy { !$0.contains(":") || $0.hasPrefix("[") }) }
-        #expect(address.reachable.allSatisfy { !isEverywhere || !$0.hasPrefix("127.") && $0 != "[::1]" })
+        if !isEverywhere {
+            #expect(address.reachableHosts.allSatisfy { !$0.contains(":") || $0.hasPrefix("[") })
+        }
+        #expect(address.reachableHosts.allSatisfy { !isEverywhere || !$0.hasPrefix("127.") && $0 != "[::1]" })
     }
 
     @Test(arguments: [
         "", "example.test", "127.1", "1.2.3", "1.2.3.4.5", "[127.0.0.1]", "::1:80:", "1.2.3.4:80",
     ])
-    func `what is no address is not looked up`(text: String) {
+    func `a host name or an invalid address is rejected without a DNS lookup`(text: String) {
         #expect(ListenAddress(text) == nil)
     }
 
@@ -219,8 +232,9 @@ import Web
         ("*", [.ipv4, .ipv6]),
         ("0.0.0.0", [.ipv4]),
     ])
-    func `a server listens where it is told to, and nowhere else`(text: String, reached: [Loopback]) throws {
-        // Who has the same port of the other address is somebody else.
+    func `a server listens on the given addresses and on no others`(text: String, reached: [Loopback]) throws
+    {
+        // Another process may use the same port on the other address.
         let name = "\(text) \(UInt64.random(in: 1...UInt64.max))"
         let script = try HTTPScript(address: try #require(ListenAddress(text))) { _ in
             Reply(answer: .text(200, name))
@@ -234,7 +248,7 @@ import Web
         }
     }
 
-    @Test func `why it cannot listen is said with what to do`() throws {
+    @Test func `an error of listening names the reason and what to try next`() throws {
         let taken = try HTTPScript { _ in Reply(answer: .text(200, "x")) }
         func failure(_ text: String, _ port: UInt16) -> ServerError? {
             let address = ListenAddress(text) ?? .loopback
@@ -255,31 +269,31 @@ import Web
     }
 }
 
-/// What a responder may do beside answering at once.
+/// Deferred replies and preflights.
 @Suite struct HTTPResponderTests {
-    private final class Patient: Responder {
+    private final class DeferringResponder: Responder {
         private var slots: [ReplySlot] = []
 
         private var atOnce: Reply { Reply(answer: .text(200, "at once")) }
 
-        func respond(to request: Request, orLater later: Later) -> Reply? {
+        func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
             switch String(decoding: request.target, as: UTF8.self) {
             case "/later":
-                let slot = later.slot()
-                // Not one of Swift's own, which the tests keep busy.
+                let slot = later.makeSlot()
+                // A thread of its own, since the tests keep Swift's thread pool busy.
                 _ = try? NamedThread.start("later") {
-                    slot.give(Reply(answer: .text(200, "later", fields: [("ETag", "\"v\"")])))
+                    slot.send(Reply(answer: .text(200, "later", fields: [("ETag", "\"v\"")])))
                 }
                 return nil
             case "/kept":
-                slots.append(later.slot())
+                slots.append(later.makeSlot())
                 return nil
             case "/release":
-                for slot in slots { slot.give(Reply(answer: .text(200, "kept"))) }
+                for slot in slots { slot.send(Reply(answer: .text(200, "kept"))) }
                 slots = []
                 return atOnce
             case "/forgotten":
-                _ = later.slot()
+                _ = later.makeSlot()
                 return nil
             default:
                 return atOnce
@@ -298,10 +312,11 @@ import Web
     private let script: HTTPScript
 
     init() throws {
-        script = try HTTPScript(responder: Patient())
+        script = try HTTPScript(responder: DeferringResponder())
     }
 
-    @Test func `a reply from another thread is given in its place, by the same rules`() throws {
+    @Test func `deferred replies keep the order of their requests, and honour conditions and ranges`() throws
+    {
         let client = try script.client()
         try client.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET /now HTTP/1.1\r\nHost: a\r\n\r\n")
         try client.send("GET /later HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"v\"\r\n\r\n")
@@ -314,7 +329,9 @@ import Web
         #expect(try client.get("/now").status == 200)
     }
 
-    @Test func `other clients do not wait, and who has gone is not missed`() throws {
+    @Test func `a deferred reply blocks no other client, and one for a disconnected client is dropped`()
+        throws
+    {
         let (first, second) = (try script.client(), try script.client())
         try first.send("GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")
         do {
@@ -328,7 +345,9 @@ import Web
     }
 
     @Test(arguments: [("PUT", 204), ("POST", 200)])
-    func `a browser that asks first is answered by the hook, or as any other`(method: String, status: Int)
+    func `a CORS preflight is answered by the preflight hook, or by the responder if the hook declines`(
+        method: String, status: Int
+    )
         throws
     {
         let fields = [("Origin", "http://a"), ("Access-Control-Request-Method", method)]

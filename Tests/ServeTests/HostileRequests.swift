@@ -1,8 +1,8 @@
-/// What clients send to have two readers see different requests: what is added here is tried on a server, on a
-/// proxy's port, and in its tunnels.
+/// Requests by which attackers try to make two HTTP parsers disagree (request smuggling). They are tried on a server,
+/// on a proxy's port, and in its tunnels.
 enum HostileRequests {
-    /// Two lengths, a length for one reader and chunks for the other, ends that only some readers see. Another
-    /// request may stand behind each.
+    /// Requests with two lengths, with a length and chunks, or with line ends that only some parsers accept. The tests
+    /// append another request to each.
     static let hiding = [
         "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\n",
@@ -20,7 +20,7 @@ enum HostileRequests {
         "POST /a HTTP/1.1\r\nHost: h\r\nX: y\nTransfer-Encoding: chunked\r\n\r\n",
     ]
 
-    /// What comes behind the head of a body in chunks.
+    /// Chunked bodies that parsers could interpret differently.
     static let ambiguousChunks = [
         "\r\n", "x\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", " 1\r\n",
         "1\na\r\n", "1\r\ra", "1\r\nab\r\n", "1\r\na\n0\r\n\r\n",
@@ -31,7 +31,7 @@ enum HostileRequests {
         "0\r\nX: a\nb\r\n\r\n", "0\r\n\r\r", "0\r\nX: \u{0}\r\n\r\n",
     ]
 
-    /// Heads that are refused, and by which status.
+    /// Invalid heads, and the status of their response.
     static let refusedHeads: [(text: String, status: Int)] = [
         ("nonsense\r\n\r\n", 400),
         ("GET / HTTP/1.1\nHost: a\n\n", 400), ("GET / HTTP/1.1\nHost: a\r\n\r\n", 400),

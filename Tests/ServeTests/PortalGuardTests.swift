@@ -166,11 +166,11 @@ import Web
         var asker = visitor(origin: "http://localhost:8080", site: "same-origin")
         func send(_ target: String, _ form: String) throws -> Answer {
             let mailbox = try ReplyMailbox()
-            let later = Later(mailbox, token: 1, Departure())
+            let later = DeferredReply(mailbox, token: 1, DisconnectFlag())
             let type = "application/x-www-form-urlencoded"
             if let answer = try portal.take(
                 target, type: type, body: Array(form.utf8), from: asker, reader: shelf.reader(),
-                slot: later.slot)
+                slot: later.makeSlot)
             {
                 return answer
             }

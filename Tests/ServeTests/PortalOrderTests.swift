@@ -235,11 +235,11 @@ import Web
         guard case .owner(let token) = gate.standing(of: visitor, now: SystemClock.seconds()) else {
             throw TestError("no token")
         }
-        let later = Later(try ReplyMailbox(), token: 1, Departure())
+        let later = DeferredReply(try ReplyMailbox(), token: 1, DisconnectFlag())
         let answer = try portal.take(
             "/-/do/\(name)", type: "application/x-www-form-urlencoded",
             body: Array("token=\(token)&\(form)".utf8), from: visitor, reader: shelf.reader(),
-            slot: later.slot)
+            slot: later.makeSlot)
         return answer
     }
 

@@ -70,7 +70,9 @@ import Testing
     ]
 
     @Test(arguments: HostileRequests.hiding + hidingTunnels, Way.allCases)
-    func `what hides a request in another ends the connection`(text: String, way: Way) throws {
+    func `a request that could smuggle another one gets a 400 and ends the connection`(text: String, way: Way)
+        throws
+    {
         let script = try script()
         let client = try client(script, by: way)
         let text = way == .tunnel ? text : text.replacing(" /a ", with: " http://h/a ")
@@ -109,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `a request that comes byte by byte is the same`(way: Way) throws {
+    func `a request that arrives byte by byte is parsed like one that arrives at once`(way: Way) throws {
         let script = try script()
         let client = try client(script, by: way)
         let line = "POST \(url("/a", by: way)) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -148,8 +150,8 @@ import Testing
             "GET / HT", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc",
             "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc",
         ], Way.allCases)
-    func `a request that does not go on is told so`(start: String, way: Way) throws {
-        let script = try script { ($0.headTime, $0.stallTime) = (100, 100) }
+    func `a request that stalls gets a 408`(start: String, way: Way) throws {
+        let script = try script { ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds) = (100, 100) }
         let client = try client(script, by: way)
         try client.send(start)
         #expect(try client.response().status == 408)
@@ -157,8 +159,8 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `a head that comes too slowly is not waited for, however steadily it comes`(way: Way) throws {
-        let script = try script { $0.headTime = 200 }
+    func `a head that takes too long gets a 408, however steadily it arrives`(way: Way) throws {
+        let script = try script { $0.headTimeoutMilliseconds = 200 }
         let client = try client(script, by: way)
         // Ends by the refusal, or because nobody reads any more.
         try client.send("GET \(url("/", by: way)) HTTP/1.1\r\n")
@@ -167,10 +169,10 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `a client that does not take its answer is let go, and others are served meanwhile`(
+    func `a client that does not receive its response is disconnected, and others are served meanwhile`(
         way: Way
     ) throws {
-        let script = try script { ($0.connectionsPerThread, $0.stallTime) = (2, 200) }
+        let script = try script { ($0.maxConnectionsPerThread, $0.stallTimeoutMilliseconds) = (2, 200) }
         let other = try client(script, by: way)
         let client = try client(script, by: way)
         try client.send("GET \(url("/large", by: way)) HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -188,11 +190,15 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `at the limit those that ask for nothing make room, and else the newest is told to come again`(
-        way: Way
-    ) throws {
+    func
+        `at the connection limit idle clients are disconnected, and without any the newest client gets a 503`(
+            way: Way
+        ) throws
+    {
         let script = try script {
-            ($0.connectionsPerThread, $0.crowdedIdleTime, $0.stopTime) = (3, 100, 40)
+            ($0.maxConnectionsPerThread, $0.crowdedIdleTimeoutMilliseconds, $0.stopTimeoutMilliseconds) = (
+                3, 100, 40
+            )
         }
         let line = "GET \(url("/a", by: way)) HTTP/1.1\r\n"
         let clients = try (0..<3).map { _ in
@@ -226,7 +232,11 @@ import Testing
             [0x16, 0x47, 0x45, 0x54, 0x20, 0x2f, 0x0d, 0x0a],
         ] as [[UInt8]])
     func `hands that are not shaken are let go`(bytes: [UInt8]) throws {
-        let script = try script { ($0.headTime, $0.stallTime, $0.idleTime) = (100, 100, 100) }
+        let script = try script {
+            ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds, $0.idleTimeoutMilliseconds) = (
+                100, 100, 100
+            )
+        }
         // Where this machine stops the client, it is let go before it has sent them.
         try untilNotCutOff {
             let client = try newcomer(script, by: .tunnel)
@@ -237,7 +247,7 @@ import Testing
     }
 
     @Test func `a hello that comes slowly is not waited for, however steadily it comes`() throws {
-        let script = try script { ($0.headTime, $0.stallTime) = (200, 200) }
+        let script = try script { ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds) = (200, 200) }
         let client = try client(script, by: .tunnel)
         // A record of 16,000 bytes, which never comes to its end.
         try client.send([0x16, 0x03, 0x01, 0x3e, 0x80, 0x01, 0x00, 0x3e, 0x7c])
@@ -246,7 +256,11 @@ import Testing
 
     @Test(arguments: Way.allCases)
     func `clients who say nothing are let go, and do not keep others out`(way: Way) throws {
-        let script = try script { ($0.idleTime, $0.connectionsPerThread, $0.crowdedIdleTime) = (100, 3, 50) }
+        let script = try script {
+            ($0.idleTimeoutMilliseconds, $0.maxConnectionsPerThread, $0.crowdedIdleTimeoutMilliseconds) = (
+                100, 3, 50
+            )
+        }
         let silent = try (0..<3).map { _ in try untilNotCutOff { try newcomer(script, by: way) } }
         for client in silent { #expect(try client.readToEnd().isEmpty) }
         #expect(try getAfter(script, by: way) == "/after")
@@ -256,7 +270,11 @@ import Testing
 
     @Test(arguments: Way.allCases)
     func `noise ends its connection, and nothing else`(way: Way) throws {
-        let script = try script { ($0.headTime, $0.stallTime, $0.idleTime) = (100, 100, 100) }
+        let script = try script {
+            ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds, $0.idleTimeoutMilliseconds) = (
+                100, 100, 100
+            )
+        }
         var generator = SeededGenerator(way == .port ? 1 : 2)
         for turn in 0..<60 {
             let client = try untilNotCutOff { try newcomer(script, by: way) }
@@ -290,11 +308,13 @@ private final class ScriptedProxy: Responder {
     private static let largeAnswer = Answer(status: 200, fields: [], body: large)
     static let large = [UInt8](repeating: 0x61, count: 12_000_000)
 
-    func respond(to request: Request, orLater _: Later) -> Reply? {
+    func respond(to request: Request, orDefer _: DeferredReply) -> Reply? {
         note(request.targetText)
         if request.targetText == "/large" { return Reply(answer: Self.largeAnswer) }
         return Reply(answer: .text(200, request.targetText))
     }
 
-    func connect(_: Request) -> Connecting { .answered(Tunnel(host: "h", port: 443, security: security)) }
+    func connect(_: Request) -> ConnectDecision {
+        .intercept(Tunnel(host: "h", port: 443, security: security))
+    }
 }

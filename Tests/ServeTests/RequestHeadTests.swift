@@ -5,7 +5,7 @@ import Web
 @testable import Mirror
 
 @Suite struct RequestHeadTests {
-    private func parse(_ text: String) -> RequestHead.Parsing {
+    private func parse(_ text: String) -> RequestHead.ParseResult {
         Array(text.utf8).withUnsafeBufferPointer { RequestHead.parse($0) }
     }
 
@@ -21,7 +21,7 @@ import Web
         String(decoding: Array(text.utf8)[range], as: UTF8.self)
     }
 
-    @Test func `a request is read with what matters in it`() throws {
+    @Test func `a request head is parsed with its target, host and common fields`() throws {
         let text =
             "\r\nGET /a?b HTTP/1.1\r\nHost:  x.localhost:80 \r\nAccept: text/html\r\nIf-None-Match: \"1\"\r\n\r\nrest"
         let head = try head(text)
@@ -40,11 +40,11 @@ import Web
         ("X-Forward", false), ("Forwarder", false),
         ("X-Requested-With", false),
     ])
-    func `a field of a proxy says that it passed the request on`(name: String, isForwarded: Bool) throws {
+    func `a field that proxies add marks the request as forwarded`(name: String, isForwarded: Bool) throws {
         #expect(try head("GET / HTTP/1.1\r\nHost: a\r\n\(name): b\r\n\r\n").isForwarded == isForwarded)
     }
 
-    @Test func `an absolute target brings its own host`() throws {
+    @Test func `the host of an absolute target overrides the Host field`() throws {
         let text = "GET http://a.localhost:1/x HTTP/1.1\r\nHost: b\r\n\r\n"
         let head = try head(text)
         #expect(part(text, head.host) == "a.localhost:1")
@@ -52,7 +52,7 @@ import Web
     }
 
     @Test(arguments: ["C", "CON", "CONNECTED", "GETS"])
-    func `a method is what it says as a whole`(method: String) throws {
+    func `a method is compared as a whole, not by its beginning`(method: String) throws {
         let text = Array("\(method) /a HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
         for isForProxy in [false, true] {
             let parsing = text.withUnsafeBufferPointer { RequestHead.parse($0, isForProxy: isForProxy) }
@@ -62,7 +62,7 @@ import Web
         }
     }
 
-    @Test func `an absolute target may end with its authority`() throws {
+    @Test func `an absolute target without a path means the root path`() throws {
         let text = "GET http://a.localhost:1 HTTP/1.1\r\nHost: b\r\n\r\n"
         let head = try head(text)
         #expect(part(text, head.host) == "a.localhost:1")
@@ -73,7 +73,7 @@ import Web
     @Test(arguments: [
         "a", "A.b-c_d:8080", "127.0.0.1:80", "[::1]:8080", "[2001:db8::1]", "xn--bcher-kva.localhost", "",
     ])
-    func `a host is a name or an address, with or without a port`(host: String) throws {
+    func `a Host field with a name or address, with or without a port, is accepted`(host: String) throws {
         let text = "GET / HTTP/1.1\r\nHost: \(host)\r\nOrigin: http://o\r\n\r\n"
         let head = try head(text)
         #expect(part(text, head.host) == host)
@@ -85,7 +85,7 @@ import Web
         "a\\b",
         "[a?]", "b\u{fc}cher",
     ])
-    func `a host that a URL would read as more than that is refused`(host: String) {
+    func `a Host field that a URL parser would not read as a host and port gets a 400`(host: String) {
         #expect(parse("GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n") == .refused(400))
     }
 
@@ -104,7 +104,7 @@ import Web
         ("GET / HTTP/1.0\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n", .get, true, 0),
         ("GET / HTTP/1.0\r\n\r\n", .get, false, 0),
     ])
-    func `methods, versions and fields are told apart`(
+    func `the method, version, connection and body length are recognised`(
         text: String, method: RequestHead.Method, isKeptAlive: Bool, bodyCount: Int
     ) throws {
         let head = try head(text)
@@ -120,7 +120,7 @@ import Web
         ("Transfer-Encoding: Chunked\r\n", false, .chunked), ("Content-Length: 0\r\n", false, .none),
         ("Content-Length: 007\r\n", false, .length(7)),
     ])
-    func `conditions and bodies are known from the head`(
+    func `conditions and the framing of the body are recognised`(
         field: String, isConditional: Bool, body: RequestHead.Body
     ) throws {
         let text = "PUT / HTTP/1.1\r\nHost: a\r\n\(field)\r\n"
@@ -136,25 +136,27 @@ import Web
         ("GET /\n", "\n"),
         ("GET /", "\r\n\r\nx"),
     ])
-    func `a head that came in pieces is read again only when its end may be there`(
+    func `a partial head is parsed again only if the new bytes can contain its end`(
         first: String, second: String
     ) {
         let whole = Array((first + second).utf8)
         for count in 1...whole.count {
-            let mayEnd = whole[..<count].withUnsafeBufferPointer { RequestHead.mayEnd($0, behind: count - 1) }
+            let canContainEnd = whole[..<count].withUnsafeBufferPointer {
+                RequestHead.canContainEnd($0, after: count - 1)
+            }
             let end = whole[..<count].filter { $0 != 13 }.suffix(2)
             let isEnd = whole[count - 1] == 10 && end == [10, 10]
-            #expect(mayEnd == isEnd, "\(count)")
+            #expect(canContainEnd == isEnd, "\(count)")
         }
-        #expect(whole.withUnsafeBufferPointer { RequestHead.mayEnd($0, behind: first.utf8.count) })
+        #expect(whole.withUnsafeBufferPointer { RequestHead.canContainEnd($0, after: first.utf8.count) })
     }
 
     @Test(arguments: HostileRequests.refusedHeads)
-    func `what could be taken in two ways is refused`(text: String, status: Int) {
+    func `an ambiguous or invalid head is refused with the right status`(text: String, status: Int) {
         #expect(parse(text) == .refused(status))
     }
 
-    @Test func `every beginning of a request is incomplete, never refused and never read past its end`() {
+    @Test func `every proper prefix of a valid request is incomplete`() {
         let text = Array(
             "GET /a?b HTTP/1.1\r\nHost: x.localhost\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n".utf8)
         for count in 0..<text.count {
@@ -163,7 +165,7 @@ import Web
         }
     }
 
-    @Test func `mutated requests are read or refused, and nothing else`() {
+    @Test func `mutated requests are parsed within their bounds or refused`() {
         let text = Array(
             "GET http://h/a?b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nIf-None-Match: \"a\"\r\n\r\nabc"
                 .utf8)

@@ -16,14 +16,16 @@ import Testing
         ("localhost", ["localhost"]), ("co.uk", ["co.uk"]), ("127.0.0.1", ["127.0.0.1"]),
         ("[::1]", ["[::1]"]),
     ])
-    func `hosts of one domain share a certificate, public suffixes do not`(host: String, names: [String]) {
+    func `hosts with one parent domain share a certificate, and hosts below a public suffix do not`(
+        host: String, names: [String]
+    ) {
         #expect(Authority.names(for: host) == names)
     }
 
     @Test(arguments: [
         "www.example.com", "127.0.0.1", "[::1]", "localhost", String(repeating: "a", count: 60) + ".jam.test",
     ])
-    func `OpenSSL at its strictest takes a leaf`(host: String) throws {
+    func `openssl verify in strict mode accepts a host certificate`(host: String) throws {
         let authority = try Authority.open(in: folder.path)
         let leaf = try authority.leaf(for: host, now: Int64(time(nil)))
         let own = try folder.write(authority.certificate, to: "ca.pem")
@@ -41,7 +43,7 @@ import Testing
         #expect(ending.status == 0, "\(ending.errors)")
     }
 
-    @Test func `an authority is opened again as it was, also by two at once`() throws {
+    @Test func `opening an authority again returns the same one, readable only by its owner`() throws {
         let first = try Authority.open(in: folder.path)
         #expect(try Authority.open(in: folder.path).fingerprint == first.fingerprint)
         var status = stat()
@@ -49,7 +51,7 @@ import Testing
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
-    @Test func `a leaf is used again until half of its time is over`() throws {
+    @Test func `a host certificate is reused until half of its lifetime has passed`() throws {
         let authority = try Authority.open(in: folder.path)
         let now = Int64(time(nil))
         let first = try authority.leaf(for: "a.example.com", now: now)
@@ -60,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n", "jam"])
-    func `a damaged file says what to do`(text: String) throws {
+    func `the error for a damaged authority file says what to do`(text: String) throws {
         try folder.write(text, to: "authority.pem")
         let error = #expect(throws: TLSError.self) { try Authority.open(in: folder.path) }
         #expect(error?.description.contains("authority.pem") == true)

@@ -272,18 +272,18 @@ private final class PageResponder: Responder {
 
     var isProxy: Bool { true }
 
-    func connect(_ request: Request) -> Connecting {
+    func connect(_ request: Request) -> ConnectDecision {
         guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
             !url.host.utf8.contains(UInt8(ascii: "*")),
             let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
             (1...65_535).contains(port)
         else {
-            return .refused(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
+            return .refuse(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
         }
-        return .answered(Tunnel(host: url.host, port: port, security: security))
+        return .intercept(Tunnel(host: url.host, port: port, security: security))
     }
 
-    func respond(to request: Request, orLater later: Later) -> Reply? {
+    func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
         guard let url = request.proxied else {
             return Reply(answer: .text(400, "This is a proxy; requests need an absolute URL.\n"))
         }
@@ -309,34 +309,36 @@ private final class PageResponder: Responder {
                 answer: .explanation(
                     403, "\(request.method) would change data on the server.\n", to: request.fields))
         }
-        let slot = later.slot()
+        let slot = later.makeSlot()
         var asked = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
         asked.needsOwnResponse = isForeign
         asked.cookies = tab.scriptCookies(of: request.fields)
         tab.ask(number, asked) { [tab, fields = request.fields] answer in
-            slot.give(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))
+            slot.send(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))
         }
         return nil
     }
 
     /// Connects a socket of the page with its origin, if the crawl allows it. Its messages are not stored; they
     /// fill the page before its frozen copy is made.
-    private func openSocket(_ request: Request, _ url: WebURL, _ number: UInt32, _ later: Later) -> Reply? {
+    private func openSocket(_ request: Request, _ url: WebURL, _ number: UInt32, _ later: DeferredReply)
+        -> Reply?
+    {
         guard let connect, request.method == "GET", !tab.refuses(PageRequest.socketMethod) else {
             return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
         }
-        let (upgrade, slot) = (Upgrade(request, url), later.slot())
+        let (upgrade, slot) = (Upgrade(request, url), later.makeSlot())
         let asked = PageRequest(url: url, method: PageRequest.socketMethod, fields: request.fields)
         tab.ask(number, asked) { [tab] answer in
             guard case .connect(let zone) = answer else {
-                return slot.give(Reply(answer: .text(403, "\(url.href) was not requested.\n")))
+                return slot.send(Reply(answer: .text(403, "\(url.href) was not requested.\n")))
             }
             let watched: Connect = { [tab] url, zone in
                 guard let channel = connect(url, zone) else { return nil }
                 return PageSocket(channel, of: tab)
             }
-            slot.give(upgrade.relay(by: watched, nearestZone: zone) { _ in })
+            slot.send(upgrade.relay(by: watched, nearestZone: zone) { _ in })
         }
         return nil
     }

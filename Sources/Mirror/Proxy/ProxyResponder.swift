@@ -56,7 +56,7 @@ final class ProxyResponder: Responder {
     var isProxy: Bool { true }
     var sideWork: (any SideWork)? { mirror.loads }
 
-    func respond(to request: Request, orLater later: Later) -> Reply? {
+    func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
         let start = ContinuousClock.now
         if request.tunnel == nil {
             // The proxy's own pages, requested in origin form or absolute form.
@@ -83,24 +83,24 @@ final class ProxyResponder: Responder {
         }
         let reply = mirror.respond(
             to: request, proxied: url,
-            orLater: later.observed { log.note(method, url.href, $0, since: start) })
+            orDefer: later.observing { log.note(method, url.href, $0, since: start) })
         if let reply { log.note(method, url.href, reply, since: start) }
         return reply
     }
 
-    func connect(_ request: Request) -> Connecting {
+    func connect(_ request: Request) -> ConnectDecision {
         let start = ContinuousClock.now
-        if let refusal = refusal(of: request) { return .refused(Reply(answer: refusal)) }
+        if let refusal = refusal(of: request) { return .refuse(Reply(answer: refusal)) }
         guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
             !url.host.utf8.contains(UInt8(ascii: "*")),
             let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
             (1...65_535).contains(port)
         else {
-            return .refused(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
+            return .refuse(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
         }
-        if let refusal = refusal(ofPort: port) { return .refused(Reply(answer: refusal)) }
+        if let refusal = refusal(ofPort: port) { return .refuse(Reply(answer: refusal)) }
         guard options.leavesUntouched(url.host) else {
-            return .answered(
+            return .intercept(
                 Tunnel(
                     host: url.host, port: port, security: options.security,
                     isForwarded: request.head.isForwarded))
@@ -108,11 +108,11 @@ final class ProxyResponder: Responder {
         guard let connect = options.connect, let target = WebURL("http://\(url.host):\(port)/") else {
             options.log.noteMiss("CONNECT", request.authority, since: start)
             let text = "\(request.authority) is tunnelled, and the policy allows no network requests.\n"
-            return .refused(Reply(answer: .text(504, text, fields: [("Larder", "miss")])))
+            return .refuse(Reply(answer: .text(504, text, fields: [("Larder", "miss")])))
         }
         // The client itself named the host.
         let (log, authority, nearestZone) = (options.log, request.authority, mirror.clientZone(of: request))
-        return .passed { client in
+        return .relay { client in
             Relay.start(client, to: target, nearestZone: nearestZone, by: connect, greeting: .connected) {
                 outcome in
                 log.noteTunnel("CONNECT", authority, outcome.byteCount, since: start)
@@ -120,7 +120,7 @@ final class ProxyResponder: Responder {
         }
     }
 
-    func pass(_ upload: LongUpload, of request: Request) -> Reply? {
+    func answer(_ upload: LongUpload, of request: Request) -> Reply? {
         let start = ContinuousClock.now
         if request.tunnel == nil, let refusal = refusal(of: request) { return Reply(answer: refusal) }
         guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
@@ -203,7 +203,7 @@ enum ProxyHop {
 
     /// The answer to a request that is not forwarded: a loop, or Max-Forwards is 0 (§7.6.2).
     static func answer(_ request: Request) -> Answer? {
-        guard request.head.saysWay else { return nil }
+        guard request.head.hasRoutingFields else { return nil }
         let fields = request.fields
         if fields.elements("Via").contains(via) {
             return .text(

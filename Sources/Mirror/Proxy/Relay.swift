@@ -42,7 +42,7 @@ enum Relay {
     }
 
     static func start(
-        _ client: HandedOver, to url: WebURL, nearestZone: NetworkZone,
+        _ client: DetachedConnection, to url: WebURL, nearestZone: NetworkZone,
         by connect: @escaping Connect, greeting: Greeting,
         done: @escaping @Sendable (Outcome) -> Void
     ) {
@@ -56,13 +56,14 @@ enum Relay {
         }
     }
 
-    private static func run(_ client: HandedOver, _ host: (any ByteChannel)?, _ greeting: Greeting) -> Outcome
+    private static func run(_ client: DetachedConnection, _ host: (any ByteChannel)?, _ greeting: Greeting)
+        -> Outcome
     {
         defer { close(client.descriptor) }
-        let side = TakenClient(client)
+        let side = DetachedClient(client)
         guard let host else {
             side.sendAll(Self.badGateway)
-            if case .upload = greeting { side.throwAway() }
+            if case .upload = greeting { side.discardInput() }
             return Outcome()
         }
         var (toHost, toClient) = (Flow(), Flow())
@@ -111,7 +112,7 @@ enum Relay {
         } else {
             side.end()
         }
-        if isUpload, !toHost.isOver { side.throwAway() }
+        if isUpload, !toHost.isOver { side.discardInput() }
         outcome.byteCount = toClient.byteCount - greetingCount
         return outcome
     }
@@ -361,7 +362,7 @@ struct Upgrade {
     private let head: [UInt8]
 
     static func isAsked(for request: Request) -> Bool {
-        request.head.asksUpgrade && request.head.body == .none
+        request.head.hasUpgrade && request.head.body == .none
             && request.fields.elements("Connection").contains { HTTPGrammar.matches($0, "upgrade") }
             // h2c is HTTP; the request is answered without the upgrade.
             && request.fields.elements("Upgrade").contains { !HTTPGrammar.matches($0, "h2c") }
@@ -466,6 +467,6 @@ extension PassLog {
         _ method: String, _ url: String, _ outcome: Relay.Outcome, since start: ContinuousClock.Instant
     ) {
         let source: Source = outcome.status == nil ? .missed : .tunnel
-        note(method, url, outcome.status ?? 502, source, outcome.byteCount, isKept: false, since: start)
+        note(method, url, outcome.status ?? 502, source, outcome.byteCount, isStored: false, since: start)
     }
 }

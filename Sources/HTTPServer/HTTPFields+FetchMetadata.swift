@@ -1,5 +1,6 @@
 package import Web
 
+/// The request headers by which browsers describe a request (Fetch Metadata).
 extension HTTPFields {
     /// The use of the response, as the browser reports it; nil if the client is no browser.
     ///
@@ -11,8 +12,8 @@ extension HTTPFields {
         return destination == "empty" && self["Sec-Fetch-Mode"] == "navigate" ? "document" : destination
     }
 
-    /// Whether a person will read the response: browsers send its destination, and other programs the types
-    /// that they accept.
+    /// Whether the response will be shown as a document. Browsers send its destination; other programs are
+    /// judged by the media types that they accept.
     package var isNavigation: Bool {
         if let destination = fetchDestination {
             return ["document", "iframe", "frame", "fencedframe"].contains(destination)
@@ -22,6 +23,9 @@ extension HTTPFields {
 
     /// The media type that a page expects of a subresource, by the destination of the request. Nil if the
     /// request is a navigation or does not come from a page.
+    ///
+    /// Error responses use it: a script that expects JSON gets an empty body of that type instead of a text
+    /// that it would show as data.
     package var expectedTypeOfSubresource: String? {
         guard let destination = fetchDestination, !isNavigation else { return nil }
         switch destination {

@@ -1,7 +1,11 @@
 package import Web
 
 /// The response to one request as it is sent to one client.
-struct Outgoing {
+///
+/// An `Answer` is shared by all clients and never changes. What differs by client is decided here: added
+/// header lines, the status (304, 206, 412, 416), the ranges of the body, and its compression. The body is
+/// not copied: `pieces` refers to ranges of the answer's memory or file. Section numbers refer to RFC 9110.
+struct OutgoingResponse {
     /// A part of the body as it is sent.
     enum Piece {
         case bytes([UInt8])
@@ -15,67 +19,77 @@ struct Outgoing {
     /// The parts of the body; nil for the answer's own whole body.
     let pieces: [Piece]?
 
-    /// The unchanged answer, with header lines for this client at the end of its head.
-    init(_ answer: Answer, ownFields: [UInt8], withBody: Bool) {
+    /// Creates the whole response, with header lines for this client at the end of the answer's head.
+    ///
+    /// - Parameter withBody: False for HEAD requests.
+    init(_ answer: Answer, clientFields: [UInt8], withBody: Bool) {
         self.answer = answer
-        head = ownFields.isEmpty ? nil : answer.bytes[..<(answer.headCount - 2)] + ownFields + Self.end
+        head =
+            clientFields.isEmpty
+            ? nil : answer.bytes[..<(answer.headCount - 2)] + clientFields + Self.endOfHead
         pieces = withBody ? nil : []
     }
 
-    /// The selected part of an answer.
+    /// Creates the response that contains the selected part of an answer.
     ///
     /// - Parameters:
-    ///   - takesZstd: Whether the client accepts the answer's zstd frame as the body.
+    ///   - acceptsZstd: Whether the client accepts the answer's zstd-compressed body as the body.
     ///   - boundary: The separator of several parts, which must not occur in the body.
     init(
-        _ answer: Answer, _ selection: Selection, ownFields: [UInt8], withBody: Bool, takesZstd: Bool = false,
+        _ answer: Answer, _ selection: ResponseSelection, clientFields: [UInt8], withBody: Bool,
+        acceptsZstd: Bool = false,
         boundary: @autoclosure () -> String
     ) {
-        let range: (ContentRange) -> String = { "Content-Range: \($0.text)\r\n" }
+        let contentRangeLine: (ContentRange) -> String = { "Content-Range: \($0.text)\r\n" }
         let total = answer.bodyByteCount
         switch selection {
         case .whole:
-            guard takesZstd, let frame = answer.frame else {
-                self.init(answer, ownFields: ownFields, withBody: withBody)
+            guard acceptsZstd, let zstdBody = answer.zstdBody else {
+                self.init(answer, clientFields: clientFields, withBody: withBody)
                 return
             }
             let lines =
-                Self.weakTag(of: answer) + "Content-Encoding: zstd\r\nContent-Length: \(frame.count)\r\n"
+                Self.weakTag(of: answer) + "Content-Encoding: zstd\r\nContent-Length: \(zstdBody.count)\r\n"
             self.init(
-                answer, answer.status, without: Self.ofLength + ["accept-ranges", "etag"],
-                ownFields + lines.utf8,
-                pieces: withBody ? [.bytes(frame)] : [])
+                answer, answer.status, without: Self.lengthFields + ["accept-ranges", "etag"],
+                clientFields + lines.utf8,
+                pieces: withBody ? [.bytes(zstdBody)] : [])
         case .notModified:
-            // §15.4.5: the client already has the fields that describe the body.
-            var known: [StaticString] =
-                answer.entityTag == nil ? Self.ofBody : Self.ofBody + ["last-modified"]
-            let isCoded = takesZstd && answer.frame != nil
-            if isCoded { known.append("etag") }
+            // §15.4.5: a 304 omits the fields that describe the body, because the client has them. Without a
+            // tag, Last-Modified is the only validator and is repeated.
+            var omitted: [StaticString] =
+                answer.entityTag == nil ? Self.bodyFields : Self.bodyFields + ["last-modified"]
+            let isCoded = acceptsZstd && answer.zstdBody != nil
+            if isCoded { omitted.append("etag") }
             self.init(
-                answer, 304, without: known, ownFields + (isCoded ? Self.weakTag(of: answer) : "").utf8,
+                answer, 304, without: omitted, clientFields + (isCoded ? Self.weakTag(of: answer) : "").utf8,
                 pieces: [])
         case .failed:
-            self.init(answer, 412, without: Self.ofBody + Self.validators, ownFields + Self.empty, pieces: [])
-        case .unsatisfiable:
-            let line = range(ContentRange(range: nil, total: total))
             self.init(
-                answer, 416, without: Self.ofBody + Self.validators, ownFields + line.utf8 + Self.empty,
+                answer, 412, without: Self.bodyFields + Self.validatorFields,
+                clientFields + Self.emptyBodyLength, pieces: [])
+        case .unsatisfiable:
+            let line = contentRangeLine(ContentRange(range: nil, total: total))
+            self.init(
+                answer, 416, without: Self.bodyFields + Self.validatorFields,
+                clientFields + line.utf8 + Self.emptyBodyLength,
                 pieces: [])
         case .parts(let parts):
             if parts.count == 1 {
                 let lines =
-                    range(ContentRange(range: parts[0], total: total))
+                    contentRangeLine(ContentRange(range: parts[0], total: total))
                     + "Content-Length: \(parts[0].count)\r\n"
                 self.init(
-                    answer, 206, without: Self.ofLength, ownFields + lines.utf8, pieces: [.body(parts[0])])
+                    answer, 206, without: Self.lengthFields, clientFields + lines.utf8,
+                    pieces: [.body(parts[0])])
             } else {
-                self.init(answer, parts, ownFields, boundary: boundary())
+                self.init(answer, parts, clientFields, boundary: boundary())
             }
         }
     }
 
-    /// Several parts: a multipart message with a head for each part (§14.6).
-    private init(_ answer: Answer, _ parts: [Range<Int>], _ ownFields: [UInt8], boundary: String) {
+    /// Creates a multipart message, in which each part has a head of its own (§14.6).
+    private init(_ answer: Answer, _ parts: [Range<Int>], _ clientFields: [UInt8], boundary: String) {
         let type = HeadLines(answer).first { HeadLines.isNamed($0, ["content-type"]) } ?? []
         var pieces: [Piece] = []
         var byteCount = 0
@@ -93,10 +107,12 @@ struct Outgoing {
             Content-Length: \(byteCount + end.count)\r\n
             """
         self.init(
-            answer, 206, without: Self.ofLength + ["content-type"], ownFields + lines.utf8, pieces: pieces)
+            answer, 206, without: Self.lengthFields + ["content-type"], clientFields + lines.utf8,
+            pieces: pieces)
     }
 
-    /// The answer's head with another status, without some of its lines and with additional ones.
+    /// Creates a response from the answer's head with another status, without the fields `names`, and with
+    /// the additional `lines`.
     private init(
         _ answer: Answer, _ status: Int, without names: [StaticString], _ lines: some Sequence<UInt8>,
         pieces: [Piece]
@@ -106,7 +122,7 @@ struct Outgoing {
         head.reserveCapacity(answer.headCount + 256)
         for line in HeadLines(answer) where !HeadLines.isNamed(line, names) { head += line }
         head += lines
-        head += Self.end
+        head += Self.endOfHead
         self.head = head
         self.pieces = pieces
     }
@@ -118,31 +134,35 @@ struct Outgoing {
         return "ETag: \(tag.hasPrefix("W/") ? "" : "W/")\(tag)\r\n"
     }
 
-    private static let end: [UInt8] = [0x0d, 0x0a]
-    private static let empty = Array("Content-Length: 0\r\n".utf8)
-    private static let ofLength: [StaticString] = ["content-length"]
-    private static let ofBody: [StaticString] = [
+    /// The empty line after the header fields.
+    private static let endOfHead: [UInt8] = [0x0d, 0x0a]
+    private static let emptyBodyLength = Array("Content-Length: 0\r\n".utf8)
+    private static let lengthFields: [StaticString] = ["content-length"]
+    /// The fields that describe the body, which a response without it must not repeat.
+    private static let bodyFields: [StaticString] = [
         "content-length", "content-type", "content-encoding", "content-language", "content-range",
         "accept-ranges",
     ]
-    private static let validators: [StaticString] = ["etag", "last-modified"]
+    private static let validatorFields: [StaticString] = ["etag", "last-modified"]
 }
 
-/// The part of an answer that a request gets, by its conditions and ranges (RFC 9110 §13 and §14.2). A pure
-/// value.
-enum Selection: Equatable {
+/// The part of an answer that a request gets, by its preconditions and ranges (RFC 9110 §13 and §14.2). A
+/// pure value: the decision needs no I/O.
+enum ResponseSelection: Equatable {
+    /// The whole answer, with its own status.
     case whole
-    /// 304
+    /// 304: the client's copy is current.
     case notModified
-    /// 412
+    /// 412: a precondition is false.
     case failed
-    /// 416
+    /// 416: the body has none of the requested bytes.
     case unsatisfiable
     /// 206 with one part, or with several in a multipart message.
     case parts([Range<Int>])
 
-    /// The estimated size of the head of each of several parts, in bytes.
-    private static let partCost = 120
+    /// The estimated size of the head of each of several parts. Ranges that are nearer to each other than
+    /// this are sent as one.
+    private static let partHeadBytes = 120
 
     /// - Parameters:
     ///   - fields: The header fields of the request.
@@ -158,15 +178,17 @@ enum Selection: Equatable {
             self = .whole
             return
         }
-        var known = HTTPFields()
-        if let tag = answer.entityTag { known.append("ETag", tag) }
-        if let date = answer.lastModified { known.append("Last-Modified", date) }
-        let validator = Validator(known)
+        var validatorFields = HTTPFields()
+        if let tag = answer.entityTag { validatorFields.append("ETag", tag) }
+        if let date = answer.lastModified { validatorFields.append("Last-Modified", date) }
+        // `If-Range` is compared with the answer's real validators, without the date that a cache adds below.
+        let validator = Validator(validatorFields)
         let conditions = Preconditions(fields)
         if role == .cache, answer.lastModified == nil, let date = answer.date {
-            known.append("Last-Modified", date.text)
+            validatorFields.append("Last-Modified", date.text)
         }
-        switch conditions.evaluate(Validator(known), method: CacheRequest.Method(method), as: role) {
+        switch conditions.evaluate(Validator(validatorFields), method: CacheRequest.Method(method), as: role)
+        {
         case .notModified: self = .notModified
         case .failed: self = .failed
         case .proceed:
@@ -178,28 +200,30 @@ enum Selection: Equatable {
                 self = .whole
                 return
             }
-            self = Self.parts(of: ranges, in: answer.bodyByteCount)
+            self = Self.resolve(ranges, in: answer.bodyByteCount)
         }
     }
 
-    private static func parts(of ranges: ByteRanges, in byteCount: Int) -> Selection {
+    /// Converts requested ranges to parts of a body. Joins near ones, and sends the whole body if parts would
+    /// be no shorter.
+    private static func resolve(_ ranges: ByteRanges, in byteCount: Int) -> ResponseSelection {
         var parts = ranges.resolved(in: byteCount)
         // An empty body is sent whole.
         guard !parts.isEmpty else { return byteCount == 0 ? .whole : .unsatisfiable }
         if parts.count > 1 {
-            let joined = joiningNear(parts)
+            let joined = joinNearParts(parts)
             if joined.count < parts.count { parts = joined }
         }
         // §15.3.7.2: several parts must not be larger than the whole body.
-        let cost = parts.lazy.map { $0.count + Self.partCost }.reduce(0, +)
+        let cost = parts.lazy.map { $0.count + Self.partHeadBytes }.reduce(0, +)
         return parts.count > 1 && cost >= byteCount ? .whole : .parts(parts)
     }
 
-    /// Sorts the ranges, and joins those whose distance is at most `partCost`.
-    private static func joiningNear(_ parts: [Range<Int>]) -> [Range<Int>] {
+    /// Sorts the ranges, and joins those whose distance is at most `partHeadBytes`.
+    private static func joinNearParts(_ parts: [Range<Int>]) -> [Range<Int>] {
         var joined: [Range<Int>] = []
         for part in parts.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-            if let last = joined.last, part.lowerBound - last.upperBound <= partCost {
+            if let last = joined.last, part.lowerBound - last.upperBound <= partHeadBytes {
                 joined[joined.count - 1] = last.lowerBound..<max(last.upperBound, part.upperBound)
             } else {
                 joined.append(part)

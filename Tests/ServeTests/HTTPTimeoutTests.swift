@@ -8,7 +8,7 @@ import Testing
 @testable import HTTPServer
 @testable import Mirror
 
-@Suite struct HTTPTimesTests {
+@Suite struct HTTPTimeoutTests {
     private static let large = [UInt8](repeating: 0x61, count: 12_000_000)
 
     private func script(_ change: (inout ServerLimits) -> Void) throws -> HTTPScript {
@@ -24,8 +24,8 @@ import Testing
         "GET / HT", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc",
     ])
-    func `a request that does not go on is told so`(start: String) throws {
-        let script = try script { ($0.headTime, $0.stallTime) = (100, 100) }
+    func `a request that stalls gets a 408`(start: String) throws {
+        let script = try script { ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds) = (100, 100) }
         let client = try script.client()
         #expect(try client.get("/").status == 200)
         try client.send(start)
@@ -33,17 +33,17 @@ import Testing
         #expect(try client.readToEnd().isEmpty)
     }
 
-    @Test func `a head that comes too slowly is not waited for, however steadily it comes`() throws {
-        let script = try script { $0.headTime = 200 }
+    @Test func `a head that takes too long gets a 408, however steadily it arrives`() throws {
+        let script = try script { $0.headTimeoutMilliseconds = 200 }
         let client = try script.client()
-        // Ends by the refusal, or because nobody reads any more.
+        // Ends with the 408, or with a failed write after the server has closed the connection.
         try client.send("GET / HTTP/1.1\r\n")
         let refusal = try script.drip(Array("X: y\r\n".utf8), by: client)
         #expect(refusal == nil || refusal?.status == 408)
     }
 
-    @Test func `a client that asks for nothing is let go without a word`() throws {
-        let script = try script { $0.idleTime = 100 }
+    @Test func `an idle client is disconnected without a response`() throws {
+        let script = try script { $0.idleTimeoutMilliseconds = 100 }
         let client = try untilNotCutOff {
             let client = try script.client()
             return try client.get("/").status == 200 ? client : nil
@@ -52,14 +52,17 @@ import Testing
         #expect(try script.client().readToEnd().isEmpty)
     }
 
-    @Test func `a client that does not take its answer is let go, and others are served meanwhile`() throws {
-        let script = try script { ($0.connectionsPerThread, $0.stallTime) = (2, 200) }
+    @Test
+    func `a client that does not receive its response is disconnected, and others are served meanwhile`()
+        throws
+    {
+        let script = try script { ($0.maxConnectionsPerThread, $0.stallTimeoutMilliseconds) = (2, 200) }
         let other = try script.client()
         let client = try script.client()
         try client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(try other.get("/").status == 200)
-        // There is a place for a third client as soon as the server has let go the one that takes nothing. That one
-        // is let go as well where this machine stops it for longer than the limit.
+        // A third client can connect as soon as the server has disconnected the one that reads nothing. The third
+        // is disconnected too if this machine pauses the test for longer than the limit, so it tries again.
         let body = try untilNotCutOff { () -> [UInt8]? in
             let answer = try script.client().get("/large")
             return answer.status == 200 ? answer.body : nil
@@ -71,34 +74,39 @@ import Testing
     }
 
     @Test
-    func `at the limit those that ask for nothing make room, and else the newest is told to come again`()
+    func
+        `at the connection limit idle clients are disconnected, and without any the newest client gets a 503`()
         throws
     {
-        // The stop time makes the server look often.
-        let script = try script { ($0.connectionsPerThread, $0.crowdedIdleTime, $0.stopTime) = (3, 100, 40) }
+        // A short stop timeout makes the server check its timeouts often.
+        let script = try script {
+            ($0.maxConnectionsPerThread, $0.crowdedIdleTimeoutMilliseconds, $0.stopTimeoutMilliseconds) = (
+                3, 100, 40
+            )
+        }
         let clients = try (0..<3).map { _ in
-            // A client is let go where this machine stops it before it has begun a request.
+            // A client is disconnected if this machine pauses the test before the request begins; then it tries again.
             try untilNotCutOff {
                 let client = try script.client()
                 try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n")
                 return try client.response().status == 200 ? client : nil
             }
         }
-        // Each has begun another request, so that none makes room.
+        // Each has begun another request, so that none is idle.
         let refused = try script.client()
         #expect(try refused.response().status == 503)
         for client in clients {
             try client.send("Host: a\r\n\r\n")
             #expect(try client.response().status == 200)
         }
-        // As soon as one of them has been idle for long enough, there is room: the first one has been for longest.
+        // As soon as one of them has been idle for long enough, it is disconnected. The first one has been for longest.
         let served = try untilNotCutOff { try script.client().get("/").status == 200 ? true : nil }
         #expect(served)
         #expect(try clients[0].readToEnd().isEmpty)
     }
 
-    @Test func `a stop ends what is under way, answers what is here, and takes nothing new`() throws {
-        let script = try script { $0.stopTime = 600_000 }
+    @Test func `a stop completes running responses and accepts no new clients`() throws {
+        let script = try script { $0.stopTimeoutMilliseconds = 600_000 }
         let (idle, slow) = (try script.client(), try script.client())
         #expect(try idle.get("/").status == 200)
         try slow.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -115,7 +123,7 @@ import Testing
         stopping.join()
     }
 
-    @Test func `a stop answers a client that connected before it and has not been taken yet`() throws {
+    @Test func `a stop answers a client that was still in the accept queue`() throws {
         let (isAsked, mayAnswer) = (Monitor(false), Monitor(false))
         let script = try HTTPScript { request in
             if request.target.elementsEqual("/slow".utf8) {
@@ -126,7 +134,7 @@ import Testing
         }
         let slow = try script.client()
         try slow.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-        // The one thread is busy from here on.
+        // The server's only thread is busy from here on.
         isAsked.wait { $0 ? () : nil }
         let server = script.server
         server.beginStop()
@@ -139,13 +147,15 @@ import Testing
         server.stopAndWait()
     }
 
-    @Test func `a stop answers what a client sends at that moment, and closes its connection`() throws {
-        let script = try script { ($0.stopTime, $0.stopIdleTime) = (600_000, 600_000) }
+    @Test func `a stop answers a request that arrives during the stop, and closes the connection`() throws {
+        let script = try script {
+            ($0.stopTimeoutMilliseconds, $0.stopIdleTimeoutMilliseconds) = (600_000, 600_000)
+        }
         let client = try script.client()
         #expect(try client.get("/").status == 200)
         let server = script.server
         let stopping = try NamedThread.start("stopping") { server.stopAndWait() }
-        // The stop has begun as soon as nobody can connect any more.
+        // The stop has begun when connecting fails.
         while (try? script.client()) != nil { sched_yield() }
         let answer = try client.get("/")
         #expect(answer.status == 200 && answer["Connection"] == "close")
@@ -153,8 +163,8 @@ import Testing
         stopping.join()
     }
 
-    @Test func `a stop does not wait for ever`() throws {
-        let script = try script { $0.stopTime = 100 }
+    @Test func `a stop ends after its timeout although a client does not read`() throws {
+        let script = try script { $0.stopTimeoutMilliseconds = 100 }
         let client = try script.client()
         try client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(try client.read(1).isEmpty == false)
@@ -162,44 +172,45 @@ import Testing
         #expect(((try? client.readToEnd()) ?? []).count < Self.large.count)
     }
 
-    // MARK: - By the clock of a table
+    // MARK: - ConnectionTimer
 
     @Test(arguments: [
-        (Patience.Waiting.request, 60_000, 60_001), (.head, 20_000, 20_001), (.body, 60_000, 60_001),
-        (.taking, 60_000, 60_001), (.end, 5_000, 5_001),
+        (ConnectionPhase.idle, 60_000, 60_001), (.head, 20_000, 20_001), (.body, 60_000, 60_001),
+        (.sending, 60_000, 60_001), (.lingering, 5_000, 5_001),
     ])
-    func `each wait has its bound`(waiting: Patience.Waiting, bearable: Int64, tooLong: Int64) {
-        var patience = Patience(now: 1000)
-        patience.wait(for: waiting, now: 1000)
-        #expect(!patience.isExhausted(now: 1000 + bearable, .standard))
-        #expect(patience.isExhausted(now: 1000 + tooLong, .standard))
+    func `each phase of a connection has a time limit`(phase: ConnectionPhase, allowed: Int64, tooLong: Int64)
+    {
+        var timer = ConnectionTimer(now: 1000)
+        timer.enter(phase, now: 1000)
+        #expect(!timer.hasExpired(now: 1000 + allowed, .standard))
+        #expect(timer.hasExpired(now: 1000 + tooLong, .standard))
     }
 
-    @Test func `who asks for nothing is waited for less where others want the place`() {
-        let patience = Patience(now: 1000)
-        #expect(!patience.isExhausted(now: 3000, .standard, isCrowded: true))
-        #expect(patience.isExhausted(now: 3001, .standard, isCrowded: true))
-        #expect(!patience.isExhausted(now: 3001, .standard))
+    @Test func `idle clients have less time while the server is at its connection limit`() {
+        let timer = ConnectionTimer(now: 1000)
+        #expect(!timer.hasExpired(now: 3000, .standard, isCrowded: true))
+        #expect(timer.hasExpired(now: 3001, .standard, isCrowded: true))
+        #expect(!timer.hasExpired(now: 3001, .standard))
     }
 
-    @Test func `who goes on is waited for as long as it is fast enough on the whole`() {
-        var slow = Patience(now: 0)
-        var fast = Patience(now: 0)
-        slow.wait(for: .taking, now: 0)
-        fast.wait(for: .taking, now: 0)
+    @Test func `a transfer may continue as long as its average rate is above the minimum`() {
+        var slow = ConnectionTimer(now: 0)
+        var fast = ConnectionTimer(now: 0)
+        slow.enter(.sending, now: 0)
+        fast.enter(.sending, now: 0)
         var end: Int64?
         for second in Int64(1)...1000 {
-            slow.progressed(by: 400, now: second * 1000)
-            fast.progressed(by: 600, now: second * 1000)
-            if end == nil, slow.isExhausted(now: second * 1000, .standard) { end = second }
-            #expect(!fast.isExhausted(now: second * 1000, .standard))
+            slow.addProgress(byteCount: 400, now: second * 1000)
+            fast.addProgress(byteCount: 600, now: second * 1000)
+            if end == nil, slow.hasExpired(now: second * 1000, .standard) { end = second }
+            #expect(!fast.hasExpired(now: second * 1000, .standard))
         }
         #expect(end == 301)
-        // Our own answer is never the client's fault, and bytes do not make a head come faster.
-        slow.wait(for: .answer, now: 0)
-        #expect(!slow.isExhausted(now: 10_000_000, .standard))
-        slow.wait(for: .head, now: 0)
-        slow.progressed(by: 1000, now: 20_000)
-        #expect(slow.isExhausted(now: 20_001, .standard))
+        // Waiting for a reply has no limit here, and received bytes do not extend the time for a head.
+        slow.enter(.reply, now: 0)
+        #expect(!slow.hasExpired(now: 10_000_000, .standard))
+        slow.enter(.head, now: 0)
+        slow.addProgress(byteCount: 1000, now: 20_000)
+        #expect(slow.hasExpired(now: 20_001, .standard))
     }
 }

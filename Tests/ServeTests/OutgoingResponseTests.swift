@@ -5,7 +5,7 @@ import Web
 @testable import HTTPServer
 @testable import Mirror
 
-@Suite struct HTTPPartsTests {
+@Suite struct OutgoingResponseTests {
     private static let size = 300_000
     private static let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     private static let fields = [
@@ -37,7 +37,7 @@ import Web
                     answer: Answer(
                         status: 200, fields: Self.fields, file: .init(path: path, byteCount: 1 << 20)))
             default:
-                Reply(answer: inMemory, ownFields: Array("X-Client: one\r\n".utf8))
+                Reply(answer: inMemory, clientFields: Array("X-Client: one\r\n".utf8))
             }
         }
     }
@@ -47,12 +47,14 @@ import Web
     {
         let client = try script.client()
         let answer = try client.get(target, method: method, fields: fields)
-        // The connection goes on where the answer ends.
+        // The connection is usable after the answer.
         #expect(try client.get("/memory", fields: [("Range", "bytes=0-0")]).body == [Self.body[0]])
         return answer
     }
 
-    @Test(arguments: ["/memory", "/file"]) func `a whole answer says that parts can be had`(target: String)
+    @Test(arguments: ["/memory", "/file"]) func `a whole response announces that ranges are supported`(
+        target: String
+    )
         throws
     {
         let whole = try get(target)
@@ -65,7 +67,9 @@ import Web
         #expect(head["Content-Length"] == "\(Self.size)")
     }
 
-    @Test(arguments: ["/memory", "/file"]) func `one part comes with its place`(target: String) throws {
+    @Test(arguments: ["/memory", "/file"]) func `a single range is answered with a 206 and Content-Range`(
+        target: String
+    ) throws {
         let part = try get(target, "GET", ("Range", "bytes=100000-250000"), ("If-Range", "\"v1\""))
         #expect(part.status == 206)
         #expect(part["Content-Range"] == "bytes 100000-250000/\(Self.size)")
@@ -78,7 +82,9 @@ import Web
         #expect(try get(target, "GET", ("Range", "bytes=5-"), ("If-Range", "\"v2\"")).status == 200)
     }
 
-    @Test(arguments: ["/memory", "/file"]) func `several parts come as a message of their own`(target: String)
+    @Test(arguments: ["/memory", "/file"]) func `several ranges are answered with a multipart message`(
+        target: String
+    )
         throws
     {
         let answer = try get(target, "GET", ("Range", "bytes=299000-, 0-9, 5000-5009"))
@@ -98,7 +104,8 @@ import Web
         #expect(answer.body == expected)
     }
 
-    @Test(arguments: ["/memory", "/file"]) func `what does not exist is refused with the length`(
+    @Test(arguments: ["/memory", "/file"])
+    func `a range beyond the body gets a 416 with the length of the body`(
         target: String
     ) throws {
         let answer = try get(target, "GET", ("Range", "bytes=300000-"))
@@ -110,7 +117,9 @@ import Web
     }
 
     @Test(arguments: ["/memory", "/file"], ["GET", "HEAD"])
-    func `who has it already is told so, in few words`(target: String, method: String) throws {
+    func `a matching If-None-Match gets a 304 without body fields, and a failed If-Match a 412`(
+        target: String, method: String
+    ) throws {
         let answer = try get(target, method, ("If-None-Match", "W/\"v1\""))
         #expect(answer.status == 304)
         #expect(answer.body.isEmpty)
@@ -125,7 +134,8 @@ import Web
         #expect(failed["Content-Length"] == "0")
     }
 
-    @Test(arguments: ["/gone", "/short"]) func `a file that is not what its answer says is an error`(
+    @Test(arguments: ["/gone", "/short"])
+    func `a file that is missing or shorter than its answer says gets a 500`(
         target: String
     ) throws {
         let client = try script.client()
@@ -136,7 +146,7 @@ import Web
         #expect(try script.client().get(target, method: "HEAD").status == 200)
     }
 
-    @Test func `files and memory come in the order in which they were asked for`() throws {
+    @Test func `pipelined responses from files and memory keep the order of their requests`() throws {
         let client = try script.client()
         let targets = ["/file", "/memory", "/file", "/memory", "/file"]
         for target in targets {
@@ -149,7 +159,7 @@ import Web
     }
 }
 
-@Suite struct HTTPSelectionTests {
+@Suite struct ResponseSelectionTests {
     private static let tag = "\"v1\""
     private static let modified = "Sun, 06 Nov 1994 08:49:37 GMT"
     private static let before = "Sat, 05 Nov 1994 08:49:37 GMT"
@@ -167,13 +177,14 @@ import Web
         return Answer(status: status, fields: fields, body: [UInt8](repeating: 0x61, count: count))
     }
 
-    private func select(_ answer: Answer, _ method: String, _ fields: [(String, String)]) -> Selection {
+    private func select(_ answer: Answer, _ method: String, _ fields: [(String, String)]) -> ResponseSelection
+    {
         let fields = HTTPFields(fields.map { HTTPFields.Field(name: $0.0, value: $0.1) })
-        return Selection(of: answer, method: method, fields: fields, now: Self.later)
+        return ResponseSelection(of: answer, method: method, fields: fields, now: Self.later)
     }
 
     @Test(arguments: [
-        ("If-None-Match", tag, Selection.notModified), ("If-None-Match", "W/\"v1\"", .notModified),
+        ("If-None-Match", tag, ResponseSelection.notModified), ("If-None-Match", "W/\"v1\"", .notModified),
         ("If-None-Match", "\"v0\", \(tag)", .notModified), ("If-None-Match", "*", .notModified),
         ("If-None-Match", "\"v2\"", .whole), ("If-None-Match", "\"xv1\"", .whole),
         ("If-Modified-Since", modified, .notModified), ("If-Modified-Since", before, .whole),
@@ -183,17 +194,17 @@ import Web
         ("If-Unmodified-Since", modified, .whole), ("If-Unmodified-Since", after, .whole),
         ("If-Unmodified-Since", before, .failed),
     ])
-    func `a condition is held against the answer's tag and date`(
-        name: String, value: String, expected: Selection
+    func `a precondition is compared with the answer's ETag and Last-Modified`(
+        name: String, value: String, expected: ResponseSelection
     ) {
         #expect(select(answer(), "GET", [(name, value)]) == expected)
         #expect(select(answer(), "HEAD", [(name, value)]) == expected)
-        // A condition counts only for what would be a success without it.
+        // A condition applies only to answers that would be successful without it.
         #expect(select(answer(404), "GET", [(name, value)]) == .whole)
         #expect(select(answer(302), "GET", [(name, value)]) == .whole)
     }
 
-    @Test func `a tag counts for more than a date`() {
+    @Test func `an ETag takes precedence over a date`() {
         let fields = [("If-None-Match", "\"v2\""), ("If-Modified-Since", Self.modified)]
         #expect(select(answer(), "GET", fields) == .whole)
         #expect(select(answer(), "POST", [("If-None-Match", Self.tag)]) == .failed)
@@ -203,24 +214,24 @@ import Web
     }
 
     @Test(arguments: [
-        ("bytes=0-99", Selection.parts([0..<100])), ("bytes=900-", .parts([900..<1000])),
+        ("bytes=0-99", ResponseSelection.parts([0..<100])), ("bytes=900-", .parts([900..<1000])),
         ("bytes=-100", .parts([900..<1000])), ("bytes=-5000", .parts([0..<1000])),
         ("bytes=990-5000", .parts([990..<1000])), ("bytes=0-", .parts([0..<1000])),
         ("bytes=1000-", .unsatisfiable), ("bytes=-0", .unsatisfiable),
         ("bytes=5000-6000, 7000-", .unsatisfiable),
         ("bytes=0-0, 500-599", .parts([0..<1, 500..<600])),
         ("bytes=500-599, 0-0", .parts([500..<600, 0..<1])),
-        // Near enough to be one.
+        // Near ranges are joined.
         ("bytes=0-9, 20-29", .parts([0..<30])), ("bytes=20-29, 0-9", .parts([0..<30])),
         ("bytes=0-99, 50-149", .parts([0..<150])), ("bytes=0-0, 1000-", .parts([0..<1])),
-        // More trouble than the whole.
+        // The multipart message would be longer than the whole body.
         ("bytes=0-399, 600-999", .whole),
         ("bytes=\((0..<40).map { "\($0 * 20)-\($0 * 20)" }.joined(separator: ","))", .whole),
         ("items=0-9", .whole), ("bytes=9-0", .whole), ("bytes=", .whole), ("bytes=a-b", .whole),
         ("bytes 0-9", .whole), ("bytes=99999999999999999999-", .unsatisfiable),
     ])
-    func `a range is answered with the parts that there are, and with no more than the whole`(
-        range: String, expected: Selection
+    func `a range selects the existing parts, joined where near, or the whole body where that is shorter`(
+        range: String, expected: ResponseSelection
     ) {
         #expect(select(answer(), "GET", [("Range", range)]) == expected)
         #expect(select(answer(), "HEAD", [("Range", range)]) == .whole)
@@ -233,10 +244,10 @@ import Web
         (tag, true), ("\"v2\"", false), ("W/\"v1\"", false), (modified, true), (before, false),
         (after, false),
     ])
-    func `a range is for the version that it was asked of`(version: String, isPart: Bool) {
+    func `a range applies only if If-Range matches the answer`(version: String, isPart: Bool) {
         let fields = [("Range", "bytes=0-9"), ("If-Range", version)]
         #expect(select(answer(), "GET", fields) == (isPart ? .parts([0..<10]) : .whole))
-        // What does not hold is no failure when it is about the part alone.
+        // An If-Range that does not match is not an error: the whole body is sent.
         #expect(select(answer(tag: nil, modified: nil), "GET", fields) == .whole)
         #expect(select(answer(), "GET", fields + [("If-None-Match", Self.tag)]) == .notModified)
     }
