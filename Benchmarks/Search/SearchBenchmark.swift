@@ -40,9 +40,9 @@ struct Asking {
     init(_ folder: StoreFolder) { self.folder = folder }
 
     func run(rounds: Int) throws(StoreError) {
-        var questions: [(text: String, question: SearchQuestion)] = []
+        var questions: [(text: String, question: SearchQuery)] = []
         while let line = readLine() {
-            if let question = try? SearchQuestion(line) { questions.append((line, question)) }
+            if let question = try? SearchQuery(line) { questions.append((line, question)) }
         }
         let start = clock.now
         let searcher = Searcher(try StoreReader(folder))

@@ -48,18 +48,18 @@ package struct Bundle: Sendable, Equatable {
     }
 
     /// Whether a claim can verify the body. If not, a check can only find out whether the body exists.
-    package var isProvable: Bool { claims.contains(where: \.isProof) }
+    package var canBeVerified: Bool { claims.contains(where: \.isProof) }
 
     /// The strongest digest algorithm that the decoded body is verified by; nil if there is none.
-    package var proof: DigestAlgorithm? {
+    package var strongestAlgorithm: DigestAlgorithm? {
         let algorithms = claims.filter { $0.isProof && $0.subject == .decoded }.compactMap(\.algorithm)
         return DigestAlgorithm.allCases.last { algorithms.contains($0) }
     }
 
     /// The reason why the digests are too weak; nil if they suffice.
-    package var weakness: String? {
-        guard requiresStrongDigest, let proof, !proof.isStrong else { return nil }
-        return "not verified: only \(proof.label)"
+    package var reasonTooWeak: String? {
+        guard requiresStrongDigest, let strongestAlgorithm, !strongestAlgorithm.isStrong else { return nil }
+        return "not verified: only \(strongestAlgorithm.label)"
     }
 
     /// The same bundle, verified only by SHA-256 or stronger digests.
@@ -92,10 +92,10 @@ extension Bundle {
                 remarks.append(
                     "\(claim.source) does not match, which is not an error: "
                         + "expected \(failure.expected), found \(failure.found)")
-            case (.open(let reason), .strong):
+            case (.unchecked(let reason), .strong):
                 // The encoded bytes may no longer be available, while the decoded body can still be verified.
                 if claim.subject == .encoded { remarks.append(reason) } else { gaps.append(reason) }
-            case (.open(let reason), .weak): remarks.append(reason)
+            case (.unchecked(let reason), .weak): remarks.append(reason)
             }
         }
         if !failures.isEmpty {
@@ -105,12 +105,12 @@ extension Bundle {
             return Finding(.mismatch(mismatch), remarks: remarks)
         }
         if isProven, gaps.isEmpty {
-            return Finding(weakness.map { .unverifiable($0) } ?? .verified, remarks: remarks)
+            return Finding(reasonTooWeak.map { .unverifiable($0) } ?? .verified, remarks: remarks)
         }
-        return Finding(.unverifiable(gaps.first ?? remarks.first ?? nothingSaid), remarks: remarks)
+        return Finding(.unverifiable(gaps.first ?? remarks.first ?? reasonUnverifiable), remarks: remarks)
     }
 
-    private var nothingSaid: String {
+    private var reasonUnverifiable: String {
         byteCount == nil
             ? "the manifest gives no digest" : "the manifest gives no digest, only a size, which matches"
     }
@@ -188,11 +188,11 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Whether the sizes differ.
-    package var isOfSizes: Bool { failures.contains { $0.source == Claim.sizeSource } }
+    package var hasSizeDifference: Bool { failures.contains { $0.source == Claim.sizeSource } }
 
     package var description: String {
         var parts = failures.map { failure in
-            let source = failures.count > 1 || failure.isOfAnswer ? "\(failure.source): " : ""
+            let source = failures.count > 1 || failure.isFromResponse ? "\(failure.source): " : ""
             let hint = failure.hint.map { " (\($0))" } ?? ""
             return "\(source)expected \(failure.expected), found \(failure.found)\(hint)"
         }
@@ -208,12 +208,12 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
         // The first of several of the same strength: those of the manifest come before those of a response.
         let strongest = digests.map { $0.algorithm?.byteCount ?? 0 }.max()
         if let failure = digests.first(where: { $0.algorithm?.byteCount == strongest }) {
-            let source = failure.isOfAnswer ? "\(failure.source): " : ""
+            let source = failure.isFromResponse ? "\(failure.source): " : ""
             let label = (failure.algorithm?.label ?? "") + " "
             let hint = failure.hint.map { " (\($0))" } ?? ""
-            var expected = Self.shortened(failure.expected)
+            var expected = Self.abbreviateDigests(failure.expected)
             if expected.hasPrefix(label) { expected.removeFirst(label.count) }
-            parts.append("\(source)\(Self.shortened(failure.found)), expected \(expected)\(hint)")
+            parts.append("\(source)\(Self.abbreviateDigests(failure.found)), expected \(expected)\(hint)")
         }
         if let size = failures.first(where: { $0.source == Claim.sizeSource }) {
             parts.append("\(size.found), expected \(size.expected.split(separator: " ").first ?? "")")
@@ -225,7 +225,7 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The text with only the first eight digits of each digest.
-    private static func shortened(_ text: String) -> String {
+    private static func abbreviateDigests(_ text: String) -> String {
         text.split(separator: " ", omittingEmptySubsequences: false).map { (word) -> String in
             let digits = word.prefix { $0.isHexDigit }
             guard digits.count > 8 else { return String(word) }
@@ -258,7 +258,7 @@ package struct Requirements: Sendable, Equatable {
 
     /// Requires a bundle at a URL, in place of an earlier one. A bundle without a digest is ignored.
     package mutating func require(_ bundle: Bundle, at url: WebURL) {
-        guard bundle.isProvable else { return }
+        guard bundle.canBeVerified else { return }
         bundles[url.key.href] = bundle
     }
 

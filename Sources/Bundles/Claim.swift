@@ -88,7 +88,7 @@ extension Claim {
         case holds
         case fails(Failure)
         /// The claim cannot be checked: the reason.
-        case open(String)
+        case unchecked(String)
     }
 
     /// A claim that failed, with the value that was found instead.
@@ -105,12 +105,12 @@ extension Claim {
         package let algorithm: DigestAlgorithm?
 
         /// Whether the claim comes from a response header and not from a manifest.
-        package var isOfAnswer: Bool { Claim.fieldNames.contains(source) }
+        package var isFromResponse: Bool { Claim.fieldNames.contains(source) }
     }
 
     func outcome(on measurement: Measurement) -> Outcome {
         guard let body = subject == .decoded ? measurement.decoded : measurement.encoded else {
-            return .open("\(source) covers the bytes as they were sent, which are not available")
+            return .unchecked("\(source) covers the bytes as they were sent, which are not available")
         }
         switch content {
         case .byteCount(let count):
@@ -123,7 +123,7 @@ extension Claim {
             }
         case .integrity(let integrity):
             guard let algorithm = integrity.algorithm else {
-                return .open("\(source) has no known digest")
+                return .unchecked("\(source) has no known digest")
             }
             return compare(algorithm, integrity.expected, body, measurement) {
                 integrity.digests.contains($0)
@@ -137,14 +137,15 @@ extension Claim {
         _ agrees: (Digest) -> Bool
     ) -> Outcome {
         guard let found = body.digest(algorithm) else {
-            return .open("its \(algorithm.label) was not computed")
+            return .unchecked("its \(algorithm.label) was not computed")
         }
         guard !agrees(found) else { return .holds }
         // Proxies that compress responses often leave the digest of the uncompressed body.
-        let isOfTheOther = subject == .encoded && measurement.decoded.digest(algorithm).map(agrees) == true
+        let matchesDecodedBody =
+            subject == .encoded && measurement.decoded.digest(algorithm).map(agrees) == true
         return failure(
             expected, found.description, algorithm,
-            hint: isOfTheOther ? "it matches the decoded body, which was compressed on the way" : nil)
+            hint: matchesDecodedBody ? "it matches the decoded body, which was compressed on the way" : nil)
     }
 
     private func failure(

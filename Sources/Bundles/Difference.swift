@@ -60,7 +60,7 @@ extension Difference {
 package struct DifferenceMeter {
     /// Nil as long as the bodies are equal.
     package private(set) var difference: Difference?
-    private var place = TextPlace()
+    private var place = TextPositionCounter()
     /// The rest of the current piece of the expected body.
     private var rest: ArraySlice<UInt8> = []
     private var hasEnded = false
@@ -115,22 +115,22 @@ package struct DifferenceMeter {
     }
 }
 
-// MARK: - TextPlace
+// MARK: - TextPositionCounter
 
 /// Counts lines and columns in a body that arrives in pieces.
-struct TextPlace {
+struct TextPositionCounter {
     private var offset = 0
     private var line = 1
     private var column = 1
     /// CR, LF and CRLF each end one line.
-    private var isBehindCR = false
+    private var isAfterCR = false
     /// False after a NUL. Text contains none, and the columns of UTF-16 text would not help a reader.
     private var isText = true
 
     mutating func pass(_ bytes: some Collection<UInt8>) {
         for byte in bytes {
             switch byte {
-            case 0x0A where isBehindCR: break
+            case 0x0A where isAfterCR: break
             case 0x0A, 0x0D:
                 line += 1
                 column = 1
@@ -138,7 +138,7 @@ struct TextPlace {
             case 0x80...0xBF: break
             default: column += 1
             }
-            isBehindCR = byte == 0x0D
+            isAfterCR = byte == 0x0D
         }
         offset += bytes.count
     }

@@ -20,7 +20,7 @@ package struct Integrity: Sendable, Hashable {
         var strongest: DigestAlgorithm?
         var digests: [Digest] = []
         var unusable: [String] = []
-        let words = text.utf8.split { $0 <= 0x20 }.prefix(ManifestLimits.integrityCount)
+        let words = text.utf8.split { $0 <= 0x20 }.prefix(ManifestLimits.maxIntegrityDigests)
         for word in words {
             let expression = word.prefix { $0 != 0x3F }
             let name = expression.prefix { $0 != 0x2D }

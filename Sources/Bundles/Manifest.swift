@@ -13,7 +13,7 @@ package struct Manifest: Sendable, Equatable {
     package var base: String?
     /// The start URLs, absolute or relative to the base.
     package var start: [String] = []
-    package var wishes = Wishes()
+    package var settings = PrefetchSettings()
     /// The location of the list itself, relative to the base: `chcp.json` and Cocos' `version.manifest` only
     /// name it.
     package var continuation: String?
@@ -21,7 +21,7 @@ package struct Manifest: Sendable, Equatable {
     package var notes: [String] = []
 
     /// The prefetch settings that the manifest gives; nil or empty for those that it does not.
-    package struct Wishes: Sendable, Equatable {
+    package struct PrefetchSettings: Sendable, Equatable {
         package var extent: SiteExtent?
         package var depth: Int?
         package var include: [String] = []
@@ -49,7 +49,7 @@ package struct Manifest: Sendable, Equatable {
     }
 
     mutating func note(_ text: String) {
-        if notes.count < ManifestLimits.noteCount { notes.append(text) }
+        if notes.count < ManifestLimits.maxNotes { notes.append(text) }
     }
 }
 
@@ -122,8 +122,8 @@ struct BundleList {
     mutating func add(_ bundle: Bundle) -> Refusal? {
         if let problem = Self.problem(of: bundle.reference) { return .unusable(problem) }
         guard places[bundle.reference] == nil else { return .listed }
-        guard bundles.count < ManifestLimits.bundleCount else {
-            return .unusable("more than \(ManifestLimits.bundleCount) bundles")
+        guard bundles.count < ManifestLimits.maxBundles else {
+            return .unusable("more than \(ManifestLimits.maxBundles) bundles")
         }
         places[bundle.reference] = bundles.count
         bundles.append(bundle)
@@ -146,8 +146,8 @@ struct BundleList {
     private static func problem(of reference: String) -> String? {
         if reference.isEmpty { return "expected a URL, found an empty string" }
         let count = reference.utf8.count
-        guard count > ManifestLimits.referenceByteCount else { return nil }
-        return "expected a URL of at most \(ManifestLimits.referenceByteCount) bytes, found \(count)"
+        guard count > ManifestLimits.maxReferenceBytes else { return nil }
+        return "expected a URL of at most \(ManifestLimits.maxReferenceBytes) bytes, found \(count)"
     }
 }
 
@@ -184,18 +184,18 @@ package struct ManifestError: Error, Sendable, Equatable, CustomStringConvertibl
 /// The limits of a manifest. One that exceeds a limit is rejected, except where noted.
 package enum ManifestLimits {
     /// The maximum size of a manifest. A loader may stop one byte later.
-    package static let byteCount = JSONLimits().byteCount
-    package static let bundleCount = 500_000
+    package static let maxBytes = JSONLimits().byteCount
+    package static let maxBundles = 500_000
     /// The maximum nesting depth of JSON and script literals.
-    static let depth = 256
+    static let maxDepth = 256
     /// The maximum number of values in JSON or in the literals of a script.
-    static let valueCount = 4_000_000
+    static let maxValues = 4_000_000
     /// The maximum size of a reference in bytes, the same as for URLs in a crawl.
-    static let referenceByteCount = 16 * 1024
+    static let maxReferenceBytes = 16 * 1024
     /// The maximum number of digests in one `integrity`. Further ones are ignored.
-    static let integrityCount = 64
+    static let maxIntegrityDigests = 64
     /// The maximum number of notes. Further ones are dropped.
-    static let noteCount = 100
+    static let maxNotes = 100
     /// The maximum distance between a marker in a script and the start of its list.
-    static let scriptLookahead = 256
+    static let maxLookaheadBytes = 256
 }

@@ -116,9 +116,9 @@ package struct ReleaseNames: Sendable {
             guard let family = Self.family(of: url), families[family] != nil else { continue }
             if urls.contains(url.href) { agreeing.insert(family) } else { asked.append((family, url.href)) }
         }
-        var told = agreeing
+        var reportedFamilies = agreeing
         return asked.compactMap { family, href in
-            guard told.insert(family).inserted, let known = families[family] else { return nil }
+            guard reportedFamilies.insert(family).inserted, let known = families[family] else { return nil }
             return .name(asked: href, page: page.href, known: known)
         }
     }

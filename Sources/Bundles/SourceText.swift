@@ -9,17 +9,17 @@ struct SourceText {
     ///
     /// - Parameter key: the path of the wrong value, such as `bundles[3].md5`; nil if the whole text is
     ///   wrong.
-    func refuse(at offset: Int, key: String? = nil, _ detail: String) -> ManifestError {
+    func error(at offset: Int, key: String? = nil, _ detail: String) -> ManifestError {
         ManifestError(
             file: file, position: TextPosition(of: offset, in: bytes.span), key: key, detail: detail)
     }
 
-    func json() throws(ManifestError) -> Node {
+    func json() throws(ManifestError) -> ManifestNode {
         let limits = JSONLimits(
-            depth: ManifestLimits.depth, byteCount: ManifestLimits.byteCount,
-            valueCount: ManifestLimits.valueCount)
+            depth: ManifestLimits.maxDepth, byteCount: ManifestLimits.maxBytes,
+            valueCount: ManifestLimits.maxValues)
         do throws(JSONError) {
-            return Node(try JSONValue.parse(bytes.span, limits: limits), key: "", in: self)
+            return ManifestNode(try JSONValue.parse(bytes.span, limits: limits), key: "", in: self)
         } catch {
             throw ManifestError(
                 file: file, position: error.position,
@@ -33,8 +33,8 @@ struct SourceText {
 
 extension SourceText {
     func manifest(_ format: ManifestFormat?) throws(ManifestError) -> Manifest {
-        guard bytes.count <= ManifestLimits.byteCount else {
-            throw refuse(at: 0, "expected at most \(ManifestLimits.byteCount) bytes, found \(bytes.count)")
+        guard bytes.count <= ManifestLimits.maxBytes else {
+            throw error(at: 0, "expected at most \(ManifestLimits.maxBytes) bytes, found \(bytes.count)")
         }
         switch format {
         case .checksums: return try ChecksumList(self).manifest()
@@ -47,19 +47,19 @@ extension SourceText {
             if ChecksumList.isRecognised(bytes) { return try ChecksumList(self).manifest() }
             if WorkboxList.isRecognised(bytes) { return try WorkboxList(self).manifest() }
             if PageIntegrities.isRecognised(bytes) { return try page() }
-            throw refuse(
+            throw error(
                 at: 0,
                 "expected a manifest: JSON, a list of checksums, a service worker with a precache list, or a page with "
                     + "integrity attributes; \(Self.advice)")
         }
         let root = try json()
-        guard let format = root.shape else {
+        guard let format = root.detectedFormat else {
             guard root.value.members != nil else {
-                throw root.refuse(
+                throw root.error(
                     "expected an object or a list of files, found \(root.value.kindName); \(Self.advice)")
             }
-            guard root.isNearlyOurs else {
-                throw root.refuse(
+            guard root.resemblesLarderManifest else {
+                throw root.error(
                     "expected \"bundles\", \"start\" or another manifest format; \(Self.advice)")
             }
             return try root.manifest(.larder)
@@ -68,8 +68,8 @@ extension SourceText {
     }
 
     private func page() throws(ManifestError) -> Manifest {
-        guard !PageIntegrities.isUnlikely(file) else {
-            var error = refuse(
+        guard !PageIntegrities.isUnlikelyName(file) else {
+            var error = error(
                 at: 0,
                 "expected a manifest, found an HTML page, such as an error page; if the page is meant, "
                     + "name its format")
@@ -88,12 +88,12 @@ extension SourceText {
     }
 }
 
-extension Node {
+extension ManifestNode {
     func manifest(_ format: ManifestFormat) throws(ManifestError) -> Manifest {
         switch format {
         case .larder: try LarderManifest.read(self)
         case .weex: try WeexManifest.read(self)
-        case .weexBundle: try WeexManifest.readAnswer(self)
+        case .weexBundle: try WeexManifest.readBundleResponse(self)
         case .workbox: try WorkboxList(source).manifest()
         case .cordova: try CordovaManifest.read(self)
         case .cocos: try CocosManifest.read(self)

@@ -48,7 +48,7 @@ extension CheckReport {
 
     /// The location in the manifest if that is a file, else the resource itself.
     private func location(of item: Item, _ finding: Finding) -> JSONMembers {
-        let uri = item.line == nil ? finding.url : Self.reference(name)
+        let uri = item.line == nil ? finding.url : Self.uriReference(name)
         return [
             "artifactLocation": ["uri": uri] as JSONMembers,
             "region": IfAny(item.line.map { ["startLine": $0] as JSONMembers }),
@@ -56,7 +56,7 @@ extension CheckReport {
     }
 
     /// Returns the path as a URI reference (RFC 3986).
-    private static func reference(_ path: String) -> String {
+    private static func uriReference(_ path: String) -> String {
         if WebURL(path)?.isHTTP == true { return path }
         var bytes: [UInt8] = []
         for byte in path.utf8 {
@@ -200,14 +200,14 @@ struct TAPReport {
     private func diagnostics(_ item: CheckReport.Item, _ finding: CheckReport.Finding) -> [String] {
         var members = [("verdict", finding.verdict.rawValue), ("url", finding.url)]
         if let detail = finding.explanation { members.append(("message", detail)) }
-        var lines = members.map { "  \($0): \(Self.quoted($1))" }
+        var lines = members.map { "  \($0): \(Self.jsonString($1))" }
         if !item.chain.isEmpty {
-            lines.append("  chain: [\(item.chain.map(Self.quoted).joined(separator: ", "))]")
+            lines.append("  chain: [\(item.chain.map(Self.jsonString).joined(separator: ", "))]")
         }
         return ["  ---"] + lines + ["  ..."]
     }
 
-    private static func quoted(_ text: String) -> String {
+    private static func jsonString(_ text: String) -> String {
         var writer = JSONWriter()
         writer.string(text)
         return writer.text

@@ -45,7 +45,7 @@ package struct BundleCheck {
             source = try ManifestSource(
                 manifest, nearestZone: principal.nearestZone, options: options, folder: folder,
                 interruption: interruption)
-        } catch  where error.isOfServer {
+        } catch  where error.isServerFailure {
             return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
         }
         // An empty check would be clean, but proves nothing.
@@ -57,10 +57,10 @@ package struct BundleCheck {
         for name in options.releases {
             // The user names each of these manifests.
             var zone = principal.nearestZone
-            let other = try loader.parse(loader.load(ManifestLoader.Place(name), &zone).bytes, name)
+            let other = try loader.parse(loader.load(ManifestLocation(name), &zone).bytes, name)
             releases.add(other, name: other.version.map { "version \($0)" } ?? name)
         }
-        if options.places.contains(.held) { try addStoredReleases(of: manifest, in: folder, to: &releases) }
+        if options.places.contains(.stored) { try addStoredReleases(of: manifest, in: folder, to: &releases) }
         let report = try BundleCheck(source, options, folder, releases: releases, principal).run(
             interruption)
         guard !interruption.isRequested else { throw .interrupted }
@@ -78,7 +78,7 @@ package struct BundleCheck {
             let reader = try StoreReader(folder)
             for site in try reader.sites() {
                 guard let plan = SitePlan(text: site.settings).manifest, plan.place == place,
-                    let kept = try KeptManifest.inForce(of: site.name, reader),
+                    let kept = try StoredManifest.current(of: site.name, reader),
                     let stored = try? ManifestSource(kept, of: plan)
                 else { continue }
                 let snapshot = site.name(ofSnapshot: site.published).map {
@@ -113,7 +113,7 @@ package struct BundleCheck {
 
     private func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
         var found = [[Examination?]](repeating: [], count: columns.count)
-        let tally = WorkTally(.bundles, of: targets.count * columns.count, progress)
+        let tally = ProgressCounter(.bundles, of: targets.count * columns.count, progress)
         // Local places first: fetched bodies are compared with theirs.
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
@@ -124,18 +124,18 @@ package struct BundleCheck {
                 throw LarderError(error)
             }
         }
-        compareLocally(&found)
+        addLocalDifferences(&found)
         let local = found
         for (place, column) in columns.enumerated() where column.local == nil {
             let live = LiveBundles(
                 targets, base: column.base, nearestZone: access.nearestZone(of: source, at: column.base),
                 evidence, interruption, tally)
-            found[place] = try live.examine { good($0, local) }
-            try compare(&found, with: live, at: place)
+            found[place] = try live.examine { matchingLocalBody($0, local) }
+            try addDifferences(to: &found, from: live, at: place)
         }
-        explain(&found)
+        findReleases(of: &found)
         var items = self.items(found)
-        note(items)
+        storeVerdicts(items)
         let verified = zip(columns, found).map { column, examinations in
             Set(
                 zip(targets, examinations).lazy.filter { $1?.finding.verdict == .verified }.map {
@@ -151,22 +151,23 @@ package struct BundleCheck {
     }
 
     /// Returns a local body of the bundle that matches, if it can be read.
-    private func good(_ number: Int, _ found: [[Examination?]]) -> Examination.GoodBody? {
+    private func matchingLocalBody(_ number: Int, _ found: [[Examination?]]) -> Examination.MatchingBody? {
         for (place, column) in columns.enumerated() {
             guard let local = column.local, found[place][number]?.finding.verdict == .verified,
                 let content = local.content(of: targets[number].urls[column.base], column)
             else { continue }
-            return Examination.GoodBody(place: column.name, content: content)
+            return Examination.MatchingBody(place: column.name, content: content)
         }
         return nil
     }
 
     /// Adds to each local mismatch its first difference from a matching local body.
-    private func compareLocally(_ found: inout [[Examination?]]) {
+    private func addLocalDifferences(_ found: inout [[Examination?]]) {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             for number in targets.indices {
-                guard case .mismatch = found[place][number]?.finding.verdict, let good = good(number, found),
+                guard case .mismatch = found[place][number]?.finding.verdict,
+                    let good = matchingLocalBody(number, found),
                     let content = local.content(of: targets[number].urls[column.base], column)
                 else { continue }
                 found[place][number]?.compare(content, with: good)
@@ -175,11 +176,11 @@ package struct BundleCheck {
     }
 
     /// Stores the verdicts on bundles in the store.
-    private func note(_ items: [CheckReport.Item]) {
+    private func storeVerdicts(_ items: [CheckReport.Item]) {
         for (place, column) in columns.enumerated() {
-            guard case .held(let folder, _) = column.local else { continue }
+            guard case .stored(let folder, _) = column.local else { continue }
             do throws(StoreError) {
-                try VerdictNotes.keep(
+                try VerdictStore.store(
                     zip(targets, items).map { ($0.urls[column.base], $1.findings[place]) }, in: folder)
             } catch {
                 // The report is complete without this. The user may lack permission to write to the store.
@@ -189,8 +190,8 @@ package struct BundleCheck {
 
     /// Adds to local mismatches without a difference their first difference from the matching bodies of the
     /// server.
-    private func compare(
-        _ found: inout [[Examination?]], with live: LiveBundles, at livePlace: Int
+    private func addDifferences(
+        to found: inout [[Examination?]], from live: LiveBundles, at livePlace: Int
     ) throws(LarderError) {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
@@ -211,7 +212,7 @@ package struct BundleCheck {
     }
 
     /// Finds out whether mismatches belong to another known release.
-    private func explain(_ found: inout [[Examination?]]) {
+    private func findReleases(of found: inout [[Examination?]]) {
         let expected = source.manifest.version.map { "version \($0)" } ?? "that of the manifest"
         for place in found.indices {
             for number in targets.indices {
@@ -267,8 +268,8 @@ struct PageSkews {
     private let nearestZones: [NetworkZone]
 
     /// The maximum size of a page in bytes. A larger live page is skipped, a local one is scanned up to here.
-    private static let mostBytes = 16 * 1024 * 1024
-    private static let mostPages = 100
+    private static let maxPageBytes = 16 * 1024 * 1024
+    private static let maxPages = 100
 
     init(
         _ source: ManifestSource, _ targets: [CheckTarget], _ columns: [CheckColumn], _ access: LiveAccess
@@ -300,7 +301,7 @@ struct PageSkews {
         _ interruption: Interruption, isVerified: (_ place: Int, _ page: WebURL) -> Bool
     ) throws(LarderError) -> [CheckReport.Item] {
         var items: [CheckReport.Item] = []
-        for number in (pages.first ?? []).indices.prefix(Self.mostPages) {
+        for number in (pages.first ?? []).indices.prefix(Self.maxPages) {
             var findings: [CheckReport.Finding] = []
             for (place, column) in columns.enumerated() {
                 let page = pages[column.base][number]
@@ -326,15 +327,15 @@ struct PageSkews {
     ) throws(LarderError) -> [UInt8]? {
         guard let local = column.local else {
             do throws(LarderError) {
-                return try OneFetch.load(
-                    page, nearestZone: nearestZones[column.base], limit: Self.mostBytes,
+                return try SingleFetch.load(
+                    page, nearestZone: nearestZones[column.base], limit: Self.maxPageBytes,
                     interruption: interruption)
             } catch {
                 if error.kind == .interrupted { throw error }
                 return nil
             }
         }
-        return try? local.content(of: page, column)?.beginning(Self.mostBytes)
+        return try? local.content(of: page, column)?.beginning(Self.maxPageBytes)
     }
 
     private func skews(of page: WebURL, _ body: [UInt8], _ column: CheckColumn) -> [Skew] {
@@ -352,18 +353,18 @@ struct PageSkews {
 }
 
 /// Stores the verdicts on stored bundles, so that the portal can show them without hashing.
-package enum VerdictNotes {
+package enum VerdictStore {
     /// - Parameters:
     ///   - findings: one for each bundle, with the URL that was checked.
     ///   - snapshot: the snapshot that was checked; nil for the live snapshots.
-    package static func keep(
+    package static func store(
         _ findings: [(url: WebURL, finding: CheckReport.Finding)], snapshot: Int64? = nil,
         in folder: StoreFolder
     ) throws(StoreError) {
         let reader = try StoreReader(folder)
         var verdicts: [BundleVerdict] = []
         for (url, finding) in findings {
-            let body = try reader.answer(at: url, snapshot: snapshot)?.1
+            let body = try reader.responseWithBody(at: url, snapshot: snapshot)?.1
             verdicts.append(
                 BundleVerdict(
                     href: url.withoutFragment.href, sha256: body?.sha256 ?? [],

@@ -12,7 +12,7 @@ public struct CheckOptions: Sendable {
         /// The live server. Each bundle is fetched.
         case live
         /// The store. Stored bodies are read; no request is made.
-        case held
+        case stored
         /// The files of a folder, as a server would serve them. No request is made.
         case folder(String)
     }
@@ -158,10 +158,11 @@ struct CheckColumn: Sendable {
                 switch place {
                 case .live:
                     column = CheckColumn(name: suffix ?? "live", base: number, root: base.root, local: nil)
-                case .held:
+                case .stored:
                     let name = suffix.map { "stored of \($0)" } ?? "stored"
                     column = CheckColumn(
-                        name: name, base: number, root: base.root, local: .held(folder, provesBytes: !isQuick)
+                        name: name, base: number, root: base.root,
+                        local: .stored(folder, provesBytes: !isQuick)
                     )
                 case .folder(let path):
                     // A folder has the same files for every base.

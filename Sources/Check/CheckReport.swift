@@ -216,7 +216,7 @@ struct ManifestLines {
     private let source: [UInt8]
 
     /// Ends the search after this many misses: the manifest probably writes its names in another way.
-    private static let mostMisses = 16
+    private static let maxMisses = 16
 
     init(_ source: [UInt8]) {
         self.source = source
@@ -232,7 +232,7 @@ struct ManifestLines {
         var misses = 0
         for reference in references {
             var found: Int?
-            if misses < Self.mostMisses {
+            if misses < Self.maxMisses {
                 found =
                     offset(of: reference, from: start) ?? (start > 0 ? offset(of: reference, from: 0) : nil)
             }

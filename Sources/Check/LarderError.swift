@@ -24,9 +24,9 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The option that avoids the error, if there is one.
     public let remedy: Remedy?
     /// Whether a server or the network caused the error, and not this machine.
-    package var isOfServer = false
+    package var isServerFailure = false
     /// The error, if the PostgreSQL server of the store is unreachable.
-    package private(set) var away: StoreError?
+    package private(set) var unreachableStoreError: StoreError?
 
     package init(_ kind: Kind, _ description: String, remedy: Remedy? = nil) {
         self.kind = kind
@@ -44,28 +44,30 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     /// An error of the store. `.request` is an error of the input, everything else one of the machine.
     package init(_ error: StoreError) {
         self.init(error.reason == .request ? .input : .machine, error.description, remedy: error.remedy)
-        if error.reason == .unreachable { away = error }
+        if error.reason == .unreachable { unreachableStoreError = error }
     }
 
     package init(_ error: FetchFailure) {
         self.init(.machine, "\(error); \(error.advice)")
     }
 
-    /// - Parameter kept: The number of URLs in the snapshot that the error ended, if known.
-    package init(_ error: CrawlError, kept: Int? = nil) {
+    /// - Parameter storedCount: The number of URLs in the snapshot that the error ended, if known.
+    package init(_ error: CrawlError, storedCount: Int? = nil) {
         switch error {
         case .pattern(let mistake):
             self.init(.input, mistake.description)
         case .store(let error):
-            self.init(.machine, "\(error.problem)\(Self.told(kept)); \(error.advice)", remedy: error.remedy)
-            if error.reason == .unreachable { away = error }
+            self.init(
+                .machine, "\(error.problem)\(Self.storedURLs(storedCount)); \(error.advice)",
+                remedy: error.remedy)
+            if error.reason == .unreachable { unreachableStoreError = error }
         case .fetch:
-            self.init(.machine, error.description + Self.told(kept))
+            self.init(.machine, error.description + Self.storedURLs(storedCount))
         }
     }
 
-    private static func told(_ kept: Int?) -> String {
-        switch kept {
+    private static func storedURLs(_ count: Int?) -> String {
+        switch count {
         case nil: ""
         case 0?: "; nothing of this snapshot is stored"
         case 1?: "; the 1 URL that this snapshot has is stored and will not be requested again"
@@ -92,7 +94,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         let advice =
             failure.kind == .machine ? "; set TMPDIR to a writable folder with enough space" : ""
         self.init(.machine, "\(url.href): \(failure)\(advice)")
-        isOfServer = failure.kind != .machine && failure.kind != .noRoom
+        isServerFailure = failure.kind != .machine && failure.kind != .noRoom
     }
 }
 
@@ -153,6 +155,6 @@ extension WebURL {
 }
 
 /// Runs `body` and turns its `StoreError` into a `LarderError`.
-package func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
+package func mapStoreError<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
     do throws(StoreError) { return try body() } catch { throw LarderError(error) }
 }

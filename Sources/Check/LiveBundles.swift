@@ -16,20 +16,20 @@ struct LiveBundles {
     private let nearestZone: NetworkZone
     private let evidence: Evidence
     private let interruption: Interruption
-    private let tally: WorkTally
+    private let tally: ProgressCounter
 
-    /// One core hashes what two transfers deliver. `mostRunning` limits the connections of all threads, to be
+    /// One core hashes what two transfers deliver. `maxConnections` limits the connections of all threads, to be
     /// polite.
-    private static let mostThreads = 4
-    private static let mostRunning = 16
+    private static let maxThreads = 4
+    private static let maxConnections = 16
     /// The maximum number of bundles that are fetched a second time. If more of them fail, a second look
     /// tells nothing new.
-    private static let mostAskedAgain = 100
+    private static let maxRefetchedBundles = 100
 
     init(
         _ targets: [CheckTarget], base: Int, nearestZone: NetworkZone, _ evidence: Evidence,
         _ interruption: Interruption,
-        _ tally: WorkTally
+        _ tally: ProgressCounter
     ) {
         self.targets = targets
         self.base = base
@@ -43,47 +43,49 @@ struct LiveBundles {
     ///
     /// - Parameter good: returns a matching body of the bundle at this index from another place, if there is
     ///   one.
-    func examine(_ good: (Int) -> Examination.GoodBody?) throws(LarderError) -> [Examination?] {
-        var looks = try look(targets.indices.map { LiveBodies.Task(number: $0) }, tally)
-        let coded = looks.indices.filter { looks[$0]?.wantsEncoded == true }
-        for (number, look) in zip(coded, try look(coded.map { .init(number: $0, keepsCoding: true) })) {
-            guard let look, let first = looks[number] else { continue }
-            looks[number]?.examination = first.examination(withEncoded: look)
+    func examine(_ good: (Int) -> Examination.MatchingBody?) throws(LarderError) -> [Examination?] {
+        var results = try fetch(targets.indices.map { LiveRequest(number: $0) }, tally)
+        let coded = results.indices.filter { results[$0]?.needsEncodedBody == true }
+        for (number, result) in zip(coded, try fetch(coded.map { .init(number: $0, keepsCoding: true) })) {
+            guard let result, let first = results[number] else { continue }
+            results[number]?.examination = first.examination(withEncoded: result)
         }
-        let doubtful = looks.indices.filter { looks[$0]?.isDoubtful == true }.prefix(Self.mostAskedAgain)
-        let again = doubtful.map { LiveBodies.Task(number: $0, good: good($0)) }
-        for (task, look) in zip(again, try look(again)) {
-            guard let look, let first = looks[task.number] else { continue }
-            looks[task.number]?.examination = first.examination(askedAgain: look, comparedWith: task.good)
+        let refetched = results.indices.filter { results[$0]?.isWorthRefetching == true }.prefix(
+            Self.maxRefetchedBundles)
+        let again = refetched.map { LiveRequest(number: $0, good: good($0)) }
+        for (task, result) in zip(again, try fetch(again)) {
+            guard let result, let first = results[task.number] else { continue }
+            results[task.number]?.examination = first.examination(
+                afterRefetch: result, comparedWith: task.good)
         }
-        return looks.map { $0?.examination }
+        return results.map { $0?.examination }
     }
 
     /// Fetches the bundles of local bodies that do not match, and returns where each local body first differs
     /// from the fetched one; nil if they cannot be compared.
     func differences(of bodies: [(number: Int, content: BodyContent)]) throws(LarderError) -> [Difference?] {
-        let tasks = bodies.prefix(Self.mostAskedAgain).map {
-            LiveBodies.Task(number: $0.number, good: Examination.GoodBody(place: "", content: $0.content))
+        let tasks = bodies.prefix(Self.maxRefetchedBundles).map {
+            LiveRequest(number: $0.number, good: Examination.MatchingBody(place: "", content: $0.content))
         }
-        return try look(tasks).map { $0?.difference?.reversed }
+        return try fetch(tasks).map { $0?.difference?.reversed }
     }
 
     /// Returns the result of each task, in their order.
     ///
     /// - Throws: `LarderError` if this machine fails, because that would affect all other bundles too.
-    private func look(_ tasks: [LiveBodies.Task], _ tally: WorkTally? = nil) throws(LarderError)
-        -> [LiveLook?]
+    private func fetch(_ tasks: [LiveRequest], _ tally: ProgressCounter? = nil) throws(LarderError)
+        -> [LiveResult?]
     {
         guard !tasks.isEmpty else { return [] }
-        let threads = min(Machine.coreCount, Self.mostThreads)
+        let threads = min(Machine.coreCount, Self.maxThreads)
         let (targets, base, nearestZone) = (targets, base, nearestZone)
         let (evidence, interruption) = (evidence, interruption)
         do throws(FetchFailure) {
-            return try WorkTeam.share(tasks.count, atMost: threads, named: "larder-live", interruption) {
+            return try ParallelWork.share(tasks.count, atMost: threads, named: "larder-live", interruption) {
                 (next, give) throws(FetchFailure) in
-                let bodies = LiveBodies(tasks, targets, evidence)
+                let bodies = LiveBodyReceiver(tasks, targets, evidence)
                 try FetchBatch.run(
-                    options: .forReading, running: max(1, Self.mostRunning / threads), receiver: bodies,
+                    options: .forReading, running: max(1, Self.maxConnections / threads), receiver: bodies,
                     interruption: interruption,
                     next: {
                         guard let place = next() else { return nil }
@@ -95,7 +97,7 @@ struct LiveBundles {
                         return request
                     },
                     each: { place, outcome in
-                        give(place, bodies.look(place, outcome))
+                        give(place, bodies.finish(place, outcome))
                         tally?.add()
                     })
                 if let failure = bodies.failure { throw failure }
@@ -106,20 +108,20 @@ struct LiveBundles {
     }
 }
 
-/// Hashes the bodies of a batch while they arrive. Use it on the thread of the batch's loop.
-final class LiveBodies: BodyReceiver {
-    /// One request for the bundle of a target.
-    struct Task: Sendable {
-        /// The index of the target.
-        let number: Int
-        /// Whether the body is hashed without decoding its content coding.
-        var keepsCoding = false
-        /// The body that the response is compared with.
-        var good: Examination.GoodBody?
-    }
+/// One request for the bundle of a target.
+struct LiveRequest: Sendable {
+    /// The index of the target.
+    let number: Int
+    /// Whether the body is hashed without decoding its content coding.
+    var keepsCoding = false
+    /// The body that the response is compared with.
+    var good: Examination.MatchingBody?
+}
 
+/// Hashes the bodies of a batch while they arrive. Use it on the thread of the batch's loop.
+final class LiveBodyReceiver: BodyReceiver {
     /// A response that is being received.
-    private struct Run {
+    private struct Reception {
         let bundle: Bundle
         let meter: BundleMeter
         let isCoded: Bool
@@ -127,10 +129,12 @@ final class LiveBodies: BodyReceiver {
         var byteCount = 0
 
         /// Whether the body exceeds its size so far that the transfer is aborted: it may be endless.
-        var isOver: Bool { bundle.byteCount.map { byteCount - $0 > LiveBodies.mostSurplus } ?? false }
+        var isTooLarge: Bool {
+            bundle.byteCount.map { byteCount - $0 > LiveBodyReceiver.maxSurplusBytes } ?? false
+        }
     }
 
-    private static let mostSurplus = 4 * 1024 * 1024
+    private static let maxSurplusBytes = 4 * 1024 * 1024
 
     /// The comparison of an arriving body with a body that matches.
     private struct Comparison {
@@ -138,16 +142,16 @@ final class LiveBodies: BodyReceiver {
         var meter = DifferenceMeter()
     }
 
-    private let tasks: [Task]
+    private let tasks: [LiveRequest]
     private let targets: [CheckTarget]
     private let evidence: Evidence
     /// The responses that are being received, by the index of their task.
-    private var runs: [UInt32: Run] = [:]
+    private var receptions: [UInt32: Reception] = [:]
     private var statuses: [UInt32: Int] = [:]
     /// A failure of this machine, as opposed to a server.
     private(set) var failure: FetchFailure?
 
-    init(_ tasks: [Task], _ targets: [CheckTarget], _ evidence: Evidence) {
+    init(_ tasks: [LiveRequest], _ targets: [CheckTarget], _ evidence: Evidence) {
         self.tasks = tasks
         self.targets = targets
         self.evidence = evidence
@@ -155,77 +159,77 @@ final class LiveBodies: BodyReceiver {
 
     func begin(_ number: UInt32, status: Int, fields: HTTPFields) -> Bool {
         statuses[number] = status
-        runs[number] = nil
+        receptions[number] = nil
         guard (200..<300).contains(status) else { return false }
         let task = tasks[Int(number)]
         let bundle = targets[task.number].bundle.adding(fields, evidence)
         let isCoded = fields.isCoded && !task.keepsCoding
-        runs[number] = Run(
+        receptions[number] = Reception(
             bundle: bundle, meter: BundleMeter(bundle, isCoded: isCoded), isCoded: isCoded,
             comparison: task.good.flatMap { BodyPieces($0.content) }.map { Comparison(good: $0) })
         return true
     }
 
     func take(_ number: UInt32, _ bytes: Span<UInt8>) -> Bool {
-        guard let run = runs[number] else { return false }
+        guard let run = receptions[number] else { return false }
         run.meter.update(bytes)
-        runs[number]?.byteCount += bytes.count
+        receptions[number]?.byteCount += bytes.count
         if let good = run.comparison?.good {
             let piece = bytes.withUnsafeBufferPointer { Array($0) }
-            runs[number]?.comparison?.meter.update(piece, expected: good.next)
+            receptions[number]?.comparison?.meter.update(piece, expected: good.next)
         }
-        return runs[number]?.isOver == false
+        return receptions[number]?.isTooLarge == false
     }
 
     /// Returns the result of a request. Call it once for each, after the response has ended.
-    func look(_ place: Int, _ outcome: Result<FetchedResponse, FetchFailure>) -> LiveLook {
+    func finish(_ place: Int, _ outcome: Result<FetchedResponse, FetchFailure>) -> LiveResult {
         let number = UInt32(place)
         let status = statuses.removeValue(forKey: number)
-        let run = runs.removeValue(forKey: number)
-        if let run, run.isOver {
+        let run = receptions.removeValue(forKey: number)
+        if let run, run.isTooLarge {
             let counted = Measurement(uncoded: Measurement.Body(byteCount: run.byteCount, digests: []))
             var finding = run.bundle.finding(on: counted)
             finding.remarks = ["it continues, and the rest was not downloaded"]
-            return LiveLook(status: status, examination: Examination(finding))
+            return LiveResult(status: status, examination: Examination(finding))
         }
         switch outcome {
         case .failure(let failure):
             if failure.kind == .machine { self.failure = self.failure ?? failure }
-            return LiveLook(status: status, examination: .missing(failure.description))
+            return LiveResult(status: status, examination: .missing(failure.description))
         case .success:
             guard var run else {
-                return LiveLook(status: status, examination: .missing("no response"))
+                return LiveResult(status: status, examination: .missing("no response"))
             }
             let measured = run.meter.measurement()
-            var look = LiveLook(
+            var result = LiveResult(
                 status: status, examination: Examination(run.bundle.finding(on: measured), measured: measured)
             )
-            look.answered = run.bundle
-            look.measured = measured
-            look.wantsEncoded = run.isCoded && !run.bundle.algorithms(of: .encoded).isEmpty
+            result.claimedBundle = run.bundle
+            result.measured = measured
+            result.needsEncodedBody = run.isCoded && !run.bundle.algorithms(of: .encoded).isEmpty
             if let good = run.comparison?.good {
-                look.difference = run.comparison?.meter.finish(expected: good.next)
+                result.difference = run.comparison?.meter.finish(expected: good.next)
             }
-            return look
+            return result
         }
     }
 }
 
 /// The result of one request for a bundle.
-struct LiveLook: Sendable {
+struct LiveResult: Sendable {
     /// Nil if there was no response.
     let status: Int?
     var examination: Examination
     /// The bundle with the digests that the response itself gives.
-    var answered: Bundle?
+    var claimedBundle: Bundle?
     var measured: Measurement?
     /// Whether the bundle has a digest of the encoded body, but the body was decoded on arrival.
-    var wantsEncoded = false
+    var needsEncodedBody = false
     /// The first difference from the body that it was compared with.
     var difference: Difference?
 
     /// Whether a second request makes sense: during a deployment, servers of one site may differ.
-    var isDoubtful: Bool {
+    var isWorthRefetching: Bool {
         switch examination.finding.verdict {
         case .mismatch: true
         case .missing: status == 404 || status == 410
@@ -234,8 +238,8 @@ struct LiveLook: Sendable {
     }
 
     /// Returns the finding that also uses the digests of the encoded body, which another request measured.
-    func examination(withEncoded other: LiveLook) -> Examination {
-        guard let measured, let sent = other.measured?.decoded, let bundle = other.answered else {
+    func examination(withEncoded other: LiveResult) -> Examination {
+        guard let measured, let sent = other.measured?.decoded, let bundle = other.claimedBundle else {
             return examination
         }
         let both = Measurement(decoded: measured.decoded, encoded: sent)
@@ -243,7 +247,9 @@ struct LiveLook: Sendable {
     }
 
     /// Returns the finding after a second request: if both responses differ, the server has two releases.
-    func examination(askedAgain other: LiveLook, comparedWith good: Examination.GoodBody?) -> Examination {
+    func examination(afterRefetch other: LiveResult, comparedWith good: Examination.MatchingBody?)
+        -> Examination
+    {
         if let skew = skew(with: other) {
             return Examination(Finding(.skew(skew), remarks: examination.finding.remarks))
         }
@@ -252,7 +258,7 @@ struct LiveLook: Sendable {
         return examination
     }
 
-    private func skew(with other: LiveLook) -> Skew? {
+    private func skew(with other: LiveResult) -> Skew? {
         guard let measured, let again = other.measured else {
             guard let status, let second = other.status, other.examination.finding.verdict == .verified else {
                 return nil

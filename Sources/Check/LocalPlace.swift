@@ -10,7 +10,7 @@ internal import Web
 enum LocalPlace: Sendable {
     /// The store. If `provesBytes` is false, digests that were computed before are used without reading
     /// bodies.
-    case held(StoreFolder, provesBytes: Bool)
+    case stored(StoreFolder, provesBytes: Bool)
     case folder(SiteFolder)
 
     /// Examines the targets on all cores. The result is nil for those that an interruption left out.
@@ -18,29 +18,29 @@ enum LocalPlace: Sendable {
         _ targets: [CheckTarget], _ column: CheckColumn, _ evidence: Evidence, _ interruption: Interruption
     ) throws(StoreError) -> [Examination?] {
         switch self {
-        case .held(let folder, let provesBytes):
-            let keeping = Mutex(())
+        case .stored(let folder, let provesBytes):
+            let storingLock = Mutex(())
             // Fails early if there is no store.
             _ = try StoreReader(folder)
-            return try WorkTeam.share(targets.count, named: "larder-held", interruption) {
+            return try ParallelWork.share(targets.count, named: "larder-held", interruption) {
                 (next, give) throws(StoreError) in
-                var bundles = HeldBundles(try StoreReader(folder), evidence, provesBytes: provesBytes)
+                var bundles = StoredBundleCheck(try StoreReader(folder), evidence, provesBytes: provesBytes)
                 while let number = next() {
                     let target = targets[number]
                     give(number, try bundles.examination(of: target.bundle, at: target.urls[column.base]))
                 }
                 // One thread at a time, because each of them writes to the store.
-                let kept = keeping.withLock { _ in
-                    Result { () throws(StoreError) in try bundles.keep(in: folder) }
+                let kept = storingLock.withLock { _ in
+                    Result { () throws(StoreError) in try bundles.storeResults(in: folder) }
                 }
                 try kept.get()
             }
         case .folder(let folder):
-            return WorkTeam.share(targets.count, named: "larder-files", interruption) { next, give in
+            return ParallelWork.share(targets.count, named: "larder-files", interruption) { next, give in
                 while let number = next() {
                     let path = folder.relativePath(of: targets[number].urls[column.base], base: column.root)
                     let found =
-                        switch folder.answer(for: path) {
+                        switch folder.lookUp(path) {
                         case .file(let file): Examination(of: .file(path: file), as: targets[number].bundle)
                         case .nothing: Examination.missing("the file does not exist")
                         case .refused(let reason): Examination.missing(reason)
@@ -54,13 +54,13 @@ enum LocalPlace: Sendable {
     /// Returns the body of a URL at this place; nil if there is none, or it cannot be read.
     func content(of url: WebURL, _ column: CheckColumn) -> BodyContent? {
         switch self {
-        case .held(let folder, _):
+        case .stored(let folder, _):
             guard let reader = try? StoreReader(folder), let body = try? reader.body(at: url) else {
                 return nil
             }
             return try? reader.content(of: body)
         case .folder(let folder):
-            guard case .file(let file) = folder.answer(for: folder.relativePath(of: url, base: column.root))
+            guard case .file(let file) = folder.lookUp(folder.relativePath(of: url, base: column.root))
             else {
                 return nil
             }
@@ -94,7 +94,7 @@ struct SiteFolder: Sendable {
     }
 
     /// The result of looking up a path.
-    enum Answer: Sendable, Equatable {
+    enum FileLookup: Sendable, Equatable {
         /// The file with its real path.
         case file(String)
         case nothing
@@ -115,7 +115,7 @@ struct SiteFolder: Sendable {
     }
 
     /// Looks up a relative path. A folder stands for its index file.
-    func answer(for relative: String) -> Answer {
+    func lookUp(_ relative: String) -> FileLookup {
         let parts = relative.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard !relative.utf8.contains(0) else { return .refused("its name contains a NUL") }
         guard !parts.contains(where: { $0.elementsEqual("..".utf8) }) else {
@@ -132,7 +132,7 @@ struct SiteFolder: Sendable {
         switch Self.kind(of: real) {
         case S_IFREG: return .file(real)
         case S_IFDIR where !relative.utf8.reversed().starts(with: Self.index.utf8.reversed()):
-            return answer(for: relative + "/" + Self.index)
+            return lookUp(relative + "/" + Self.index)
         default: return .refused("it is not a file")
         }
     }

@@ -22,15 +22,15 @@ package struct ManifestSource: Sendable {
     /// The base that the manifest declares for its relative URLs, or that of the manifest that named it.
     let declaredBase: String?
     /// The options that the manifest was read with.
-    package let reading: KeptManifest.Reading
+    package let reading: StoredManifest.Reading
     /// The responses that were fetched to get the manifest.
-    package let answers: [Answer]
+    package let fetchedDocuments: [FetchedDocument]
 
     /// The network zone that the manifest came from, which limits the URLs that it names.
     package let zone: NetworkZone
 
     /// A response that was fetched to get the manifest.
-    package struct Answer: Sendable {
+    package struct FetchedDocument: Sendable {
         package let url: WebURL
         package let fields: HTTPFields
         package let bytes: [UInt8]
@@ -56,32 +56,32 @@ package struct ManifestSource: Sendable {
         interruption: Interruption
     ) throws(LarderError) {
         let loader = try ManifestLoader(options, nearestZone, folder, interruption)
-        var answers: [Answer] = []
+        var fetched: [FetchedDocument] = []
         var zone = nearestZone
-        func load(_ place: ManifestLoader.Place) throws(LarderError) -> [UInt8] {
-            let (fields, bytes) = try loader.load(place, &zone)
-            if let url = place.url, let fields {
-                answers.append(Answer(url: url.key, fields: fields, bytes: bytes))
+        func load(_ location: ManifestLocation) throws(LarderError) -> [UInt8] {
+            let (fields, bytes) = try loader.load(location, &zone)
+            if let url = location.url, let fields {
+                fetched.append(FetchedDocument(url: url.key, fields: fields, bytes: bytes))
             }
             return bytes
         }
-        var place = ManifestLoader.Place(name)
-        var bytes = try load(place)
+        var location = ManifestLocation(name)
+        var bytes = try load(location)
         var manifest = try loader.parse(bytes, name)
         var base = manifest.base
         if let next = manifest.continuation {
-            place = place.leading(to: next, base: base)
-            bytes = try load(place)
-            manifest = try loader.parse(bytes, place.name)
+            location = location.location(ofNext: next, base: base)
+            bytes = try load(location)
+            manifest = try loader.parse(bytes, location.name)
             base = manifest.base ?? base
         }
-        try self.init(manifest, bytes, place, declaredBase: base, answers, zone, options)
+        try self.init(manifest, bytes, location, declaredBase: base, fetched, zone, options)
     }
 
     /// Creates the source from the manifest that is stored with a snapshot.
     ///
     /// - Throws: `LarderError` of kind `.input` if it can no longer be read.
-    package init(_ kept: KeptManifest, options: CheckOptions) throws(LarderError) {
+    package init(_ kept: StoredManifest, options: CheckOptions) throws(LarderError) {
         let manifest: Manifest
         do throws(ManifestError) {
             let format = options.format.flatMap { ManifestFormat(rawValue: $0) }
@@ -90,29 +90,29 @@ package struct ManifestSource: Sendable {
             throw LarderError(error)
         }
         try self.init(
-            manifest, kept.bytes, ManifestLoader.Place(kept.place), declaredBase: kept.declaredBase, [],
+            manifest, kept.bytes, ManifestLocation(kept.place), declaredBase: kept.declaredBase, [],
             kept.zone, options)
     }
 
     /// Creates the source from a stored manifest, read with the options of that time.
-    package init(_ kept: KeptManifest, of plan: ManifestPlan) throws(LarderError) {
+    package init(_ kept: StoredManifest, of plan: ManifestPlan) throws(LarderError) {
         var plan = plan
         if let reading = kept.reading { (plan.base, plan.format) = (reading.base, reading.format) }
         try self.init(kept, options: plan.checkOptions())
     }
 
     private init(
-        _ manifest: Manifest, _ bytes: [UInt8], _ place: ManifestLoader.Place, declaredBase base: String?,
-        _ answers: [Answer], _ zone: NetworkZone, _ options: CheckOptions
+        _ manifest: Manifest, _ bytes: [UInt8], _ location: ManifestLocation, declaredBase base: String?,
+        _ fetchedDocuments: [FetchedDocument], _ zone: NetworkZone, _ options: CheckOptions
     ) throws(LarderError) {
         self.zone = zone
-        name = place.name
+        name = location.name
         self.bytes = bytes
         self.manifest = manifest
-        self.answers = answers
+        self.fetchedDocuments = fetchedDocuments
         declaredBase = base
-        reading = KeptManifest.Reading(base: options.bases.first, format: options.format)
-        let address = place.url
+        reading = StoredManifest.Reading(base: options.bases.first, format: options.format)
+        let address = location.url
         let start = manifest.start.lazy.compactMap { WebURL($0) }.first { $0.isHTTP }
         let own = base.flatMap { WebURL($0, base: address ?? start) } ?? address ?? start
         home = own
@@ -125,7 +125,7 @@ package struct ManifestSource: Sendable {
         let isAtHome = own == nil && bases.isEmpty && manifest.format == .checksums
         places =
             options.places.isEmpty
-            ? [isAtHome ? .folder(Self.folder(of: place.name)) : .live] : options.places
+            ? [isAtHome ? .folder(Self.folder(of: location.name)) : .live] : options.places
         // If only folders are checked, relative paths need no base.
         let isPath = places.allSatisfy(\.isFolder)
         let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
@@ -143,7 +143,7 @@ extension CheckOptions.Place {
     fileprivate var isFolder: Bool {
         switch self {
         case .folder: true
-        case .live, .held: false
+        case .live, .stored: false
         }
     }
 }
@@ -153,10 +153,30 @@ extension WebURL {
     fileprivate static let nowhere = WebURL("http://folder.invalid/") ?? .blank
 }
 
+/// The location of a manifest: a file, or an http or https URL.
+struct ManifestLocation {
+    let name: String
+    let url: WebURL?
+
+    init(_ name: String) {
+        self.name = name
+        url = WebURL(name).flatMap { $0.isHTTP ? $0 : nil }
+    }
+
+    /// Returns the location of the manifest that this one names: a file beside it, else a URL below the
+    /// base.
+    func location(ofNext next: String, base: String?) -> ManifestLocation {
+        let target = WebURL(next, base: base.flatMap { WebURL($0, base: url) } ?? url)
+        let sibling = (name.lastIndex(of: "/").map { String(name[...$0]) } ?? "") + next
+        if url == nil, access(sibling, R_OK) == 0 { return ManifestLocation(sibling) }
+        return ManifestLocation(target?.href ?? sibling)
+    }
+}
+
 /// Loads manifests from files, URLs or the store, and parses them in the requested format.
 struct ManifestLoader {
     private let format: ManifestFormat?
-    private let isHeld: Bool
+    private let readsFromStore: Bool
     private let folder: StoreFolder
     private let interruption: Interruption
     private let network: NetworkOptions?
@@ -164,30 +184,10 @@ struct ManifestLoader {
     private let allowedZone: NetworkZone
 
     /// The size limit. One byte more is read, so that the parser notices and reports a larger manifest.
-    private static let mostBytes = ManifestLimits.byteCount
+    private static let maxBytes = ManifestLimits.maxBytes
 
     /// The default total timeout. A manifest is small, and a user may be waiting.
-    private static let longestWait: Duration = .seconds(60)
-
-    /// The location of a manifest: a file, or an http or https URL.
-    struct Place {
-        let name: String
-        let url: WebURL?
-
-        init(_ name: String) {
-            self.name = name
-            url = WebURL(name).flatMap { $0.isHTTP ? $0 : nil }
-        }
-
-        /// Returns the location of the manifest that this one names: a file beside it, else a URL below the
-        /// base.
-        func leading(to next: String, base: String?) -> Place {
-            let target = WebURL(next, base: base.flatMap { WebURL($0, base: url) } ?? url)
-            let sibling = (name.lastIndex(of: "/").map { String(name[...$0]) } ?? "") + next
-            if url == nil, access(sibling, R_OK) == 0 { return Place(sibling) }
-            return Place(target?.href ?? sibling)
-        }
-    }
+    private static let defaultTimeout: Duration = .seconds(60)
 
     /// - Throws: `LarderError` of kind `.input` for an unknown format.
     init(
@@ -206,7 +206,7 @@ struct ManifestLoader {
         } else {
             format = nil
         }
-        isHeld = options.places.contains(.held) && !options.places.contains(.live)
+        readsFromStore = options.places.contains(.stored) && !options.places.contains(.live)
         network = options.network
         allowedZone = options.network?.allowedZone(nearestZone) ?? .publicNetwork
         self.folder = folder
@@ -225,19 +225,19 @@ struct ManifestLoader {
     ///
     /// - Parameter zone: the nearest network zone that the request may connect to; afterwards that of the
     ///   response, if it is more public.
-    func load(_ place: Place, _ zone: inout NetworkZone) throws(LarderError) -> (
+    func load(_ location: ManifestLocation, _ zone: inout NetworkZone) throws(LarderError) -> (
         fields: HTTPFields?, bytes: [UInt8]
     ) {
-        guard let url = place.url else { return (nil, try read(place.name)) }
-        if isHeld { return (nil, try held(url)) }
-        let answer = try fetch(url, max(allowedZone, zone))
-        zone = min(zone, answer.zone)
-        return (answer.fields, answer.bytes)
+        guard let url = location.url else { return (nil, try read(location.name)) }
+        if readsFromStore { return (nil, try readStored(url)) }
+        let response = try fetch(url, max(allowedZone, zone))
+        zone = min(zone, response.zone)
+        return (response.fields, response.bytes)
     }
 
     private func read(_ path: String) throws(LarderError) -> [UInt8] {
         do throws(SystemError) {
-            return try WholeFile.beginning(of: path, Self.mostBytes + 1)
+            return try WholeFile.beginning(of: path, Self.maxBytes + 1)
         } catch {
             throw LarderError(
                 .input,
@@ -247,23 +247,23 @@ struct ManifestLoader {
 
     private func fetch(
         _ url: WebURL, _ nearestZone: NetworkZone
-    ) throws(LarderError) -> OneFetch.Answer {
+    ) throws(LarderError) -> SingleFetch.Response {
         do throws(LarderError) {
             var fetch = FetchOptions.forReading
             if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
-            fetch.totalTimeout = fetch.totalTimeout ?? Self.longestWait
-            return try OneFetch.answer(
-                url, nearestZone: nearestZone, options: fetch, limit: Self.mostBytes,
+            fetch.totalTimeout = fetch.totalTimeout ?? Self.defaultTimeout
+            return try SingleFetch.response(
+                url, nearestZone: nearestZone, options: fetch, limit: Self.maxBytes,
                 interruption: interruption)
         } catch {
             guard error.kind != .interrupted else { throw error }
-            var told = LarderError(error.kind, "cannot fetch the manifest: \(error)")
-            told.isOfServer = error.isOfServer
-            throw told
+            var failure = LarderError(error.kind, "cannot fetch the manifest: \(error)")
+            failure.isServerFailure = error.isServerFailure
+            throw failure
         }
     }
 
-    private func held(_ url: WebURL) throws(LarderError) -> [UInt8] {
+    private func readStored(_ url: WebURL) throws(LarderError) -> [UInt8] {
         let content: BodyContent?
         do throws(StoreError) {
             let reader = try StoreReader(folder)
@@ -283,9 +283,9 @@ struct ManifestLoader {
 }
 
 /// Fetches a single body into memory. Blocks.
-package enum OneFetch {
+package enum SingleFetch {
     /// A response with its body.
-    package struct Answer {
+    package struct Response {
         package let fields: HTTPFields
         package let bytes: [UInt8]
         /// The network zone that the response came from.
@@ -300,16 +300,16 @@ package enum OneFetch {
     package static func load(
         _ url: WebURL, nearestZone: NetworkZone, limit: Int = .max, interruption: Interruption
     ) throws(LarderError) -> [UInt8] {
-        try answer(
+        try response(
             url, nearestZone: nearestZone, options: .forReading, limit: limit, interruption: interruption
         ).bytes
     }
 
     /// Fetches a response. The body may have `limit` bytes, or fewer if the options say so.
-    package static func answer(
+    package static func response(
         _ url: WebURL, nearestZone: NetworkZone, options: FetchOptions, limit: Int,
         interruption: Interruption
-    ) throws(LarderError) -> Answer {
+    ) throws(LarderError) -> Response {
         var options = options
         options.maxBody = min(options.maxBody, limit)
         var outcome: Result<FetchedResponse, FetchFailure>?
@@ -328,7 +328,7 @@ package enum OneFetch {
             let body = response.body
             defer { body.discard() }
             do throws(StoreError) {
-                return Answer(
+                return Response(
                     fields: response.fields, bytes: try BodyContent(body).load(),
                     zone: response.zone ?? .publicNetwork)
             } catch {

@@ -60,7 +60,7 @@ package enum OfflineCheck {
             let bundles = try? bundles(of: site, reader)
         else { return nil }
         try walk.run(site, start: start(of: site), bundles: bundles, Interruption())
-        guard !walk.isCut else { return nil }
+        guard !walk.exceedsLimit else { return nil }
         let faults = try walk.bodies.map { (body) throws(StoreError) in
             try BodyProof.fault(of: body, in: reader, isQuick: true)
         }
@@ -71,16 +71,16 @@ package enum OfflineCheck {
         let report = CheckReport(subject: .site(site.name), places: [], items: items, failsOn: [])
         needs.counts = report.walkedCounts
         needs.broken = items.filter { $0.verdict == .broken }.map { item in
-            SiteNeeds.Lack(
+            SiteNeeds.UnmetNeed(
                 href: item.name, reason: .other(item.detail ?? ""),
-                isAsset: nodes[item.name]?.isAsset ?? false, asker: item.chain.last)
+                isAsset: nodes[item.name]?.isAsset ?? false, referrer: item.chain.last)
         }
         needs.missing = items.filter { $0.verdict == .missing }.map { item in
-            var reason = SiteNeeds.Lack.Reason.other(item.detail ?? "")
+            var reason = SiteNeeds.UnmetNeed.Reason.other(item.detail ?? "")
             if case .missing(let known) = nodes[item.name]?.state { reason = known }
-            return SiteNeeds.Lack(
+            return SiteNeeds.UnmetNeed(
                 href: item.name, reason: reason, isAsset: nodes[item.name]?.isAsset ?? false,
-                asker: item.chain.last)
+                referrer: item.chain.last)
         }
         return needs
     }
@@ -95,7 +95,7 @@ package enum OfflineCheck {
         of site: Site, _ reader: StoreReader
     ) throws(StoreError) -> [(href: String, isRequired: Bool)] {
         guard let manifest = SitePlan(text: site.settings).manifest,
-            let kept = try KeptManifest.inForce(of: site.name, reader)
+            let kept = try StoredManifest.current(of: site.name, reader)
         else { return [] }
         do throws(LarderError) {
             let source = try ManifestSource(kept, of: manifest)
@@ -139,9 +139,9 @@ public struct OfflineCheckOptions: Sendable {
     /// The verdicts that make the check fail.
     public var failsOn = CheckReport.usualFailures
     /// Also opens pages in a browser; nil opens none.
-    public var showing: Showing?
+    public var browserCheck: BrowserCheck?
     /// Why no pages are opened, for the report.
-    public var reasonForNotShowing = "no page was opened"
+    public var reasonForNoBrowserCheck = "no page was opened"
     /// How much must be proved for the check to succeed. Differences that opening pages shows are findings like
     /// others; this decides about kinds of pages that could not be compared.
     public var requires = Rehearsal.Level.read
@@ -152,11 +152,11 @@ public struct OfflineCheckOptions: Sendable {
     public init() {}
 
     /// Options for opening pages in a browser that reaches only the store.
-    public struct Showing: Sendable {
+    public struct BrowserCheck: Sendable {
         /// The path of a Chromium or Chrome; nil for the first one that is found.
         public var browser: String?
         /// Whether the check fails if there is no browser; else it opens no pages then.
-        public var needsBrowser = true
+        public var requiresBrowser = true
         /// The maximum number of pages to open, chosen from all kinds of pages with scripts, and at most six of
         /// a kind; nil for all.
         public var pages: Int? = 60

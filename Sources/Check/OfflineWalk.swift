@@ -28,12 +28,12 @@ struct OfflineWalk {
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
     /// Node indices by the store's URL number; -1 if there is no node.
-    private var nodeOfNumber: [Int32] = []
+    private var nodeOfURLNumber: [Int32] = []
     private var nodeOfHref: [String: Int] = [:]
     /// Assets, visited before the next page: then the first path to every page is a shortest one.
-    private var needed: [Int] = []
-    private var pages: [Int] = []
-    private var nextPage = 0
+    private var queuedAssets: [Int] = []
+    private var queuedPages: [Int] = []
+    private var nextPageIndex = 0
     /// Each body once, even if several URLs have it.
     private(set) var bodies: [StoredBody] = []
     /// The IDs of the bodies of imported responses. Their bytes are always compared with the digest.
@@ -41,13 +41,13 @@ struct OfflineWalk {
     private var ownSnapshots: Set<Int64> = []
     /// Whether an asset was not fetched because of a limit or the settings.
     private(set) var lacksAssets = false
-    private var placeOfBody: [Int64: Int] = [:]
+    private var indexOfBody: [Int64: Int] = [:]
 
     /// The maximum number of nodes. The walk stops above it.
     private let limit: Int
-    var isCut: Bool { nodes.count > limit }
+    var exceedsLimit: Bool { nodes.count > limit }
 
-    private static let mostRedirects = 20
+    private static let maxRedirects = 20
 
     /// - Parameters:
     ///   - unknownHosts: the hosts without an address.
@@ -82,21 +82,21 @@ struct OfflineWalk {
         for bundle in bundles {
             discover(bundle.href, from: -1, depth: 0, isAsset: true, isGuess: !bundle.isRequired)
         }
-        try goOn(interruption)
-        guard let published = site.published, !isCut else { return }
+        try visitQueued(interruption)
+        guard let published = site.published, !exceedsLimit else { return }
         // Pages that only a sitemap lists. One more than the limit is read, so that it ends the walk.
         let others = try reader.pages(ofSnapshot: published, atMost: limit == .max ? .max : limit + 1)
         for other in others.sorted() where nodeOfHref[other] == nil { discover(other, from: -1, depth: 0) }
-        try goOn(interruption)
+        try visitQueued(interruption)
     }
 
-    private mutating func goOn(_ interruption: Interruption) throws(StoreError) {
-        while !interruption.isRequested, !isCut {
-            if let number = needed.popLast() {
+    private mutating func visitQueued(_ interruption: Interruption) throws(StoreError) {
+        while !interruption.isRequested, !exceedsLimit {
+            if let number = queuedAssets.popLast() {
                 try visit(number)
-            } else if nextPage < pages.count {
-                nextPage += 1
-                try visit(pages[nextPage - 1])
+            } else if nextPageIndex < queuedPages.count {
+                nextPageIndex += 1
+                try visit(queuedPages[nextPageIndex - 1])
             } else {
                 return
             }
@@ -115,7 +115,7 @@ struct OfflineWalk {
         nodes.append(
             OfflineNode(
                 href: href, parent: parent, depth: depth, isAsset: isAsset, isGuess: isGuess,
-                isStart: isStart, isOfManifest: isOfManifest(from: parent, isAsset: isAsset)))
+                isStart: isStart, isOnlyInWebManifest: isOnlyInWebManifest(from: parent, isAsset: isAsset)))
         let number = nodes.count - 1
         nodeOfHref[href] = number
         enqueue(number)
@@ -128,10 +128,11 @@ struct OfflineWalk {
         _ number: Int, from parent: Int, depth: Int, isAsset: Bool, isGuess: Bool
     ) {
         let node = nodes[number]
-        let isFound = node.isOfManifest && !isOfManifest(from: parent, isAsset: isAsset)
-        let isNews = isAsset && !node.isAsset || !isGuess && node.isGuess || depth < node.depth
-        guard isNews || isFound else { return }
-        if isFound { nodes[number].isOfManifest = false }
+        let isFoundElsewhere =
+            node.isOnlyInWebManifest && !isOnlyInWebManifest(from: parent, isAsset: isAsset)
+        let isMoreImportant = isAsset && !node.isAsset || !isGuess && node.isGuess || depth < node.depth
+        guard isMoreImportant || isFoundElsewhere else { return }
+        if isFoundElsewhere { nodes[number].isOnlyInWebManifest = false }
         nodes[number].isAsset = node.isAsset || isAsset
         nodes[number].isGuess = node.isGuess && isGuess
         nodes[number].depth = min(node.depth, depth)
@@ -141,22 +142,22 @@ struct OfflineWalk {
             enqueue(number)
         case .redirects(let target):
             discoverAgain(target, from: parent, depth: depth, isAsset: isAsset, isGuess: isGuess)
-        case .held where isFound:
+        case .stored where isFoundElsewhere:
             // Its links are then also found outside the manifest.
             nodes[number].state = .waiting
             enqueue(number)
-        case .waiting, .held, .broken, .missing, .unlisted: break
+        case .waiting, .stored, .broken, .missing, .unscanned: break
         }
     }
 
     /// Whether a link from the node can only be reached through a web app manifest: by its start URL, which
     /// only applies to users who install the app.
-    private func isOfManifest(from parent: Int, isAsset: Bool) -> Bool {
-        parent >= 0 && (nodes[parent].isOfManifest || nodes[parent].isManifest && !isAsset)
+    private func isOnlyInWebManifest(from parent: Int, isAsset: Bool) -> Bool {
+        parent >= 0 && (nodes[parent].isOnlyInWebManifest || nodes[parent].isWebManifest && !isAsset)
     }
 
     private mutating func enqueue(_ number: Int) {
-        if nodes[number].isAsset { needed.append(number) } else { pages.append(number) }
+        if nodes[number].isAsset { queuedAssets.append(number) } else { queuedPages.append(number) }
     }
 
     private mutating func visit(_ number: Int) throws(StoreError) {
@@ -168,7 +169,7 @@ struct OfflineWalk {
             return
         }
         guard let response = try reader.find(url)?.response else {
-            nodes[number].state = node.isGuess ? .ignored : try absence(of: url, node)
+            nodes[number].state = node.isGuess ? .ignored : try stateOfMissingURL(url, node)
             return
         }
         // A response imported for another site does not prove that this site is complete.
@@ -184,7 +185,7 @@ struct OfflineWalk {
         } else if response.flags.contains(.isSoftNotFound) {
             nodes[number].state = .broken("the page says \"not found\"")
         } else if let body = response.body {
-            try visit(number, response, body)
+            try visitBody(number, response, body)
         } else if response.isRedirect {
             follow(number, response, from: url)
         } else {
@@ -194,9 +195,10 @@ struct OfflineWalk {
 
     /// Returns the state of a URL that is not stored. A missing asset is always an error; a page may have
     /// been skipped on purpose.
-    private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
+    private mutating func stateOfMissingURL(_ url: WebURL, _ node: OfflineNode) throws(StoreError)
+        -> OfflineNodeState
     {
-        if node.isOfManifest { return .leftOut("only the manifest of a web app links to it") }
+        if node.isOnlyInWebManifest { return .leftOut("only the manifest of a web app links to it") }
         if let reason = failures.reason(for: node.href) { return .missing(.other(reason)) }
         if unknownHosts.contains(url.host) { return .broken("its host has no address") }
         if node.isAsset, let reason = leftOut?.reason(forAsset: url) {
@@ -211,7 +213,7 @@ struct OfflineWalk {
             if let rule = rules.storageBan(for: url, nil) {
                 return .leftOut(SkipReason.unstored(rule.text).name)
             }
-            if node.parent >= 0, nodes[node.parent].isOfSession {
+            if node.parent >= 0, nodes[node.parent].isFromSession {
                 if SessionEnd.isAt(url) { return .leftOut(SkipReason.sessionEnd.name) }
                 if ActionLink.isActionURL(url), !scope.allowsAction(url) {
                     return .leftOut(SkipReason.action.name)
@@ -229,54 +231,54 @@ struct OfflineWalk {
         return scope.verdict(on: url, as: node.isAsset ? .asset : .page(depth: node.depth))
     }
 
-    private mutating func visit(
+    private mutating func visitBody(
         _ number: Int, _ response: StoredResponse, _ body: StoredBody
     ) throws(StoreError) {
-        nodes[number].isOfSession = response.flags.contains(.isPrivate)
+        nodes[number].isFromSession = response.flags.contains(.isPrivate)
         guard !response.flags.contains(.isPart) else {
             nodes[number].state = .missing(.part)
             return
         }
-        let place = placeOfBody[body.id] ?? bodies.count
+        let place = indexOfBody[body.id] ?? bodies.count
         if place == bodies.count {
             bodies.append(body)
-            placeOfBody[body.id] = place
+            indexOfBody[body.id] = place
         }
         if response.isImported { importedBodies.insert(body.id) }
         let isUnread =
             body.byteCount > BodyReading.byteLimit
             && BodyFormat.needsAreIn(HTTPFields(block: response.fields.utf8.span).contentType)
         guard !isUnread, let links = try reader.linkNumbers(of: response) else {
-            nodes[number].state = .unlisted(place)
+            nodes[number].state = .unscanned(place)
             return
         }
-        nodes[number].state = .held(place)
+        nodes[number].state = .stored(place)
         // Web app manifests may be served as JSON. No other JSON links to pages.
-        nodes[number].isManifest = ["webManifest;", "json;"].contains(where: body.form.hasPrefix)
+        nodes[number].isWebManifest = ["webManifest;", "json;"].contains(where: body.form.hasPrefix)
         let depth = nodes[number].depth
-        for link in links.assets { try discover(link, from: number, depth: depth, isAsset: true) }
+        for link in links.assets { try discoverLink(link, from: number, depth: depth, isAsset: true) }
         for link in links.guesses {
-            try discover(link, from: number, depth: depth, isAsset: true, isGuess: true)
+            try discoverLink(link, from: number, depth: depth, isAsset: true, isGuess: true)
         }
         // The crawl did not follow these links either.
         guard manners.nofollow == .follow || !response.flags.contains(.saysNofollow) else { return }
-        for link in links.pages { try discover(link, from: number, depth: depth + 1) }
+        for link in links.pages { try discoverLink(link, from: number, depth: depth + 1) }
     }
 
-    private mutating func discover(
+    private mutating func discoverLink(
         _ link: Int64, from parent: Int, depth: Int, isAsset: Bool = false, isGuess: Bool = false
     ) throws(StoreError) {
         let place = Int(link)
-        if place < nodeOfNumber.count, nodeOfNumber[place] >= 0 {
+        if place < nodeOfURLNumber.count, nodeOfURLNumber[place] >= 0 {
             return discoverAgain(
-                Int(nodeOfNumber[place]), from: parent, depth: depth, isAsset: isAsset,
+                Int(nodeOfURLNumber[place]), from: parent, depth: depth, isAsset: isAsset,
                 isGuess: isGuess)
         }
         guard let href = try reader.address(of: link) else { return }
-        if place >= nodeOfNumber.count {
-            nodeOfNumber.append(contentsOf: repeatElement(-1, count: place + 1 - nodeOfNumber.count))
+        if place >= nodeOfURLNumber.count {
+            nodeOfURLNumber.append(contentsOf: repeatElement(-1, count: place + 1 - nodeOfURLNumber.count))
         }
-        nodeOfNumber[place] = Int32(
+        nodeOfURLNumber[place] = Int32(
             truncatingIfNeeded: discover(
                 href, from: parent, depth: depth, isAsset: isAsset, isGuess: isGuess))
     }
@@ -291,7 +293,7 @@ struct OfflineWalk {
         let next = discover(
             target.href, from: number, depth: node.depth, isAsset: node.isAsset, isGuess: node.isGuess
         )
-        guard !leadsBack(next, to: number) else {
+        guard !formsLoop(next, to: number) else {
             nodes[number].state = .missing(.other("its redirects form a loop"))
             return
         }
@@ -299,19 +301,19 @@ struct OfflineWalk {
         // A redirect target of a start URL counts as a start, and may bring other URLs into scope.
         guard node.isStart, !nodes[next].isStart else { return }
         nodes[next].isStart = true
-        if nodes[next].state == .ignored { wake(next) }
+        if nodes[next].state == .ignored { requeue(next) }
         guard scope.startMoved(from: url, to: target) else { return }
-        for other in nodes.indices where nodes[other].state == .ignored { wake(other) }
+        for other in nodes.indices where nodes[other].state == .ignored { requeue(other) }
     }
 
-    private mutating func wake(_ number: Int) {
+    private mutating func requeue(_ number: Int) {
         nodes[number].state = .waiting
         enqueue(number)
     }
 
-    private func leadsBack(_ first: Int, to number: Int) -> Bool {
+    private func formsLoop(_ first: Int, to number: Int) -> Bool {
         var next = first
-        for _ in 0...Self.mostRedirects {
+        for _ in 0...Self.maxRedirects {
             if next == number { return true }
             guard case .redirects(let target) = nodes[next].state else { return false }
             next = target
@@ -368,19 +370,20 @@ extension OfflineWalk {
 
     /// Returns the finding for a node; nil if it is not part of the site.
     private func finding(on node: OfflineNode, _ faults: [OfflineFault?]) -> CheckReport.Finding? {
-        func found(_ verdict: CheckReport.Verdict, _ detail: String? = nil) -> CheckReport.Finding {
+        func makeFinding(_ verdict: CheckReport.Verdict, _ detail: String? = nil) -> CheckReport.Finding {
             CheckReport.Finding(url: node.href, verdict: verdict, detail: detail)
         }
         switch node.state {
         case .waiting, .ignored: return nil
-        case .held(let place): return faults[place].map { found($0.verdict, $0.detail) } ?? found(.verified)
-        case .redirects: return found(.verified)
-        case .broken(let reason): return found(.broken, reason)
-        case .missing(let reason): return found(.missing, reason.text)
-        case .leftOut(let reason): return found(.notFetched, reason)
-        case .unlisted(let place):
-            return faults[place].map { found($0.verdict, $0.detail) }
-                ?? found(
+        case .stored(let place):
+            return faults[place].map { makeFinding($0.verdict, $0.detail) } ?? makeFinding(.verified)
+        case .redirects: return makeFinding(.verified)
+        case .broken(let reason): return makeFinding(.broken, reason)
+        case .missing(let reason): return makeFinding(.missing, reason.text)
+        case .leftOut(let reason): return makeFinding(.notFetched, reason)
+        case .unscanned(let place):
+            return faults[place].map { makeFinding($0.verdict, $0.detail) }
+                ?? makeFinding(
                     .unverifiable,
                     bodies[place].byteCount > BodyReading.byteLimit
                         ? "it is stored, but too large to be scanned for what it needs"
@@ -389,7 +392,7 @@ extension OfflineWalk {
     }
 
     /// The maximum number of URLs in the chain of a report item.
-    private static let longestChain = 32
+    private static let maxChainURLs = 32
 
     /// Returns the path from a start URL to the page that first linked to the node. A very long path is cut
     /// before its last URL.
@@ -400,32 +403,35 @@ extension OfflineWalk {
             chain.append(nodes[next].href)
             next = nodes[next].parent
         }
-        if chain.count > Self.longestChain { chain.removeSubrange(Self.longestChain - 1..<chain.count - 1) }
+        if chain.count > Self.maxChainURLs { chain.removeSubrange(Self.maxChainURLs - 1..<chain.count - 1) }
         return chain.reversed()
     }
 }
 
-/// A URL that the walk has found.
-struct OfflineNode {
-    /// The result for a node; see `OfflineWalk`.
-    enum State: Equatable {
-        /// Not visited yet.
-        case waiting
-        /// Stored; the index of its body in `OfflineWalk.bodies`.
-        case held(Int)
-        /// Redirects to the node with this index.
-        case redirects(to: Int)
-        /// The URL does not exist on the live site; the reason.
-        case broken(String)
-        case missing(SiteNeeds.Lack.Reason)
-        /// Not requested by the crawl, for this reason.
-        case leftOut(String)
-        /// Stored, but its links are unknown. The value is the index of its body.
-        case unlisted(Int)
-        /// Out of scope, or a guess that is not stored.
-        case ignored
-    }
+/// The result of a walk for one URL.
+///
+/// A node starts in `waiting` and gets another state when it is visited. `OfflineWalk` puts it back to `waiting` if a
+/// later link makes it more important, or brings it into scope.
+enum OfflineNodeState: Equatable {
+    /// Not visited yet.
+    case waiting
+    /// Stored; the index of its body in `OfflineWalk.bodies`.
+    case stored(Int)
+    /// Redirects to the node with this index.
+    case redirects(to: Int)
+    /// The URL does not exist on the live site; the reason.
+    case broken(String)
+    case missing(SiteNeeds.UnmetNeed.Reason)
+    /// Not requested by the crawl, for this reason.
+    case leftOut(String)
+    /// Stored, but its links are unknown. The value is the index of its body.
+    case unscanned(Int)
+    /// Out of scope, or a guess that is not stored.
+    case ignored
+}
 
+/// A URL that the walk has reached.
+struct OfflineNode {
     let href: String
     /// The index of the node that first linked to this one; -1 for a start, a bundle or a page without a
     /// link.
@@ -436,11 +442,11 @@ struct OfflineNode {
     var isGuess: Bool
     var isStart = false
     /// Whether only a web app manifest links to it.
-    var isOfManifest = false
-    var isManifest = false
+    var isOnlyInWebManifest = false
+    var isWebManifest = false
     /// Whether the response was fetched with credentials.
-    var isOfSession = false
-    var state = State.waiting
+    var isFromSession = false
+    var state = OfflineNodeState.waiting
 }
 
 /// Verifies that stored bodies still have the bytes that were received.
@@ -458,8 +464,9 @@ enum BodyProof {
     ) throws(StoreError) -> [OfflineFault?] {
         // The largest first, so that the threads finish at about the same time.
         let order = bodies.indices.sorted { bodies[$0].byteCount > bodies[$1].byteCount }
-        let tally = WorkTally(.bodies, of: order.count, progress)
-        let found: [OfflineFault??] = try WorkTeam.share(order.count, named: "larder-proof", interruption) {
+        let tally = ProgressCounter(.bodies, of: order.count, progress)
+        let found: [OfflineFault??] = try ParallelWork.share(order.count, named: "larder-proof", interruption)
+        {
             (next, give) throws(StoreError) in
             let reader = try StoreReader(folder)
             while let number = next() {

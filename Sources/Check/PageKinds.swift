@@ -31,8 +31,8 @@ package struct PageKinds {
         of pages: [StoredResponse], scripts: Set<Int64>, rendered: Set<Int64>, start: [String],
         _ reader: StoreReader
     ) throws(StoreError) {
-        var groups: [Key: [Page]] = [:]
-        var renderedPages: [(key: Key, page: Page)] = []
+        var groups: [PageKindKey: [Page]] = [:]
+        var renderedPages: [(key: PageKindKey, page: Page)] = []
         for response in pages {
             guard let (key, page) = try Self.page(response, scripts, rendered, reader) else { continue }
             if page.isRendered {
@@ -43,7 +43,7 @@ package struct PageKinds {
         }
         Self.join(renderedPages, to: &groups)
         let start = Set(start)
-        kinds = groups.values.map { Kind(pages: Self.ordered($0)) }.sorted { first, second in
+        kinds = groups.values.map { Kind(pages: Self.sortForOpening($0)) }.sorted { first, second in
             func rank(_ kind: Kind) -> (Int, Int, String) {
                 (
                     kind.pages.contains { start.contains($0.href) } ? 0 : 1, -kind.pages.count,
@@ -57,7 +57,7 @@ package struct PageKinds {
     /// Returns the page with the key of its kind; nil if it does not depend on scripts.
     private static func page(
         _ response: StoredResponse, _ scripts: Set<Int64>, _ rendered: Set<Int64>, _ reader: StoreReader
-    ) throws(StoreError) -> (key: Key, page: Page)? {
+    ) throws(StoreError) -> (key: PageKindKey, page: Page)? {
         guard let url = WebURL(response.href), let links = try reader.toldLinks(of: response) else {
             return nil
         }
@@ -70,7 +70,7 @@ package struct PageKinds {
         }
         guard !scriptIDs.isEmpty || !reasons.isEmpty || isRendered else { return nil }
         let pattern = PagePattern.text(of: url)
-        let key = Key(
+        let key = PageKindKey(
             origin: url.origin, pattern: scriptIDs.isEmpty ? pattern : nil,
             scripts: Array(Set(scriptIDs)).sorted())
         return (key, Page(href: response.href, isRendered: isRendered, pattern: pattern))
@@ -80,7 +80,9 @@ package struct PageKinds {
     ///
     /// Rendering finds more scripts of a page. Other pages of its kind need them too, but the store does not know
     /// that. So a rendered page joins the group with most scripts of which it has all.
-    private static func join(_ rendered: [(key: Key, page: Page)], to groups: inout [Key: [Page]]) {
+    private static func join(
+        _ rendered: [(key: PageKindKey, page: Page)], to groups: inout [PageKindKey: [Page]]
+    ) {
         var keys = groups.keys.sorted { ($0.origin, $0.scripts.count) < ($1.origin, $1.scripts.count) }
         for (key, page) in rendered {
             let scripts = Set(key.scripts)
@@ -97,14 +99,14 @@ package struct PageKinds {
         }
     }
 
-    private struct Key: Hashable {
+    private struct PageKindKey: Hashable {
         let origin: String
         /// The URL pattern of pages whose scripts are all in the pages themselves; nil for other pages.
         let pattern: String?
         let scripts: [Int64]
     }
 
-    private static func ordered(_ pages: [Page]) -> [Page] {
+    private static func sortForOpening(_ pages: [Page]) -> [Page] {
         typealias Rank = (isUnrendered: Int, round: Int, href: String)
         var rounds: [String: Int] = [:]
         var ranked: [(rank: Rank, page: Page)] = []

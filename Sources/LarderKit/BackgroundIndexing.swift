@@ -15,7 +15,7 @@ final class BackgroundIndexing: Sendable {
         thread = try? NamedThread.start("larder-index") {
             NamedThread.lowerPriority()
             var run = IndexRun(folder, interruption)
-            run.forgetsGone = false
+            run.removesObsoleteTexts = false
             _ = try? run.run()
         }
     }

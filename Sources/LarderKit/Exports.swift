@@ -40,8 +40,6 @@
 @_exported public import struct Reports.CollectionReport
 @_exported public import struct Reports.CopyReport
 @_exported public import struct Reports.DifferenceReport
-@_exported public import struct Reports.HeldPin
-@_exported public import struct Reports.HoldingReport
 @_exported public import struct Reports.InspectionReport
 @_exported public import struct Reports.ListOptions
 @_exported public import struct Reports.ListReport
@@ -49,15 +47,17 @@
 @_exported public import struct Reports.MigrationReport
 @_exported public import struct Reports.MissedURL
 @_exported public import struct Reports.MissesReport
-@_exported public import struct Reports.PictureReport
 @_exported public import struct Reports.PinChange
+@_exported public import struct Reports.PinReport
 @_exported public import struct Reports.PinsReport
 @_exported public import struct Reports.ScheduleReport
 @_exported public import enum Reports.ScheduleRunner
+@_exported public import struct Reports.ScreenshotReport
 @_exported public import struct Reports.SnapshotsReport
 @_exported public import struct Reports.StatusReport
 @_exported public import struct Reports.StoreReport
 @_exported public import struct Reports.TypeFilter
+@_exported public import struct Reports.URLReport
 @_exported public import struct Reports.WorkProgress
 @_exported public import struct Search.IndexReport
 @_exported public import struct Search.SearchOptions

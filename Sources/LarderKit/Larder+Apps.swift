@@ -33,8 +33,8 @@ extension Larder {
         _ url: String, policy: CachePolicy?, options: LoadOptions, by principal: Principal
     ) async throws(LarderError) -> LoadReport {
         let url = try WebURL.start(url)
-        return try await loading { (interruption) throws(LarderError) in
-            try AppLoad(folder, policy, options, interruption).answer(url, by: principal)
+        return try await runInterruptibly { (interruption) throws(LarderError) in
+            try URLLoader(folder, policy, options, interruption).load(url, by: principal)
         }
     }
 
@@ -57,8 +57,8 @@ extension Larder {
             throw LarderError(.input, "\"\(md5)\" is not an MD5 digest; write it as 32 hexadecimal digits")
         }
         let bundle = Bundle(reference: url.href, digests: [digest])
-        return try await loading { (interruption) throws(LarderError) in
-            try AppLoad(folder, nil, options, interruption).answer(
+        return try await runInterruptibly { (interruption) throws(LarderError) in
+            try URLLoader(folder, nil, options, interruption).load(
                 url, requiring: bundle, by: .localUser)
         }
     }
@@ -83,8 +83,8 @@ extension Larder {
                 "cannot store \(url.href): its status is \(response.status); pass a complete response, such as one with status 200"
             )
         }
-        try await loading { (interruption) throws(LarderError) in
-            try AppLoad(folder, nil, LoadOptions(), interruption).store(response, at: url)
+        try await runInterruptibly { (interruption) throws(LarderError) in
+            try URLLoader(folder, nil, LoadOptions(), interruption).store(response, at: url)
         }
     }
 
@@ -101,16 +101,16 @@ extension Larder {
     @discardableResult
     public func remove(url: String) async throws(LarderError) -> Bool {
         let href = try WebURL.start(url).href
-        return try await reading("larder-remove") { (reader) throws(StoreError) in
+        return try await readStore("larder-remove") { (reader) throws(StoreError) in
             try StoreWriter(reader.folder).remove(named: href) { $0 == href } > 0
         }
     }
 
-    private func loading<Value: Sendable>(
+    private func runInterruptibly<Value: Sendable>(
         _ body: @escaping @Sendable (Interruption) throws(LarderError) -> Value
     ) async throws(LarderError) -> Value {
         let interruption = Interruption()
-        return try await Self.onThread("larder-load", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-load", onCancel: interruption.request) {
             () throws(LarderError) in
             try body(interruption)
         }

@@ -22,16 +22,17 @@ public struct ExportOptions: Sendable {
     /// Replaces an existing file. A folder that is not empty is never replaced.
     public var replacesFile = false
     /// Includes responses that were fetched with credentials, and header fields that set cookies.
-    public var hasPrivate = false
-    /// The size at which a WARC file ends and the next one begins; nil for one file of any size.
-    public var split: ByteSize?
+    public var includesPrivate = false
+    /// For WARC: the size after which a file ends and the next one begins; nil for one file of any size. A response is
+    /// never divided, so that a file may be larger.
+    public var maxFileSize: ByteSize?
     /// For ZIM: the language in which its readers search, such as `de`, `eng` or `eng,fra`. Nil uses the language of
     /// the main page, or the one of most pages.
     public var language: String?
     /// For a page in one HTML file: includes its scripts, which run when the file is opened.
-    public var keepsScripts = true
+    public var includesScripts = true
     /// For a page in one file: the maximum size of an asset. Larger ones are left out and reported. Nil for 32 MB.
-    public var largestPart: ByteSize?
+    public var maxAssetSize: ByteSize?
     /// For a program: the path of the `larder` command. A site in it is left out.
     public var program: String?
     /// For PDF and PNG: the path of the browser; nil for the first one that is found.
@@ -55,8 +56,11 @@ public struct ExportOptions: Sendable {
     /// Throws if an option has no effect on this format, so that no caller believes it was applied.
     func check(against form: ArchiveForm) throws(LarderError) {
         let shown = "\(ArchiveForm.png.suffix) or \(ArchiveForm.pdf.suffix)"
-        let mistakes: [(isAsked: Bool, isPossible: Bool, what: String, name: String)] = [
-            (split != nil, form == .warc, "WARC can be split into several files", ArchiveForm.warc.suffix),
+        let rules: [(isSet: Bool, isSupported: Bool, fact: String, suffix: String)] = [
+            (
+                maxFileSize != nil, form == .warc, "WARC can be split into several files",
+                ArchiveForm.warc.suffix
+            ),
             (language != nil, form == .zim, "ZIM has a language", ArchiveForm.zim.suffix),
             (isSigned, form == .wacz, "WACZ can be signed", ArchiveForm.wacz.suffix),
             (viewport != nil, form.isShown, "PNG and PDF have a window size", shown),
@@ -66,10 +70,10 @@ public struct ExportOptions: Sendable {
                 "formats other than PNG and PDF take URL patterns",
                 "\(ArchiveForm.html.suffix) or \(ArchiveForm.mhtml.suffix)"
             ),
-            (!keepsScripts, form == .html, "HTML can leave out its scripts", ArchiveForm.html.suffix),
+            (!includesScripts, form == .html, "HTML can leave out its scripts", ArchiveForm.html.suffix),
         ]
-        for mistake in mistakes where mistake.isAsked && !mistake.isPossible {
-            throw LarderError(.input, "only \(mistake.what); name a file that ends in \(mistake.name)")
+        for rule in rules where rule.isSet && !rule.isSupported {
+            throw LarderError(.input, "only \(rule.fact); name a file that ends in \(rule.suffix)")
         }
         if let language, ZIMMetadata.codes(language) == nil {
             throw LarderError(
@@ -77,18 +81,20 @@ public struct ExportOptions: Sendable {
         }
     }
 
-    func fill(_ plan: inout ExportPlan) {
-        plan.hasPrivate = hasPrivate
-        plan.split = split?.byteCount
+    /// Copies the options that need no checks to a plan.
+    func apply(to plan: inout ExportPlan) {
+        plan.hasPrivate = includesPrivate
+        plan.split = maxFileSize?.byteCount
         plan.isVerified = isVerified
         plan.language = language.flatMap(ZIMMetadata.codes)
-        plan.keepsScripts = keepsScripts
+        plan.keepsScripts = includesScripts
         plan.program = program
-        if let largestPart { plan.pageLimits.body = Int(clamping: largestPart.byteCount) }
-        plan.progress = Self.counting(progress)
+        if let maxAssetSize { plan.pageLimits.body = Int(clamping: maxAssetSize.byteCount) }
+        plan.progress = Self.responseProgress(progress)
     }
 
-    static func counting(
+    /// Returns a callback for counts of responses that reports them as `WorkProgress`.
+    static func responseProgress(
         _ progress: (@Sendable (WorkProgress) -> Void)?
     ) -> (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)? {
         guard let progress else { return nil }
@@ -97,18 +103,18 @@ public struct ExportOptions: Sendable {
         }
     }
 
-    typealias Wish = @Sendable (WebURL) -> Bool
+    typealias URLFilter = @Sendable (WebURL) -> Bool
 
-    /// The predicate for URLs to export, and the one for URLs that other content needs; the latter is nil if no
-    /// pattern includes URLs.
-    func choice() throws(LarderError) -> (isWanted: Wish, mayGoAlong: Wish?) {
+    /// Returns the filter for URLs to export, and the filter for URLs that are exported only because other content needs
+    /// them. The latter is nil if `include` is empty: then the first filter decides about all URLs.
+    func urlFilters() throws(LarderError) -> (isWanted: URLFilter, mayGoAlong: URLFilter?) {
         do throws(PatternMistake) {
             var (included, excluded): ([URLPattern], [URLPattern]) = ([], [])
             for text in include { included.append(try URLPattern(text)) }
             for text in exclude { excluded.append(try URLPattern(text)) }
-            let mayGo: Wish = { [excluded] url in !excluded.contains { $0.matches(url) } }
-            guard !included.isEmpty else { return (mayGo, nil) }
-            return ({ [included] url in included.contains { $0.matches(url) } && mayGo(url) }, mayGo)
+            let isAllowed: URLFilter = { [excluded] url in !excluded.contains { $0.matches(url) } }
+            guard !included.isEmpty else { return (isAllowed, nil) }
+            return ({ [included] url in included.contains { $0.matches(url) } && isAllowed(url) }, isAllowed)
         } catch {
             throw LarderError(.input, error.description)
         }
@@ -151,32 +157,33 @@ extension Larder {
                 .input, "\(path) does not name a format; end it like one of these: \(forms)")
         }
         try options.check(against: form)
-        try checkPlace(path)
-        try checkRoom(at: path, form, options)
-        let (folder, interruption, choice) = (folder, Interruption(), try options.choice())
-        return try await Self.onThread("larder-export", onCancel: interruption.request) {
+        try checkIsOutsideStore(path)
+        try checkIsFree(path, form, options)
+        let (folder, interruption, filters) = (folder, Interruption(), try options.urlFilters())
+        return try await Self.runOnThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
-            let reader = try storing { () throws(StoreError) -> StoreReader in try StoreReader(folder) }
-            let (held, page) = try Self.siteAndPage(site, reader)
-            var plan = ExportPlan(site: held, path: path, form: form)
+            let reader = try mapStoreError { () throws(StoreError) -> StoreReader in try StoreReader(folder) }
+            let (storedSite, page) = try Self.siteAndPage(site, reader)
+            var plan = ExportPlan(site: storedSite, path: path, form: form)
             plan.page = page
             if let name = options.snapshot {
-                plan.snapshot = try storing { () throws(StoreError) in try held.snapshot(name).id }
+                plan.snapshot = try mapStoreError { () throws(StoreError) in try storedSite.snapshot(name).id
+                }
             }
-            // An earlier snapshot is served with its scripts.
-            if plan.snapshot == nil { plan.frozen = Set(SitePlan(text: held.settings).frozen) }
-            (plan.isWanted, plan.mayGoAlong) = choice
-            options.fill(&plan)
+            // Frozen copies replace pages only in the live snapshot. An earlier one is served with its scripts.
+            if plan.snapshot == nil { plan.frozen = Set(SitePlan(text: storedSite.settings).frozen) }
+            (plan.isWanted, plan.mayGoAlong) = filters
+            options.apply(to: &plan)
             if options.isSigned {
-                plan.key = try archiving { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }
+                plan.key = try mapArchiveError { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }
             }
             let wanted = plan
             if form.isShown {
-                var report = try PageShow(self, wanted, options).run(interruption)
-                try archiving { () throws(ArchiveError) in try report.countOtherPages(wanted, reader) }
+                var report = try PageExport(self, wanted, options).run(interruption)
+                try mapArchiveError { () throws(ArchiveError) in try report.countOtherPages(wanted, reader) }
                 return report
             }
-            return try archiving { () throws(ArchiveError) -> ExportReport in
+            return try mapArchiveError { () throws(ArchiveError) -> ExportReport in
                 try Export(wanted, reader, interruption).run()
             }
         }
@@ -186,23 +193,22 @@ extension Larder {
     private static func siteAndPage(
         _ name: String, _ reader: StoreReader
     ) throws(LarderError) -> (site: Site, page: WebURL?) {
-        try storing { () throws(StoreError) -> (site: Site, page: WebURL?) in
+        try mapStoreError { () throws(StoreError) -> (site: Site, page: WebURL?) in
             let sites = try reader.sites()
             let names = sites.map(\.name)
-            let held = SiteName.place(of: name, among: names).map { sites[$0] }
-            if let held { return (held, nil) }
+            if let index = SiteName.index(of: name, among: names) { return (sites[index], nil) }
             if let page = (try? WebURL.parseUserInput(name))?.key,
-                let shown = try reader.response(for: page.href),
-                let site = sites.first(where: { $0.snapshots.contains { $0.id == shown.snapshot } })
+                let response = try reader.response(for: page.href),
+                let site = sites.first(where: { $0.snapshots.contains { $0.id == response.snapshot } })
             {
                 return (site, page)
             }
-            if let place = SiteName.place(of: name, among: names, acceptsOrigin: true) {
-                return (sites[place], nil)
+            if let index = SiteName.index(of: name, among: names, acceptsOrigin: true) {
+                return (sites[index], nil)
             }
             let origin = (try? WebURL.parseUserInput(name))?.origin
             guard let site = names.first(where: { WebURL($0)?.origin == origin }) else {
-                throw SiteName.unknown(name, among: names)
+                throw SiteName.unknownSiteError(name, among: names)
             }
             throw StoreError(
                 .request, doing: "export", path: name, detail: "it is not stored",
@@ -216,7 +222,7 @@ extension Larder {
     /// import ends. Records whose digests or lengths do not match are rejected.
     ///
     /// ```swift
-    /// let report = try await larder.takeIn(["crawl.warc.gz"])
+    /// let report = try await larder.importArchives(["crawl.warc.gz"])
     /// for fault in report.refused { print(fault.place, fault.reason) }
     /// ```
     ///
@@ -224,22 +230,24 @@ extension Larder {
     ///   - paths: the archives, which are imported one after the other.
     ///   - site: the name of the site that gets the snapshot; nil for the URL of the first page in the archives.
     ///   - base: the URL that a folder was copied from, or of a saved page, if the files do not name it.
-    ///   - growth: the limit of their unpacked size, on top of 200 times their own size; nil for 512 MiB, or a
+    ///   - sizeAllowance: the number of unpacked bytes that are allowed on top of 200 times the size of the archives.
+    ///     The import ends above that, because such archives are usually made to fill disks. Nil for 512 MiB, or a
     ///     quarter of the free disk space if that is less.
     ///   - progress: receives the progress now and then, on a thread of the import.
     /// - Returns: A report on imported, rejected and doubtful responses.
     /// - Throws: `LarderError` of kind `.input` if a file is not an archive or has no response, `.machine` if the
     ///   store fails; `.interrupted` if the task is cancelled. The site is unchanged then.
-    public func takeIn(
-        _ paths: [String], into site: String? = nil, at base: String? = nil, growth: ByteSize? = nil,
+    public func importArchives(
+        _ paths: [String], into site: String? = nil, at base: String? = nil, sizeAllowance: ByteSize? = nil,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> ImportReport {
-        try await takeIn(paths, into: site, at: base, growth: growth, isSavedPage: false, progress: progress)
+        try await importArchives(
+            paths, into: site, at: base, sizeAllowance: sizeAllowance, isSavedPage: false, progress: progress)
     }
 
     /// - Parameter isSavedPage: whether the file is a page that the user has saved in a browser of this machine.
-    func takeIn(
-        _ paths: [String], into site: String?, at base: String?, growth: ByteSize?, isSavedPage: Bool,
+    func importArchives(
+        _ paths: [String], into site: String?, at base: String?, sizeAllowance: ByteSize?, isSavedPage: Bool,
         progress: (@Sendable (WorkProgress) -> Void)?
     ) async throws(LarderError) -> ImportReport {
         let (folder, interruption) = (folder, Interruption())
@@ -249,18 +257,21 @@ extension Larder {
                 .input,
                 "\"\(base)\" is not an http or https URL; name the URL that the folder was copied from")
         }
-        return try await Self.onThread("larder-import", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-import", onCancel: interruption.request) {
             () throws(LarderError) -> ImportReport in
             var plan = ImportPlan(folder, paths: paths)
             (plan.site, plan.isSavedPage) = (site, isSavedPage)
             plan.base = url
             plan.limits = ArchiveLimits(
-                allowing: growth?.byteCount, room: DiskRoom.bytes(in: Self.existing(folder.path)))
-            let required = try storing { () throws(StoreError) in try RequirementsInForce.all(in: folder) }
+                allowing: sizeAllowance?.byteCount,
+                room: DiskRoom.bytes(in: Self.existingAncestor(folder.path)))
+            let required = try mapStoreError { () throws(StoreError) in
+                try CurrentRequirements.all(in: folder)
+            }
             plan.refusal = { (url, content) throws(StoreError) in try required.refusal(of: content, at: url) }
-            plan.progress = ExportOptions.counting(progress)
+            plan.progress = ExportOptions.responseProgress(progress)
             let wanted = plan
-            return try archiving { () throws(ArchiveError) -> ImportReport in
+            return try mapArchiveError { () throws(ArchiveError) -> ImportReport in
                 let now = SystemClock.secondsSinceEpoch()
                 return try Import(wanted, interruption, now: now).run(now: now)
             }
@@ -269,29 +280,29 @@ extension Larder {
 }
 
 extension Larder {
-    /// Refuses a path inside the store's own folder, except the portal's folder for exported files.
-    private func checkPlace(_ path: String) throws(LarderError) {
+    /// Throws if the path is inside the store's own folder, except in the portal's folder for exported files.
+    private func checkIsOutsideStore(_ path: String) throws(LarderError) {
         let whole = path.hasPrefix("/") ? path : "\(Folder.resolved("."))/\(path)"
-        let place = Folder.resolved(Self.existing(whole)) + "/"
-        func isBelow(_ folder: String) -> Bool { place.hasPrefix(Folder.resolved(folder) + "/") }
+        let folderOfFile = Folder.resolved(Self.existingAncestor(whole)) + "/"
+        func isBelow(_ folder: String) -> Bool { folderOfFile.hasPrefix(Folder.resolved(folder) + "/") }
         guard isBelow(folder.path), !isBelow(folder.portalFiles) else { return }
         throw LarderError(.input, "\(path) is inside the store; name a path outside of \(folder.path)")
     }
 
-    /// Refuses an existing file, unless the options replace it.
-    private func checkRoom(
-        at path: String, _ form: ArchiveForm, _ options: ExportOptions
+    /// Throws if the file exists, unless the options replace it.
+    private func checkIsFree(
+        _ path: String, _ form: ArchiveForm, _ options: ExportOptions
     ) throws(LarderError) {
         // The writer of each format reports other obstacles, such as a folder with this name.
-        let place = options.split == nil ? path : WARCWriter.numbered(path, 0)
-        guard form != .folder, !options.replacesFile, WholeFile.exists(place) else { return }
+        let firstFile = options.maxFileSize == nil ? path : WARCWriter.numbered(path, 0)
+        guard form != .folder, !options.replacesFile, WholeFile.exists(firstFile) else { return }
         throw LarderError(
-            .input, "\(place) already exists; name another file, or replace this one",
+            .input, "\(firstFile) already exists; name another file, or replace this one",
             remedy: .replaceFile)
     }
 
     /// The path itself, or its nearest ancestor that exists.
-    private static func existing(_ path: String) -> String {
+    private static func existingAncestor(_ path: String) -> String {
         var path = path
         while access(path, F_OK) != 0, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
             path = String(path[..<slash])
@@ -301,7 +312,7 @@ extension Larder {
 }
 
 /// Converts an `ArchiveError` into a `LarderError`.
-func archiving<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
+func mapArchiveError<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
     do throws(ArchiveError) {
         return try body()
     } catch {

@@ -19,7 +19,7 @@ extension Larder {
     ) async throws(LarderError) -> CheckReport {
         let folder = folder
         let interruption = Interruption()
-        return try await Self.onThread("larder-check", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-check", onCancel: interruption.request) {
             () throws(LarderError) in
             try BundleCheck.report(on: manifest, options, in: folder, interruption, by: .localUser)
         }
@@ -46,7 +46,7 @@ extension Larder {
     ) async throws(LarderError) -> CheckReport {
         let larder = self
         let interruption = Interruption()
-        return try await Self.onThread("larder-offline", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-offline", onCancel: interruption.request) {
             () throws(LarderError) in
             var report = try OfflineCheck.report(
                 onSite: site, options, in: larder.folder, hidesPrivate: hidesPrivate, interruption)
@@ -73,7 +73,7 @@ extension Larder {
         var status = stat()
         if !isLive, stat(source, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             let interruption = Interruption()
-            return try await Self.onThread("larder-manifest", onCancel: interruption.request) {
+            return try await Self.runOnThread("larder-manifest", onCancel: interruption.request) {
                 () throws(LarderError) in
                 try ManifestReport(ofFolder: source, output: output, interruption)
             }
@@ -82,20 +82,21 @@ extension Larder {
             throw LarderError(
                 .input, "\(source) is a file; name its folder, or check the file itself with: larder check")
         }
-        if !isLive, folder.exists, let held = try await manifest(ofHeld: source, types) { return held }
+        if !isLive, folder.exists, let held = try await manifest(ofStoredSite: source, types) { return held }
         let isWord = !source.utf8.contains { ".:/".utf8.contains($0) }
         guard isLive || !isWord || (try? WebURL.parseUserInput(source)) != nil else {
             throw LarderError(
                 .input, "there is no folder \(source): name a folder, a stored site, or a URL to fetch")
         }
         let url = try WebURL.start(source)
-        let temporary = try TemporaryLarder()
+        let temporary = try TemporaryStore()
         defer { temporary.remove() }
         var options = PrefetchOptions()
         options.indexes = false
         let report = try await temporary.larder.prefetch([url.href], options: options)
         guard !report.isInterrupted else { throw .interrupted }
-        guard report.isPublished, let manifest = try await temporary.larder.manifest(ofHeld: url.href, types)
+        guard report.isPublished,
+            let manifest = try await temporary.larder.manifest(ofStoredSite: url.href, types)
         else {
             let reason =
                 report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL could be loaded"
@@ -108,19 +109,19 @@ extension Larder {
     }
 
     /// The manifest of a stored site; nil if there is no such site.
-    private func manifest(ofHeld name: String, _ types: TypeFilter?) async throws(LarderError)
+    private func manifest(ofStoredSite name: String, _ types: TypeFilter?) async throws(LarderError)
         -> ManifestReport?
     {
-        try await reading("larder-manifest") { (reader) throws(StoreError) in
+        try await readStore("larder-manifest") { (reader) throws(StoreError) in
             let sites = try reader.sites()
-            guard let place = SiteName.place(of: name, among: sites.map(\.name)) else { return nil }
-            return try ManifestReport(ofHeld: sites[place], types, reader)
+            guard let place = SiteName.index(of: name, among: sites.map(\.name)) else { return nil }
+            return try ManifestReport(ofStoredSite: sites[place], types, reader)
         }
     }
 }
 
 /// A store in a temporary folder, which its owner removes.
-struct TemporaryLarder {
+struct TemporaryStore {
     let larder: Larder
 
     /// - Throws: `LarderError` of kind `.machine` if the folder cannot be created.

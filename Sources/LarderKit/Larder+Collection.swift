@@ -18,7 +18,7 @@ extension Larder {
     ///   - progress: receives the number of bytes in use, now and then, on a thread of the collection.
     /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, another process is writing to it,
     ///   or it fails. A limit that cannot be reached is a result in the report.
-    public func collect(
+    public func collectGarbage(
         limit: ByteSize? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
         allowsIncomplete: Bool = false,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
@@ -27,7 +27,7 @@ extension Larder {
             limit: limit?.byteCount, keep: keep, allowsIncomplete: allowsIncomplete)
         options.sites = try await names(of: sites)
         let chosen = options
-        return try await makingRoom("larder-gc", limit: limit) { (reader) throws(StoreError) in
+        return try await withFreedSpace("larder-gc", limit: limit) { (reader) throws(StoreError) in
             let options = chosen
             // A collection that was interrupted may have left removed pages in the search index.
             if limit != nil { SearchIndex.clean(reader) }
@@ -62,7 +62,7 @@ extension Larder {
     /// The names of stored sites that the texts name.
     private func names(of sites: [String]) async throws(LarderError) -> [String] {
         if sites.isEmpty { return [] }
-        return try await reading("larder-gc") { (reader) throws(StoreError) in
+        return try await readStore("larder-gc") { (reader) throws(StoreError) in
             let stored = try reader.sites()
             return try sites.map { (text) throws(StoreError) in try SiteName.site(text, in: stored).name }
         }
@@ -70,13 +70,13 @@ extension Larder {
 
     /// Runs an operation that removes content and needs some space itself. On a full disk that space comes from the
     /// reserve, and then from the search index, which can be rebuilt.
-    func makingRoom<Value: Sendable>(
+    func withFreedSpace<Value: Sendable>(
         _ thread: String, limit: ByteSize? = nil,
         _ body: @escaping @Sendable (StoreReader) throws(StoreError) -> Value
     ) async throws(LarderError) -> Value {
         folder.releaseReserve()
         defer { folder.createReserve(limit: limit?.byteCount) }
-        return try await reading(thread) { (reader) throws(StoreError) in
+        return try await readStore(thread) { (reader) throws(StoreError) in
             do throws(StoreError) {
                 return try body(reader)
             } catch  where error.reason == .full && reader.folder.hasSearchIndex {
@@ -96,10 +96,10 @@ extension Larder {
         let options = CollectionOptions(
             limit: limit?.byteCount, keep: keep, sites: try await names(of: sites),
             allowsIncomplete: allowsIncomplete)
-        return try await Self.onThread("larder-gc") { () throws(LarderError) in
-            let copy = try TemporaryLarder()
+        return try await Self.runOnThread("larder-gc") { () throws(LarderError) in
+            let copy = try TemporaryStore()
             defer { copy.remove() }
-            return try storing { () throws(StoreError) in
+            return try mapStoreError { () throws(StoreError) in
                 // Opening a writer would create a missing store; a reader throws.
                 _ = try StoreReader(folder)
                 let forecast = try StoreWriter(folder).rehearseCollection(options, in: copy.larder.folder)

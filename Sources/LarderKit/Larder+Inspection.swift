@@ -22,11 +22,11 @@ extension Larder {
         repair: Bool = false, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> InspectionReport {
         let folder = folder
-        return try await Self.onThread("larder-fsck") { () throws(LarderError) -> InspectionReport in
+        return try await Self.runOnThread("larder-fsck") { () throws(LarderError) -> InspectionReport in
             // On a full disk, a repair needs the room of the reserve.
             if repair { folder.releaseReserve() }
             defer { if repair { folder.createReserve() } }
-            var report = try storing { () throws(StoreError) -> InspectionReport in
+            var report = try mapStoreError { () throws(StoreError) -> InspectionReport in
                 guard repair else {
                     let findings = try Self.findings(in: folder, progress)
                     let damaged = findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes }

@@ -14,10 +14,10 @@ public struct LoginOptions: Sendable {
     public var browser: String?
     /// The browser's proxy, host overrides and certificate checks.
     public var network = NetworkOptions()
-    /// The time after which the window is closed.
+    /// The time after which the window is closed, whether or not the user has finished.
     public var limit = Duration.seconds(3600)
     /// Called once, when the window is open.
-    public var onWindow: (@Sendable () -> Void)?
+    public var didOpenWindow: (@Sendable () -> Void)?
     /// For tests: opens no window, so that only the limit ends the login.
     package var isHidden = false
 
@@ -43,9 +43,9 @@ extension Larder {
                 .input, "\"\(address)\" has no host; write it like https://example.com/")
         }
         let folder = folder
-        let window = Window()
-        return try await Self.onThread("larder-login", onCancel: window.close) { () throws(LarderError) in
-            let outcome = try Self.show(url, in: folder, options, window)
+        let window = LoginWindow()
+        return try await Self.runOnThread("larder-login", onCancel: window.close) { () throws(LarderError) in
+            let outcome = try Self.runBrowser(url, in: folder, options, window)
             let site = StoreFolder.loginName(of: url)
             let cookies = outcome.cookies.filter { $0.isOf(site) }
             guard !cookies.isEmpty else {
@@ -69,9 +69,11 @@ extension Larder {
         }
     }
 
-    private static func show(
+    /// Opens the URL in a browser window, and returns when the user has closed it, the time limit has passed or
+    /// `window` was closed. Blocks.
+    private static func runBrowser(
         _ url: WebURL, in folder: StoreFolder, _ options: LoginOptions,
-        _ window: Window
+        _ window: LoginWindow
     ) throws(LarderError) -> PageOutcome {
         let displays: [String] = ["DISPLAY", "WAYLAND_DISPLAY"].compactMap { (name: String) in
             getenv(name).map { String(cString: $0) }
@@ -84,7 +86,7 @@ extension Larder {
             )
         }
         var browserOptions = BrowserOptions(
-            executable: try BrowserProgram.needed(options.browser, forWindow: !options.isHidden))
+            executable: try BrowserProgram.resolve(options.browser, forWindow: !options.isHidden))
         browserOptions.isHeadless = options.isHidden
         let hosts: [String]
         do throws(NetworkMistake) { hosts = try options.network.browserHostRules() } catch {
@@ -105,8 +107,8 @@ extension Larder {
             throw LarderError(.machine, "\(error.description); name another one", remedy: .browser)
         }
         let outcome = Monitor<PageOutcome?>(nil)
-        window.opened(browser)
-        options.onWindow?()
+        window.didOpen(browser)
+        options.didOpenWindow?()
         browser.open(visit) { result in outcome.change { $0 = result } }
         defer { browser.close() }
         return outcome.wait { $0 }
@@ -130,11 +132,12 @@ extension Larder {
     }
 }
 
-/// A browser that may be closed before it has opened.
-private final class Window: Sendable {
+/// The browser of a login, which a cancelled task may close before it has opened. May be used from any thread; a lock
+/// protects its state.
+private final class LoginWindow: Sendable {
     private let state = Mutex<(browser: Browser?, isClosed: Bool)>((nil, false))
 
-    func opened(_ browser: Browser) {
+    func didOpen(_ browser: Browser) {
         let isClosed = state.withLock { state in
             state.browser = browser
             return state.isClosed
@@ -158,17 +161,17 @@ public struct LoginReport: Sendable, Equatable {
     /// The number of cookies.
     public let cookies: Int
     /// The time at which the cookies were last stored: `2026-11-20T08:00:00Z`.
-    public let kept: String
+    public let storedAt: String
 
     init(_ login: StoreFolder.Login) {
         site = login.site
         cookies = login.cookieCount
-        kept = Wording.date(login.kept)
+        storedAt = Wording.date(login.kept)
     }
 }
 
 extension LoginReport: JSONObject {
-    package var members: JSONMembers { ["site": site, "cookies": cookies, "kept": kept] }
+    package var members: JSONMembers { ["site": site, "cookies": cookies, "kept": storedAt] }
     public var json: String { members.text() }
 }
 
@@ -183,6 +186,7 @@ extension LoginsReport: JSONObject {
 }
 
 extension BrowserCookie {
+    /// Whether the cookie is one of this registrable domain or of a host below it.
     func isOf(_ site: String) -> Bool {
         let host = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
         return host == site || host.hasSuffix("." + site)

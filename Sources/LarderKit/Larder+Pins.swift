@@ -17,13 +17,13 @@ extension Larder {
     @discardableResult
     public func pin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
-        return try await Self.onThread("larder-pin") { () throws(LarderError) in
-            let reader = try storing { () throws(StoreError) in try StoreReader(folder) }
-            let sites = try storing { () throws(StoreError) in try reader.sites().map(\.name) }
-            let pin = try PinName.pin(name, kind, sites: sites)
+        return try await Self.runOnThread("larder-pin") { () throws(LarderError) in
+            let reader = try mapStoreError { () throws(StoreError) in try StoreReader(folder) }
+            let sites = try mapStoreError { () throws(StoreError) in try reader.sites().map(\.name) }
+            let pin = try PinArgument.pin(name, kind, sites: sites)
             // Without a kind, the caller may have meant only the page.
             let other = kind == nil && pin.kind == .site ? (try? WebURL.start(name))?.href : nil
-            return try storing { () throws(StoreError) in
+            return try mapStoreError { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
                 if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
                 let alsoNamesURL = try other.map { (href) throws(StoreError) in
@@ -41,11 +41,11 @@ extension Larder {
     @discardableResult
     public func unpin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
-        return try await Self.onThread("larder-unpin") { () throws(LarderError) in
-            let reader = try storing { () throws(StoreError) in try StoreReader(folder) }
-            let pins = try storing { () throws(StoreError) in try reader.pins() }
-            let pin = try PinName.held(name, kind, among: pins)
-            return try storing { () throws(StoreError) in
+        return try await Self.runOnThread("larder-unpin") { () throws(LarderError) in
+            let reader = try mapStoreError { () throws(StoreError) in try StoreReader(folder) }
+            let pins = try mapStoreError { () throws(StoreError) in try reader.pins() }
+            let pin = try PinArgument.existingPin(name, kind, among: pins)
+            return try mapStoreError { () throws(StoreError) in
                 let isGone = try StoreWriter(folder).remove(pin)
                 return try PinChange(pin, isNew: isGone, reader)
             }
@@ -56,12 +56,12 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func pins() async throws(LarderError) -> PinsReport {
-        try await reading("larder-pins") { (reader) throws(StoreError) in try PinsReport(reader) }
+        try await readStore("larder-pins") { (reader) throws(StoreError) in try PinsReport(reader) }
     }
 }
 
 /// Interprets the argument of `larder pin`.
-enum PinName {
+enum PinArgument {
     /// The pin that a text denotes, whether or not anything is stored for it.
     ///
     /// Without a kind, a text with a star is a pattern, the name of a stored site is that site with all its pages,
@@ -71,7 +71,7 @@ enum PinName {
         case .url:
             do throws(URLInputError) { return Pin(.url, try WebURL.parseUserInput(text).href) } catch {
                 guard case .singleWord = error.kind, kind == nil else { throw LarderError(error) }
-                throw LarderError(SiteName.unknown(text, among: sites))
+                throw LarderError(SiteName.unknownSiteError(text, among: sites))
             }
         case .pattern:
             guard URLGlob(text) != nil else {
@@ -82,8 +82,8 @@ enum PinName {
             }
             return Pin(.pattern, text)
         case .site:
-            guard let place = SiteName.place(of: text, among: sites) else {
-                throw LarderError(SiteName.unknown(text, among: sites))
+            guard let place = SiteName.index(of: text, among: sites) else {
+                throw LarderError(SiteName.unknownSiteError(text, among: sites))
             }
             return Pin(.site, sites[place])
         }
@@ -91,14 +91,14 @@ enum PinName {
 
     private static func likelyKind(_ text: String, _ sites: [String]) -> PinKind {
         if text.utf8.contains(UInt8(ascii: "*")) { return .pattern }
-        return SiteName.place(of: text, among: sites) == nil ? .url : .site
+        return SiteName.index(of: text, among: sites) == nil ? .url : .site
     }
 
     /// The existing pin that a text denotes.
-    static func held(_ text: String, _ kind: PinKind?, among pins: [Pin]) throws(LarderError) -> Pin {
+    static func existingPin(_ text: String, _ kind: PinKind?, among pins: [Pin]) throws(LarderError) -> Pin {
         let href = (try? WebURL.start(text))?.href
         let sites = pins.filter { $0.kind == .site }
-        let site = SiteName.place(of: text, among: sites.map(\.value)).map { sites[$0] }
+        let site = SiteName.index(of: text, among: sites.map(\.value)).map { sites[$0] }
         let meant = pins.filter { pin in
             guard kind == nil || kind == pin.kind else { return false }
             return switch pin.kind {

@@ -27,7 +27,7 @@ extension Larder {
         plan.fetch.spoolFolder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let wanted = plan
         let interruption = Interruption()
-        return try await Self.onThread("larder-plan", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-plan", onCancel: interruption.request) {
             () throws(LarderError) in
             do throws(CrawlError) {
                 var run = try PlanRun(wanted, maxRequests: maxRequests)

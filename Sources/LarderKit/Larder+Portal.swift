@@ -9,8 +9,8 @@ internal import Web
 
 extension Larder {
     /// Changes the settings of a site for its next update.
-    func settle(_ site: String, as form: PlanForm) async throws(LarderError) {
-        try await reading("larder-settle") { (reader) throws(StoreError) in
+    func changeSettings(of site: String, to form: PlanForm) async throws(LarderError) {
+        try await readStore("larder-settle") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
             var plan = SitePlan(text: held.settings)
             form.apply(to: &plan)
@@ -47,7 +47,7 @@ extension Larder {
             throw LarderError(
                 .machine, "cannot hash the password: out of memory; end other programs, then try again")
         }
-        try storing { () throws(StoreError) in try folder.keep(portalPassword: hash.text) }
+        try mapStoreError { () throws(StoreError) in try folder.keep(portalPassword: hash.text) }
     }
 
     /// Removes the password. Other machines can no longer open the portal.
@@ -56,7 +56,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if it cannot be removed.
     @discardableResult
     public func forgetPortalPassword() throws(LarderError) -> Bool {
-        try storing { () throws(StoreError) in try folder.forgetPortalPassword() }
+        try mapStoreError { () throws(StoreError) in try folder.forgetPortalPassword() }
     }
 }
 

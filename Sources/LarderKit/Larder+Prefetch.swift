@@ -37,7 +37,7 @@ extension Larder {
             try await refuseSite(first.href)
             options.plan.scope.depth = 0
         }
-        return try await rehearsing(options) { (run, options) throws(LarderError) in
+        return try await runWithRehearsal(options) { (run, options) throws(LarderError) in
             try run.prefetch(first, start: start, options: options, by: principal)
         }
     }
@@ -45,7 +45,7 @@ extension Larder {
     /// Throws if the name is that of a stored site that has more than one page.
     private func refuseSite(_ name: String) async throws(LarderError) {
         guard folder.exists else { return }
-        let site = try await reading("larder-look") { (reader) throws(StoreError) in
+        let site = try await readStore("larder-look") { (reader) throws(StoreError) in
             try reader.sites().first { $0.name == name }
         }
         guard let site, SitePlan(text: site.settings).scope.depth != 0 else { return }
@@ -68,7 +68,7 @@ extension Larder {
     public func prefetch(
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
-        return try await rehearsing(options) { (run, options) throws(LarderError) in
+        return try await runWithRehearsal(options) { (run, options) throws(LarderError) in
             try run.prefetch(
                 ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options,
                 by: .localUser)
@@ -95,7 +95,7 @@ extension Larder {
         _ sites: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> [PrefetchReport] {
         var reports: [PrefetchReport] = []
-        for update in try await updates(of: sites, options: options, by: principal) {
+        for update in try await updateEach(sites, options: options, by: principal) {
             reports.append(try update.result.get())
         }
         return reports
@@ -111,22 +111,22 @@ extension Larder {
     /// others.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no such site.
-    public func updates(
-        of sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
+    public func updateEach(
+        _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [SiteUpdate] {
-        try await updates(of: sites, options: options, by: .localUser)
+        try await updateEach(sites, options: options, by: .localUser)
     }
 
-    private func updates(
-        of sites: [String], options: PrefetchOptions, by principal: Principal
+    private func updateEach(
+        _ sites: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> [SiteUpdate] {
-        let held = try await heldSites(sites)
+        let held = try await storedSites(sites)
         var options = options
         var updates: [SiteUpdate] = []
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
             do throws(LarderError) {
-                let report = try await rehearsing(options) { (run, options) throws(LarderError) in
+                let report = try await runWithRehearsal(options) { (run, options) throws(LarderError) in
                     try run.update(site, options: options, by: principal)
                 }
                 options.doubted.formUnion(report.doubted)
@@ -141,43 +141,43 @@ extension Larder {
     }
 
     /// Runs a site's work on a separate thread, and interrupts it when the task is cancelled.
-    func running<Report: Sendable>(
+    func runSite<Report: Sendable>(
         _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> Report
     ) async throws(LarderError) -> Report {
         let (folder, interruption) = (folder, Interruption())
-        return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) in
             try body(SiteRun(folder, interruption))
         }
     }
 
     /// Runs a prefetch like `running`, then opens a sample of its pages offline, and indexes them for the search.
-    private func rehearsing(
+    private func runWithRehearsal(
         _ options: PrefetchOptions,
         _ body: @escaping @Sendable (SiteRun, PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) async throws(LarderError) -> PrefetchReport {
         let (interruption, isWanted) = (Interruption(), options.indexes)
         let folder = options.watching(folder, interruption)
-        return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
             let browser = SharedBrowser(
                 program: options.browser, authorityFolder: self.folder.path)
             defer { browser.close() }
             var options = options.rendering(by: self.folder.path, in: browser)
-            let progress = options.progress.map(LastProgress.init)
-            if let progress { options.progress = progress.tell }
+            let progress = options.progress.map(IndexingProgressRelay.init)
+            if let progress { options.progress = progress.reportCrawl }
             var report = try body(SiteRun(folder, interruption), options)
             rehearse(&report, options, in: browser, interruption) { (options) throws(LarderError) in
                 try body(SiteRun(folder, interruption), options)
             }
             browser.close()
-            if isWanted { report.index(folder, interruption, progress: progress?.tell) }
+            if isWanted { report.index(folder, interruption, progress: progress?.reportIndexing) }
             return report
         }
     }
 
-    private func heldSites(_ names: [String]) async throws(LarderError) -> [Site] {
-        try await reading("larder-sites") { (reader) throws(StoreError) in
+    private func storedSites(_ names: [String]) async throws(LarderError) -> [Site] {
+        try await readStore("larder-sites") { (reader) throws(StoreError) in
             let sites = try reader.sites()
             guard !names.isEmpty else { return sites }
             var wanted: [Site] = []
@@ -188,7 +188,7 @@ extension Larder {
 }
 
 /// Continues the progress of a crawl with that of indexing its pages.
-private final class LastProgress: Sendable {
+private final class IndexingProgressRelay: Sendable {
     private let receiver: @Sendable (PrefetchProgress) -> Void
     private let last = Mutex<PrefetchProgress?>(nil)
 
@@ -196,12 +196,12 @@ private final class LastProgress: Sendable {
         self.receiver = receiver
     }
 
-    @Sendable func tell(_ progress: PrefetchProgress) {
+    @Sendable func reportCrawl(_ progress: PrefetchProgress) {
         last.withLock { $0 = progress }
         receiver(progress)
     }
 
-    @Sendable func tell(_ indexing: WorkProgress) {
+    @Sendable func reportIndexing(_ indexing: WorkProgress) {
         guard var progress = last.withLock({ $0 }) else { return }
         (progress.phase, progress.indexed, progress.remaining) = (.indexing, indexing.done, nil)
         receiver(progress)

@@ -18,9 +18,9 @@ extension Larder {
     ) async throws(LarderError) -> PreloadReport {
         var plan = ManifestPlan(
             place: ManifestPlan.fullPlace(manifest), base: options.base, format: options.format)
-        plan.hasAssets = options.hasAssets
+        plan.hasAssets = options.includesAssets
         let wanted = plan
-        return try await running { (run) throws(LarderError) in
+        return try await runSite { (run) throws(LarderError) in
             try run.preload(wanted, named: manifest, options, by: .localUser)
         }
     }

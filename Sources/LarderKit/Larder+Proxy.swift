@@ -15,14 +15,14 @@ public struct ProxyOptions: Sendable {
     /// The name of the site that gets all responses; nil adds each to the sites that start on its host.
     public var site: String?
     /// Stores every response, even if its headers forbid that, and responses to POST requests.
-    public var keepsEverything = false
+    public var storesEverything = false
     /// The login that clients must send, as `user:password`; nil lets every client use the proxy that can reach it.
     public var login: String?
-    /// Further ports to which clients may connect; 0 allows every port.
-    public var ports: [Int] = []
+    /// Ports to which clients may open tunnels (`CONNECT`), in addition to the usual ones; 0 allows every port.
+    public var connectPorts: [Int] = []
     /// Hosts whose TLS connections pass through unchanged and unread: `example.com`, or `*.example.com` for its
     /// subdomains.
-    public var untouched: [String] = []
+    public var passthroughHosts: [String] = []
 
     /// Creates options for port 8081.
     public init() {}
@@ -51,20 +51,20 @@ extension ProxyAuthority: JSONObject {
 /// Counts of the requests that a proxy has answered so far.
 public struct ProxyTraffic: Sendable {
     /// Requests that were answered from the store, including stored responses that a server had just confirmed.
-    public let answered: Int
+    public let answeredFromStore: Int
     /// Requests that were answered by servers.
-    public let loaded: Int
+    public let loadedFromOrigins: Int
     /// Responses of servers that were stored.
-    public let kept: Int
+    public let stored: Int
     /// Responses of servers that could not be stored.
-    public let lost: Int
-    /// The URL of the last such response, and why it could not be stored.
-    public let lostWhy: String?
+    public let notStored: Int
+    /// The URL of the last response that could not be stored, with the reason; nil if all were stored.
+    public let reasonNotStored: String?
     /// Connections that passed through unchanged.
     public let tunnels: Int
-    /// URLs that were neither stored nor loaded.
-    public let missed: [String]
-    /// The number of requests that could not be answered; `missed` is limited in length.
+    /// URLs that were neither stored nor loaded. Limited in length; `missedCount` counts all of them.
+    public let missedURLs: [String]
+    /// The number of requests that could not be answered.
     public let missedCount: Int
     /// The number of body bytes that clients received.
     public let byteCount: Int
@@ -114,7 +114,7 @@ extension Larder {
         }
     }
 
-    /// The certificates of a server.
+    /// Loads or creates the certificates of a server.
     func security(_ wanted: ServeSecurity, at address: ListenAddress) throws(LarderError) -> TLSServer {
         let authority: Authority
         switch wanted {
@@ -132,7 +132,7 @@ extension Larder {
         }
     }
 
-    /// Converts the options of a proxy for the module `Serve`.
+    /// Converts the options of a proxy to the settings that the modules Mirror and HTTPServer use.
     func proxyOptions(
         _ proxy: ProxyOptions, _ options: ServeOptions, _ log: PassLog
     ) throws(LarderError) -> (port: UInt16, options: ProxySettings) {
@@ -141,11 +141,11 @@ extension Larder {
         do throws(TLSError) { security = try TLSServer(authority) } catch {
             throw LarderError(.machine, error.description)
         }
-        var told = ProxySettings(security: security, certificate: authority.certificate, log: log)
-        told.login = proxy.login
-        told.ports = proxy.ports.contains(0) ? nil : told.ports?.union(proxy.ports)
-        told.untouched = proxy.untouched.map { $0.lowercased() }
-        told.mayReachPrivate = options.network.mayReachPrivate
+        var settings = ProxySettings(security: security, certificate: authority.certificate, log: log)
+        settings.login = proxy.login
+        settings.ports = proxy.connectPorts.contains(0) ? nil : settings.ports?.union(proxy.connectPorts)
+        settings.untouched = proxy.passthroughHosts.map { $0.lowercased() }
+        settings.mayReachPrivate = options.network.mayReachPrivate
         if options.policy != .offline {
             let fetching: FetchOptions
             do throws(NetworkMistake) {
@@ -153,11 +153,11 @@ extension Larder {
             } catch {
                 throw LarderError(error)
             }
-            told.connect = { url, nearestZone in
+            settings.connect = { url, nearestZone in
                 (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
             }
         }
-        return (proxy.port, told)
+        return (proxy.port, settings)
     }
 }
 
@@ -167,16 +167,17 @@ extension MirrorService {
         log.map { log in
             let counts = log.counts
             return ProxyTraffic(
-                answered: counts[.store] + counts[.validated], loaded: counts[.network], kept: counts.kept,
-                lost: counts.lost,
-                lostWhy: counts.lostWhy,
-                tunnels: counts[.tunnel], missed: counts.missed, missedCount: counts[.missed],
+                answeredFromStore: counts[.store] + counts[.validated], loadedFromOrigins: counts[.network],
+                stored: counts.kept,
+                notStored: counts.lost,
+                reasonNotStored: counts.reasonNotStored,
+                tunnels: counts[.tunnel], missedURLs: counts.missed, missedCount: counts[.missed],
                 byteCount: counts.byteCount)
         }
     }
 }
 
-/// A connection to an origin, for a relay.
+/// A connection to an origin for a tunnel through the proxy, whose bytes are relayed unread.
 final class RawChannel: ByteChannel {
     private let connection: RawConnection
 

@@ -12,7 +12,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, or it cannot be read.
     public func status() async throws(LarderError) -> StatusReport {
         let (path, runner) = (folder.name, scheduleRunner)
-        return try await reading("larder-status") { (reader) throws(StoreError) in
+        return try await readStore("larder-status") { (reader) throws(StoreError) in
             try StatusReport(reader, path: path, runner: runner) { reader, site, limit throws(StoreError) in
                 try OfflineCheck.needs(of: site, limit: limit, reader)
             }
@@ -31,7 +31,7 @@ extension Larder {
     public func list(
         _ options: ListOptions = ListOptions(), take: @escaping @Sendable (ListedURL) -> Bool
     ) async throws(LarderError) -> ListReport {
-        try await reading("larder-list") { (reader) throws(StoreError) in
+        try await readStore("larder-list") { (reader) throws(StoreError) in
             try ListReport(options, reader, take: take)
         }
     }
@@ -43,15 +43,15 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
     ///   it cannot be read. If the URL is not stored, the report contains the reason and what is stored instead.
-    public func show(_ url: String) async throws(LarderError) -> HoldingReport {
+    public func describe(_ url: String) async throws(LarderError) -> URLReport {
         let asked = try await self.url(url)
-        return try await reading("larder-show") { (reader) throws(StoreError) in
-            try HoldingReport(
-                of: asked, shownAt: MirrorServer.address(of: asked.href, at: Self.usualPort), reader)
+        return try await readStore("larder-show") { (reader) throws(StoreError) in
+            try URLReport(
+                of: asked, servedAt: MirrorServer.address(of: asked.href, at: Self.defaultPort), reader)
         }
     }
 
-    private static let usualPort: UInt16 = 8080
+    private static let defaultPort: UInt16 = 8080
 
     /// A URL as a person writes it. A single word is taken for the name of a site.
     ///
@@ -62,7 +62,7 @@ extension Larder {
             guard case .singleWord = error.kind, let report = try? await snapshots() else {
                 throw LarderError(error)
             }
-            throw LarderError(SiteName.unknown(text, among: report.sites.map(\.name)))
+            throw LarderError(SiteName.unknownSiteError(text, among: report.sites.map(\.name)))
         }
     }
 
@@ -73,7 +73,7 @@ extension Larder {
     ///   it cannot be read.
     public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
         let asked = try await self.url(url)
-        return try await reading("larder-explain") { (reader) throws(StoreError) in
+        return try await readStore("larder-explain") { (reader) throws(StoreError) in
             try ExplainReport(of: asked, reader)
         }
     }
@@ -85,7 +85,7 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func misses() async throws(LarderError) -> MissesReport {
-        try await reading("larder-misses") { (reader) throws(StoreError) in
+        try await readStore("larder-misses") { (reader) throws(StoreError) in
             let (missing, held) = try MissesReport.report(on: NoteBook.misses(in: reader.folder), reader)
             // A user without write permission gets the same report.
             if !held.isEmpty, reader.folder.isWritable {
@@ -99,7 +99,7 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be written.
     public func forgetMisses() async throws(LarderError) {
-        try await reading("larder-misses") { (reader) throws(StoreError) in
+        try await readStore("larder-misses") { (reader) throws(StoreError) in
             let notes = try NoteBook.ifAny(reader.folder)
             try notes?.forgetAllMisses()
         }
@@ -119,7 +119,7 @@ extension Larder {
         take: @escaping @Sendable (Span<UInt8>) -> Bool
     ) async throws(LarderError) -> BodyReport {
         let asked = try await self.url(url)
-        return try await reading("larder-cat") { (reader) throws(StoreError) in
+        return try await readStore("larder-cat") { (reader) throws(StoreError) in
             try BodyReport(of: asked, snapshot: snapshot, of: site, reader, take)
         }
     }

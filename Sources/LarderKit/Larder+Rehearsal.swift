@@ -39,13 +39,13 @@ private struct RehearsalRun {
     private let interruption: Interruption
 
     /// The maximum number of pages that are opened at a time.
-    private static let openedPages = 24
+    private static let maxOpenedPages = 24
     /// How often the site is prefetched again.
-    private static let extraRounds = 3
+    private static let maxExtraRounds = 3
     /// The maximum number of pages that are rendered only so that they can be compared, or copies of them served.
-    private static let furtherRenderedPages = 100
+    private static let maxFurtherRenderedPages = 100
     /// The maximum number of pages that are served as frozen copies.
-    private static let frozenPages = 1000
+    private static let maxFrozenPages = 1000
 
     init(
         _ larder: Larder, _ report: PrefetchReport, _ options: PrefetchOptions, _ browser: SharedBrowser,
@@ -54,12 +54,12 @@ private struct RehearsalRun {
         (self.larder, site, self.options) = (larder, report.site, options)
         (self.browser, self.interruption) = (browser, interruption)
         freezing = (report.plan.render ?? RenderSettings()).freezing
-        var showing = OfflineCheckOptions.Showing()
-        showing.browser = options.browser
-        showing.tabs = options.renderTabs
-        showing.pages = Self.openedPages
+        var browserCheck = OfflineCheckOptions.BrowserCheck()
+        browserCheck.browser = options.browser
+        browserCheck.tabs = options.renderTabs
+        browserCheck.pages = Self.maxOpenedPages
         var checkOptions = OfflineCheckOptions()
-        checkOptions.showing = showing
+        checkOptions.browserCheck = browserCheck
         self.checkOptions = checkOptions
     }
 
@@ -69,10 +69,10 @@ private struct RehearsalRun {
     ) {
         // What could not be fetched a moment ago is not fetched again.
         var knownMissing = Set(report.missing.map(\.url))
-        var fewestMissing = Int.max
+        var minMissingCount = Int.max
         var didRenderFurtherPages = false
         var findings: OfflinePageCheck.Findings?
-        for round in 0...Self.extraRounds {
+        for round in 0...Self.maxExtraRounds {
             guard let found = open(bypassesFrozenCopies: true, after: findings?.opened ?? []) else { break }
             findings = found
             report.rehearsal = found.rehearsal
@@ -84,13 +84,13 @@ private struct RehearsalRun {
             further.policy = .preferCache
             further.alwaysRendered = []
             further.isRepeat = true
-            if round == Self.extraRounds { break }
+            if round == Self.maxExtraRounds { break }
             // A URL with a time or a random number in it is missing each time.
-            if found.missing.count < fewestMissing, !found.missing.isSubset(of: knownMissing) {
+            if found.missing.count < minMissingCount, !found.missing.isSubset(of: knownMissing) {
                 knownMissing.formUnion(found.missing)
-                fewestMissing = found.missing.count
+                minMissingCount = found.missing.count
             } else if !toRender.isEmpty, !didRenderFurtherPages {
-                further.alwaysRendered = Set(toRender.prefix(Self.furtherRenderedPages))
+                further.alwaysRendered = Set(toRender.prefix(Self.maxFurtherRenderedPages))
                 didRenderFurtherPages = true
             } else {
                 break
@@ -167,7 +167,7 @@ private struct RehearsalRun {
         guard let stored else { return }
         var plan = SitePlan(text: stored.settings)
         let before = plan.frozen
-        plan.frozen = Array(Set(before).subtracting(opened).union(pages).sorted().prefix(Self.frozenPages))
+        plan.frozen = Array(Set(before).subtracting(opened).union(pages).sorted().prefix(Self.maxFrozenPages))
         guard !(plan.frozen.isEmpty && before.isEmpty) else { return }
         do throws(StoreError) {
             try StoreWriter(larder.folder).keep(settings: plan.text, ofSite: site)

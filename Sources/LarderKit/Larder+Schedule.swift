@@ -23,7 +23,7 @@ extension Larder {
     public func schedule(
         _ site: String, _ schedule: UpdateSchedule?
     ) async throws(LarderError) -> ScheduleReport.Site {
-        let name = try await reading("larder-schedule") { (reader) throws(StoreError) in
+        let name = try await readStore("larder-schedule") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
             let writer = try StoreWriter(reader.folder)
             try writer.keep(schedule: schedule, ofSite: held.name)
@@ -49,7 +49,7 @@ extension Larder {
     ///   cannot be read.
     public func schedules(_ names: [String] = []) async throws(LarderError) -> ScheduleReport {
         let runner = scheduleRunner
-        return try await reading("larder-schedule") { (reader) throws(StoreError) in
+        return try await readStore("larder-schedule") { (reader) throws(StoreError) in
             try Self.schedules(names, runner, reader)
         }
     }
@@ -91,8 +91,9 @@ extension Larder {
         for site in try await schedules(names).due(at: SystemClock.secondsSinceEpoch()) {
             guard !Task.isCancelled else { break }
             let folder = folder
-            let isOurs = try await Self.onThread("larder-schedule") { () throws(LarderError) in
-                try storing { () throws(StoreError) in try Self.begin(site.name, folder) }
+            let isOurs = try await Self.runOnThread("larder-schedule") { () throws(LarderError) in
+                try mapStoreError { () throws(StoreError) in try Self.beginScheduledUpdate(site.name, folder)
+                }
             }
             guard isOurs else { continue }
             do throws(LarderError) {
@@ -112,7 +113,7 @@ extension Larder {
 
     /// Records that the update of a site begins. False if it is not due any more because another process has begun
     /// it, and while a run of the site takes longer than the time after which a failed update is repeated.
-    static func begin(
+    static func beginScheduledUpdate(
         _ name: String, _ folder: StoreFolder, now: Int64 = SystemClock.secondsSinceEpoch()
     ) throws(StoreError) -> Bool {
         let (reader, book) = (try StoreReader(folder), try NoteBook(folder))
@@ -127,19 +128,19 @@ extension Larder {
 
 /// Decides when a server reads the schedules of its store again: after a change of the database, when an update is
 /// due, and now and then. A store without schedules costs two calls of `stat` at each check.
-struct DueClock: Equatable {
+struct ScheduleRereadPolicy: Equatable {
     /// The state that was read last; nil if the schedules must be read at the next check.
     private var known: (stamp: StoreStamp, next: Int64?, at: Int64)?
 
     /// The time in seconds after which the schedules are read even if the database seems unchanged.
-    static let maxAge: Int64 = 600
+    static let maxAgeSeconds: Int64 = 600
 
     /// Whether the schedules must be read now.
     ///
     /// - Parameter stamp: the state of the database; nil if it is not known.
-    func isTime(at now: Int64, _ stamp: StoreStamp?) -> Bool {
+    func needsReread(at now: Int64, _ stamp: StoreStamp?) -> Bool {
         guard let known, let stamp, stamp == known.stamp else { return true }
-        return now < known.at || now - known.at >= Self.maxAge || known.next.map { $0 <= now } ?? false
+        return now < known.at || now - known.at >= Self.maxAgeSeconds || known.next.map { $0 <= now } ?? false
     }
 
     /// Records the schedules that were read.
@@ -153,14 +154,14 @@ struct DueClock: Equatable {
 
     mutating func didFail() { known = nil }
 
-    static func == (one: DueClock, other: DueClock) -> Bool {
+    static func == (one: ScheduleRereadPolicy, other: ScheduleRereadPolicy) -> Bool {
         one.known?.stamp == other.known?.stamp && one.known?.next == other.known?.next
             && one.known?.at == other.known?.at
     }
 }
 
 /// Updates the sites that are due, for a running server. Safe to use from any thread.
-final class DueUpdates: Sendable {
+final class DueUpdateScheduler: Sendable {
     private let isStopped = Monitor(false)
     private let thread = Mutex<NamedThread?>(nil)
 
@@ -181,9 +182,9 @@ final class DueUpdates: Sendable {
             let isStopped = isStopped
             let started = try NamedThread.start("larder-due") {
                 var failure: String?
-                var clock = DueClock()
+                var clock = ScheduleRereadPolicy()
                 repeat {
-                    let found = Self.look(folder, &clock, isBusy, update)
+                    let found = Self.beginDueUpdates(folder, &clock, isBusy, update)
                     if let found, found != failure { notice("cannot update due sites: \(found)") }
                     failure = found
                 } while isStopped.wait(atMost: Self.interval, { $0 ? true : nil }) == nil
@@ -195,17 +196,18 @@ final class DueUpdates: Sendable {
     }
 
     /// Begins the update that is due. The error message if the store cannot be read; else nil.
-    private static func look(
-        _ folder: StoreFolder, _ clock: inout DueClock, _ isBusy: () -> Bool, _ update: (String) -> Void
+    private static func beginDueUpdates(
+        _ folder: StoreFolder, _ clock: inout ScheduleRereadPolicy, _ isBusy: () -> Bool,
+        _ update: (String) -> Void
     ) -> String? {
         let (now, stamp) = (SystemClock.secondsSinceEpoch(), folder.stamp)
         // The store may be created later.
-        guard clock.isTime(at: now, stamp), folder.exists else { return nil }
+        guard clock.needsReread(at: now, stamp), folder.exists else { return nil }
         do throws(StoreError) {
             let report = try Larder.schedules([], nil, StoreReader(folder))
             clock.didRead(at: now, stamp, next: report.sites.compactMap(\.next).min())
             for site in report.due(at: now) where !isBusy() {
-                if try Larder.begin(site.name, folder) { update(site.name) }
+                if try Larder.beginScheduledUpdate(site.name, folder) { update(site.name) }
             }
             return nil
         } catch {

@@ -23,14 +23,14 @@ extension Larder {
         -> SearchReport
     {
         let folder = folder
-        return try await Self.onThread("larder-search") { () throws(LarderError) in
-            let question: SearchQuestion
-            do throws(QuestionMistake) {
-                question = try SearchQuestion(words)
+        return try await Self.runOnThread("larder-search") { () throws(LarderError) in
+            let question: SearchQuery
+            do throws(SearchQueryError) {
+                question = try SearchQuery(words)
             } catch {
                 throw LarderError(.input, error.description)
             }
-            return try storing { () throws(StoreError) in
+            return try mapStoreError { () throws(StoreError) in
                 let reader = try StoreReader(folder)
                 do throws(StoreError) {
                     return try Searcher(reader).search(question, options)
@@ -57,14 +57,14 @@ extension Larder {
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> IndexReport {
         let (folder, interruption) = (folder, Interruption())
-        return try await Self.onThread("larder-index", onCancel: interruption.request) {
+        return try await Self.runOnThread("larder-index", onCancel: interruption.request) {
             () throws(LarderError) in
             var run = IndexRun(folder, interruption)
             run.site = site
             run.budget = budget
             run.progress = progress
             let wanted = run
-            return try storing { () throws(StoreError) in try wanted.run() }
+            return try mapStoreError { () throws(StoreError) in try wanted.run() }
         }
     }
 }
@@ -78,7 +78,7 @@ extension PrefetchReport {
         guard self.isPublished, !self.isInterrupted else { return }
         var run = IndexRun(folder, interruption)
         run.site = self.site
-        run.forgetsGone = false
+        run.removesObsoleteTexts = false
         run.progress = progress
         do throws(StoreError) {
             indexing = try run.run()

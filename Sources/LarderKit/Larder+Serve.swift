@@ -34,28 +34,30 @@ extension Larder {
         try start(port: port, threads: threads, memoryLimit: memoryLimit, options: options)
     }
 
-    /// - Parameter port: nil runs only a proxy.
+    /// Starts a server, a proxy or both.
+    ///
+    /// - Parameter port: the port of the server; nil runs only a proxy.
     func start(
         port: UInt16?, threads: Int?, memoryLimit: Int, options: ServeOptions
     ) throws(LarderError) -> MirrorService {
         var mirror = try options.mirrorOptions(
             hasMirror: port != nil, hasPassword: folder.portalPassword != nil)
         if port != nil {
-            let work = PortalWork(
+            let commands = PortalCommandRunner(
                 larder: self, network: options.network, updateCommand: options.updateCommand,
                 hidesPrivate: !mirror.address.isLoopback && !mirror.showsPrivate)
-            mirror.work = { work.carryOut($0, $1) }
+            mirror.work = { commands.run($0, $1) }
             let isScheduled = options.isScheduled
             mirror.isScheduled = { [self] in isScheduled && folder.isWritable || scheduleRunner != nil }
             mirror.canInstallTimer = options.updateCommand != nil
-            mirror.exportForms = PortalWork.exportForms
+            mirror.exportForms = PortalCommandRunner.exportForms
         }
-        if port != nil, folder.exists || options.mayBeEmpty {
+        if port != nil, folder.exists || options.createsStore {
             mirror.security = try options.security.map { (wanted) throws(LarderError) in
                 try security(wanted, at: mirror.address)
             }
         }
-        let requirements = RequirementsInForce()
+        let requirements = CurrentRequirements()
         let isStrong = options.requiresStrongDigests
         mirror.requirements = { reader throws(StoreError) in
             let required = try requirements.read(reader)
@@ -65,27 +67,28 @@ extension Larder {
             try OfflineCheck.needs(of: site, limit: limit, reader)
         }
         // A policy that loads responses needs a store to put them in; `offline` needs one that exists.
-        if options.mayBeEmpty && !folder.exists || options.proxy != nil && options.policy != .offline {
-            try makeStore()
+        if options.createsStore && !folder.exists || options.proxy != nil && options.policy != .offline {
+            try createOrMigrateStore()
         }
         let log = options.proxy.map { _ in PassLog() }
         var proxy: (port: UInt16, options: ProxySettings)?
         if folder.exists, let wanted = options.proxy, let log {
             proxy = try proxyOptions(wanted, options, log)
         }
-        let fetching = try fetching(options, mirror)
+        let fetching = try fetchOptions(options, mirror)
         let loads = try fetching.map { (fetching) throws(LarderError) in
-            try ServerLoads(fetching, clock: mirror.clock)
+            try LoadThread(fetching, clock: mirror.clock)
         }
         if let loads, let fetching {
             mirror.load = { loads.load($0, done: $1) }
-            // Cookies and a limit of the total rate are shared by all requests, so they stay on one thread.
+            // Each thread of the server sends its own requests, which saves a change of threads per request. Cookies and
+            // a limit of the total rate are shared by all requests, so that one thread sends all of them then.
             if fetching.cookies == nil, fetching.bytesPerSecond == nil {
                 mirror.ownLoads = { [clock = mirror.clock] in try? LoadLoop(fetching, clock: clock) }
             }
         }
         guard folder.exists else {
-            try refuseLostDatabase()
+            try throwIfDatabaseIsLost()
             throw LarderError(
                 .machine,
                 "there is no store at \(folder.name); prefetch a site into it first, or name another",
@@ -102,8 +105,8 @@ extension Larder {
         }
         do throws(LarderError) {
             let service = MirrorService(
-                server, mirror, loads, log, due: try due(options, server),
-                indexing: options.finishesIndex && folder.isWritable ? BackgroundIndexing(folder) : nil)
+                server, mirror, loads, log, due: try startUpdateScheduler(options, server),
+                indexing: options.indexesInBackground && folder.isWritable ? BackgroundIndexing(folder) : nil)
             if options.isRecorded, port != nil { service.record(store: folder.identity) }
             return service
         } catch {
@@ -113,8 +116,10 @@ extension Larder {
         }
     }
 
-    /// The scheduler of due updates; nil if the options do not ask for one.
-    private func due(_ options: ServeOptions, _ server: MirrorServer) throws(LarderError) -> DueUpdates? {
+    /// Starts the scheduler of due updates; nil if the options do not ask for one, or the store is read-only.
+    private func startUpdateScheduler(_ options: ServeOptions, _ server: MirrorServer) throws(LarderError)
+        -> DueUpdateScheduler?
+    {
         guard options.isScheduled else { return nil }
         guard !options.isReadOnly else {
             throw LarderError(
@@ -122,20 +127,20 @@ extension Larder {
             )
         }
         guard folder.isWritable else { return nil }
-        return try DueUpdates(folder, notice: options.notice) {
+        return try DueUpdateScheduler(folder, notice: options.notice) {
             server.isFetching
         } update: {
             server.update($0)
         }
     }
 
-    /// The options for requests to servers; nil if the policy makes none. Creates the store, since responses are
+    /// The options for requests to origins; nil if the policy makes none. Creates the store, since their responses are
     /// stored.
-    private func fetching(
+    private func fetchOptions(
         _ options: ServeOptions, _ mirror: MirrorOptions
     ) throws(LarderError) -> FetchOptions? {
         guard mirror.policy != .offline else { return nil }
-        try makeStore()
+        try createOrMigrateStore()
         let start = mirror.root.map { [$0] } ?? []
         // Requests of other machines never use this user's credentials.
         let isForOthers = !mirror.address.isLoopback && !mirror.showsPrivate
@@ -145,9 +150,9 @@ extension Larder {
 
     /// Creates the store, or migrates it. An existing store that cannot be written now is served as it is; the server
     /// reports what it cannot record.
-    private func makeStore() throws(LarderError) {
+    private func createOrMigrateStore() throws(LarderError) {
         let wasThere = folder.exists
-        try storing { () throws(StoreError) in
+        try mapStoreError { () throws(StoreError) in
             do throws(StoreError) {
                 _ = try StoreWriter(folder)
             } catch {
@@ -158,8 +163,8 @@ extension Larder {
     }
 
     /// Throws an error with advice on repair if the store's database is missing.
-    private func refuseLostDatabase() throws(LarderError) {
-        try storing { () throws(StoreError) in
+    private func throwIfDatabaseIsLost() throws(LarderError) {
+        try mapStoreError { () throws(StoreError) in
             do throws(StoreError) { _ = try StoreReader(folder) } catch {
                 guard error.reason == .missing else { throw error }
             }
@@ -171,16 +176,16 @@ extension Larder {
 public final class MirrorService: Sendable {
     private let server: MirrorServer
     private let options: MirrorOptions
-    private let loads: ServerLoads?
-    private let due: DueUpdates?
+    private let loads: LoadThread?
+    private let due: DueUpdateScheduler?
     private let indexing: BackgroundIndexing?
-    /// The record of the server, which ends with it.
+    /// The file that makes `RunningServer.all()` find the server; it is removed when the server stops.
     private let recorded = Mutex<ServerRecord?>(nil)
     let log: PassLog?
 
     init(
-        _ server: MirrorServer, _ options: MirrorOptions, _ loads: ServerLoads?, _ log: PassLog?,
-        due: DueUpdates? = nil, indexing: BackgroundIndexing? = nil
+        _ server: MirrorServer, _ options: MirrorOptions, _ loads: LoadThread?, _ log: PassLog?,
+        due: DueUpdateScheduler? = nil, indexing: BackgroundIndexing? = nil
     ) {
         self.due = due
         self.indexing = indexing
@@ -197,7 +202,7 @@ public final class MirrorService: Sendable {
 
     /// The URL to open in a browser: the list of stored sites, or the site at the root.
     public var address: String {
-        "\(scheme)://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/"
+        "\(scheme)://\(options.address.isLoopback ? "localhost" : reachableAddresses[0]):\(port)/"
     }
 
     /// `https` if the server uses TLS, else `http`.
@@ -210,10 +215,10 @@ public final class MirrorService: Sendable {
     public var isScheduled: Bool { due != nil }
 
     /// Whether other machines see only the portal, for which they need its password, and no site.
-    public var isPortalAlone: Bool { isExposed && options.root == nil }
+    public var servesOnlyPortal: Bool { isExposed && options.root == nil }
 
     /// The addresses under which other machines reach the server, as written in a URL; `localhost` if there are none.
-    public var reachable: [String] {
+    public var reachableAddresses: [String] {
         let addresses = options.address.isLoopback ? [] : options.address.reachableHosts
         return addresses.isEmpty ? ["localhost"] : addresses
     }
@@ -230,7 +235,7 @@ public final class MirrorService: Sendable {
     /// Returns when the pages that were not in the search index have been added to it; for tests.
     func waitForIndex() { indexing?.wait() }
 
-    /// Records the server, so that commands of this user find it.
+    /// Records the server, so that commands of this user find it (`RunningServer`).
     func record(store: String) {
         let server = RunningServer(
             port: port, processID: getpid(), address: address, store: store,
@@ -300,8 +305,8 @@ public struct ServeOptions: Sendable {
 
     /// Cache rules that override response headers. They precede the rules of sites; see `larder help rules`.
     public var rules: [String] = []
-    /// The time after which a stored response is served because its server has not answered; a later answer is
-    /// stored. Nil waits for the server.
+    /// The time after which a stored response is served because its origin has not answered; a later answer is
+    /// stored. Nil waits for the origin. Only applies if the policy makes requests.
     public var patience: Duration? = .seconds(5)
     /// The maximum size of the store in bytes. If loaded responses make it larger, the server evicts content until it
     /// has 90 % of that size. Nil for no limit.
@@ -309,8 +314,9 @@ public struct ServeOptions: Sendable {
     /// Receives messages for the operator, one sentence at a time, such as that the store cannot be read, and that it
     /// can be read again. Called on any thread.
     public var notice: @Sendable (String) -> Void = { _ in }
-    /// Creates the store if there is none, for a caller that fills it later.
-    public var mayBeEmpty = false
+    /// Creates the store if there is none, for a caller that adds sites later, such as through the portal. Otherwise a
+    /// missing store is an error.
+    public var createsStore = false
     /// Records the server, so that `RunningServer.all()` finds it in every process of this user.
     public var isRecorded = false
     /// Adds a bar to pages that shows their date and links to the portal. It can be switched off in the portal.
@@ -318,8 +324,8 @@ public struct ServeOptions: Sendable {
     /// The maximum memory of the whole process in bytes, for a process that only serves: fewer responses are cached
     /// in memory than `memoryLimit` allows. Nil for no limit.
     public var processMemoryLimit: Int?
-    /// Adds stored pages that are not in the search index to it, in the background, if the store can be written to.
-    public var finishesIndex = false
+    /// Adds stored pages that the search index lacks to it, in the background, if the store can be written to.
+    public var indexesInBackground = false
     /// Disables all changes through the portal.
     public var isReadOnly = false
     /// Updates sites when their schedules are due, if the store can be written to. The portal shows these updates.
@@ -335,6 +341,11 @@ public struct ServeOptions: Sendable {
     /// Creates options for a server on loopback that makes no network requests.
     public init() {}
 
+    /// Converts the options for the module Mirror.
+    ///
+    /// - Parameters:
+    ///   - hasMirror: whether a server runs, and not only a proxy.
+    ///   - hasPassword: whether the portal has a password, so that other machines may open it.
     /// - Throws: `LarderError` of kind `.input` if a site, an address, a rule or a login is invalid.
     func mirrorOptions(hasMirror: Bool = true, hasPassword: Bool = false) throws(LarderError) -> MirrorOptions
     {
@@ -353,8 +364,8 @@ public struct ServeOptions: Sendable {
                     "\"\(address)\" is not an address to listen on; write it like 192.0.2.1, or * for all addresses"
                 )
             }
-            // Names below localhost mean this machine everywhere, so other machines could not open them. They can
-            // open the portal with its password.
+            // RFC 6761 6.3: names below localhost resolve to the machine itself, so other machines cannot open the host
+            // names under which sites are served. They can open one site at the root, and the portal with its password.
             guard root != nil || known.isLoopback || !hasMirror || hasPassword else {
                 throw LarderError(
                     .input,
@@ -370,7 +381,7 @@ public struct ServeOptions: Sendable {
             options.isShared = !known.isLoopback
         }
         options.rules = try CacheRules(
-            texts: rules + (proxy?.keepsEverything == true ? ["** allowed", "** post"] : [])
+            texts: rules + (proxy?.storesEverything == true ? ["** allowed", "** post"] : [])
         )
         .rules
         options.site = proxy?.site
@@ -405,11 +416,11 @@ extension Larder {
         guard let text else { return MirrorServer.portalAddress(at: port) }
         let sites = try await snapshots().sites
         let names = sites.map(\.name)
-        var place = SiteName.place(of: text, among: names)
-        if place == nil, try await !holdsURL(text) {
-            place = SiteName.place(of: text, among: names, acceptsOrigin: true)
+        var index = SiteName.index(of: text, among: names)
+        if index == nil, try await !hasResponse(for: text) {
+            index = SiteName.index(of: text, among: names, acceptsOrigin: true)
         }
-        let site = place.map { sites[$0] }
+        let site = index.map { sites[$0] }
         let url = site?.start.first ?? text
         if let snapshot {
             guard let site, site.snapshots.contains(where: { $0.name == snapshot && $0.finished != nil })
@@ -437,61 +448,62 @@ extension Larder {
         }
     }
 
-    /// The Larder server on a port of this machine, if any.
-    public enum Served: Sendable, Equatable {
+    /// The kind of server that answers on a port of this machine, as `identifyServer(at:)` finds it.
+    public enum ServerIdentity: Sendable, Equatable {
         /// No Larder server answers on the port.
-        case nothing
-        /// A server of this store, or one that does not report its store.
-        case this
+        case noServer
+        /// A server of this store, or of a version of Larder that does not report its store.
+        case thisStore
         /// A server of another store, which is given by its path or address.
-        case other(String)
+        case otherStore(String)
     }
 
-    /// Finds out whether a Larder server runs on a port of this machine, and whether it serves this store.
-    public func served(at port: UInt16) async -> Served {
-        guard let url = WebURL("http://localhost:\(port)/?format=json") else { return .nothing }
+    /// Asks the server on a port of this machine whether it is a Larder server, and whether it serves this store.
+    public func identifyServer(at port: UInt16) async -> ServerIdentity {
+        guard let url = WebURL("http://localhost:\(port)/?format=json") else { return .noServer }
         let (interruption, own) = (Interruption(), folder.identity)
         return
-            (try? await Self.onThread("larder-look") { () throws(LarderError) in
-                let body = try OneFetch.load(
+            (try? await Self.runOnThread("larder-look") { () throws(LarderError) in
+                let body = try SingleFetch.load(
                     url, nearestZone: .thisMachine, limit: 1 << 20, interruption: interruption)
                 guard let json = try? JSONValue.parse(body.span), json["sites"] != nil else {
-                    return .nothing
+                    return .noServer
                 }
                 // Older servers do not report their store.
-                guard let store = json["store"]?.string, store != own else { return .this }
-                return .other(store)
-            }) ?? .nothing
+                guard let store = json["store"]?.string, store != own else { return .thisStore }
+                return .otherStore(store)
+            }) ?? .noServer
     }
 
-    /// Whether anything is stored for a site, given by its name or host, for a URL, or for its origin.
+    /// Whether anything is stored for a site, given by its name or host, or for a URL.
     ///
-    /// - Parameter isOrigin: other stored URLs of the same origin count too.
+    /// - Parameter acceptsOrigin: other stored URLs of the same origin count too.
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
-    public func holds(_ text: String, orOfItsOrigin isOrigin: Bool = false) async throws(LarderError) -> Bool
+    public func hasContent(for text: String, orItsOrigin acceptsOrigin: Bool = false)
+        async throws(LarderError) -> Bool
     {
-        try await reading("larder-look") { (reader) throws(StoreError) in
+        try await readStore("larder-look") { (reader) throws(StoreError) in
             let names = try reader.sites().map(\.name)
-            if SiteName.place(of: text, among: names, acceptsOrigin: true) != nil { return true }
-            return try Self.holdsURL(text, orOfItsOrigin: isOrigin, reader)
+            if SiteName.index(of: text, among: names, acceptsOrigin: true) != nil { return true }
+            return try Self.hasResponse(for: text, orItsOrigin: acceptsOrigin, reader)
         }
     }
 
     /// Whether a response for the URL is stored, with the scheme https or http.
-    private func holdsURL(_ text: String) async throws(LarderError) -> Bool {
-        try await reading("larder-look") { (reader) throws(StoreError) in
-            try Self.holdsURL(text, orOfItsOrigin: false, reader)
+    private func hasResponse(for text: String) async throws(LarderError) -> Bool {
+        try await readStore("larder-look") { (reader) throws(StoreError) in
+            try Self.hasResponse(for: text, orItsOrigin: false, reader)
         }
     }
 
-    private static func holdsURL(
-        _ text: String, orOfItsOrigin isOrigin: Bool, _ reader: StoreReader
+    private static func hasResponse(
+        for text: String, orItsOrigin acceptsOrigin: Bool, _ reader: StoreReader
     ) throws(StoreError) -> Bool {
         guard let url = (try? WebURL.parseUserInput(text))?.key else { return false }
         let other = url.scheme == "https" ? "http" : "https"
         for scheme in [url.scheme, other] {
             guard let url = WebURL(scheme + url.href.dropFirst(url.scheme.utf8.count)) else { continue }
-            if isOrigin, try reader.mostPublicZone(ofOrigin: url.origin) != nil { return true }
+            if acceptsOrigin, try reader.mostPublicZone(ofOrigin: url.origin) != nil { return true }
             if try reader.response(for: url.href) != nil { return true }
         }
         return false
@@ -509,15 +521,15 @@ extension MirrorService {
                 .input, "\"\(url)\" is not an http or https URL; write it like https://example.com/")
         }
         let interruption = Interruption()
-        return try await Larder.onThread("larder-load", onCancel: interruption.request) {
+        return try await Larder.runOnThread("larder-load", onCancel: interruption.request) {
             () throws(LarderError) in
-            try OneFetch.load(target, nearestZone: .thisMachine, interruption: interruption)
+            try SingleFetch.load(target, nearestZone: .thisMachine, interruption: interruption)
         }
     }
 }
 
-/// A small in-memory web site on loopback, from which a demonstration or a test prefetches.
-public final class FileService: Sendable {
+/// A small web site on loopback whose files are in memory. A demonstration or a test prefetches from it.
+public final class InMemorySite: Sendable {
     private let server: FilesServer
 
     /// - Parameters:

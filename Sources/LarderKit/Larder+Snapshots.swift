@@ -13,7 +13,7 @@ extension Larder {
     ///   or the site is being prefetched.
     @discardableResult
     public func rollBack(_ site: String, to number: Int64? = nil) async throws(LarderError) -> Int64 {
-        try await reading("larder-rollback") { (reader) throws(StoreError) in
+        try await readStore("larder-rollback") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
             let target =
                 if let number {
@@ -42,7 +42,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if there is no store, or it
     ///   cannot be read.
     public func snapshots(of site: String? = nil) async throws(LarderError) -> SnapshotsReport {
-        try await reading("larder-snapshots") { (reader) throws(StoreError) in
+        try await readStore("larder-snapshots") { (reader) throws(StoreError) in
             let held = try reader.sites()
             let wanted =
                 if let site { [try SiteName.site(site, in: held, acceptsOrigin: true)] } else { held }
@@ -52,10 +52,12 @@ extension Larder {
 
     /// Splits `SITE@N`, such as `https://example.com/@3`, into the site and the snapshot. The snapshot is nil if the text
     /// does not name one of a stored site.
-    package func parted(_ text: String) async throws(LarderError) -> (site: String, snapshot: SnapshotName?) {
+    package func splitSnapshotName(_ text: String) async throws(LarderError) -> (
+        site: String, snapshot: SnapshotName?
+    ) {
         // Only a text in this form needs the store.
         guard SnapshotName.parted(text).snapshot != nil else { return (text, nil) }
-        return SiteName.parted(text, among: try await snapshots().sites.map(\.name))
+        return SiteName.split(text, among: try await snapshots().sites.map(\.name))
     }
 
     /// Removes snapshots of a site. Content that later snapshots show stays; the next collection removes the rest.
@@ -64,10 +66,10 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if there is no such site or snapshot, or one of them is the live
     ///   snapshot, in which case none is removed; `.machine` if the store fails or the site is being prefetched.
     @discardableResult
-    public func drop(
+    public func removeSnapshots(
         _ names: [SnapshotName], of site: String
     ) async throws(LarderError) -> SnapshotsReport {
-        try await reading("larder-drop") { (reader) throws(StoreError) in
+        try await readStore("larder-drop") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
             var dropped: Set<Int64> = []
             for name in names { dropped.insert(try held.snapshot(name).id) }
@@ -93,7 +95,7 @@ extension Larder {
     public func difference(
         of site: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
     ) async throws(LarderError) -> DifferenceReport {
-        try await reading("larder-diff") { (reader) throws(StoreError) in
+        try await readStore("larder-diff") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
             let (from, to) = try held.snapshotsToCompare(from: first, to: second)
             return try DifferenceReport(of: held, from: from, to: to, reader)
@@ -110,13 +112,13 @@ extension Larder {
     /// ```
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no such site or snapshot.
-    public func pictures(
+    public func screenshotDifferences(
         of site: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
-    ) async throws(LarderError) -> PictureReport {
-        try await reading("larder-diff") { (reader) throws(StoreError) in
+    ) async throws(LarderError) -> ScreenshotReport {
+        try await readStore("larder-diff") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
             let (from, to) = try held.snapshotsToCompare(from: first, to: second)
-            return try PictureReport(of: held, from: from, to: to, reader)
+            return try ScreenshotReport(of: held, from: from, to: to, reader)
         }
     }
 }
@@ -144,7 +146,7 @@ extension Larder {
     ///   process is writing to it.
     @discardableResult
     public func remove(_ texts: [String]) async throws(LarderError) -> [Removal] {
-        try await makingRoom("larder-remove") { (reader) throws(StoreError) in
+        try await withFreedSpace("larder-remove") { (reader) throws(StoreError) in
             let writer = try StoreWriter(reader.folder)
             var targets: [RemovalTarget] = []
             for text in texts {
@@ -173,7 +175,7 @@ extension Larder {
     ///   texts by which URLs were named; and the number of their responses. Nil if there is nothing to undo.
     /// - Throws: `LarderError` of kind `.input` if a removed site was prefetched again.
     public func undoRemoval() async throws(LarderError) -> (names: [String], responses: Int)? {
-        try await reading("larder-undo") { (reader) throws(StoreError) in
+        try await readStore("larder-undo") { (reader) throws(StoreError) in
             try StoreWriter(reader.folder).undoRemoval().map { ($0.items.map(\.name), $0.responses) }
         }
     }
@@ -190,12 +192,12 @@ private enum RemovalTarget {
     init(_ text: String, _ sites: [Site], _ writer: StoreWriter) throws(StoreError) {
         let names = sites.map(\.name)
         // A host alone names too much to be removed.
-        if let place = SiteName.exactPlace(of: text, among: names) {
+        if let place = SiteName.exactIndex(of: text, among: names) {
             try writer.checkIsFree(sites[place])
             self = .site(sites[place])
             return
         }
-        if case (let name, let snapshot?) = SiteName.parted(text, among: names) {
+        if case (let name, let snapshot?) = SiteName.split(text, among: names) {
             let site = try SiteName.site(name, in: sites)
             let id = try site.snapshot(snapshot).id
             if id == site.published { throw site.cannotDrop(live: id) }
@@ -208,10 +210,10 @@ private enum RemovalTarget {
         } else if let url = try? WebURL.parseUserInput(text) {
             self = .urls(named: text) { $0 == url.href }
         } else {
-            throw SiteName.notRemovable(text, among: names)
+            throw SiteName.notRemovableError(text, among: names)
         }
         guard case .urls(_, let isMeant) = self, try writer.hasRemovableURL(addresses: isMeant) else {
-            throw SiteName.notRemovable(text, among: names)
+            throw SiteName.notRemovableError(text, among: names)
         }
     }
 

@@ -13,8 +13,8 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func storeStatus() async throws(LarderError) -> StoreReport {
         let folder = folder
-        return try await Self.onThread("larder-store") { () throws(LarderError) in
-            try storing { () throws(StoreError) in
+        return try await Self.runOnThread("larder-store") { () throws(LarderError) in
+            try mapStoreError { () throws(StoreError) in
                 StoreReport(try folder.condition(), path: folder.name)
             }
         }
@@ -44,8 +44,8 @@ extension Larder {
         var target = Self.folder(at: place)
         target.compresses = compresses
         let to = target
-        return try await Self.onThread("larder-copy") { () throws(LarderError) in
-            try storing { () throws(StoreError) in
+        return try await Self.runOnThread("larder-copy") { () throws(LarderError) in
+            try mapStoreError { () throws(StoreError) in
                 let total = progress == nil ? nil : try StoreReader(from).summary().bodies
                 let result = try StoreCopy.run(from: from, to: to, verify: verify) { result in
                     progress?(
@@ -65,8 +65,8 @@ extension Larder {
     ///   tables are in use for too long.
     public func migrateStore() async throws(LarderError) -> MigrationReport {
         let folder = folder
-        return try await Self.onThread("larder-store") { () throws(LarderError) in
-            try storing { () throws(StoreError) in
+        return try await Self.runOnThread("larder-store") { () throws(LarderError) in
+            try mapStoreError { () throws(StoreError) in
                 MigrationReport(path: folder.name, steps: try folder.migrate())
             }
         }

@@ -27,8 +27,8 @@ extension Larder {
     ///   snapshot.
     /// - Throws: `LarderError` of kind `.input` if a URL is not http or https, or the store is a folder; `.machine`
     ///   if PostgreSQL cannot be reached.
-    public func work(
-        _ urls: [String] = [], options: PrefetchOptions = PrefetchOptions(), stays: Bool = false
+    public func runWorker(
+        _ urls: [String] = [], options: PrefetchOptions = PrefetchOptions(), waitsForMore: Bool = false
     ) async throws(LarderError) -> [PrefetchReport] {
         guard folder.server != nil else {
             let error = StoreError(
@@ -47,18 +47,18 @@ extension Larder {
         while !isDone, !Task.isCancelled, !(reports.last?.isInterrupted ?? false) {
             let start = reports.isEmpty ? named : nil
             do throws(LarderError) {
-                let report = try await Self.onThread("larder-crawl", onCancel: interruption.request) {
+                let report = try await Self.runOnThread("larder-crawl", onCancel: interruption.request) {
                     () throws(LarderError) in
                     defer { browser.close() }
-                    return try Self.worked(folder, interruption, own, start)
+                    return try Self.runWorkerOnce(folder, interruption, own, start)
                 }
                 isAway = false
                 if let report { reports.append(report) }
-                isDone = !stays && (report == nil || named != nil)
+                isDone = !waitsForMore && (report == nil || named != nil)
                 if report != nil { continue }
             } catch {
-                guard let away = error.away else { throw error }
-                guard stays || Task.isCancelled else { throw error }
+                guard let away = error.unreachableStoreError else { throw error }
+                guard waitsForMore || Task.isCancelled else { throw error }
                 isAway = true
                 folder.watch?.isAway(away)
             }
@@ -71,7 +71,7 @@ extension Larder {
 
     /// Works on one snapshot: of the named site, else the next shared one, if there is any. The last worker adds its
     /// pages to the search index of its machine.
-    private static func worked(
+    private static func runWorkerOnce(
         _ folder: StoreFolder, _ interruption: Interruption, _ options: PrefetchOptions,
         _ named: (first: WebURL, all: [WebURL])?
     ) throws(LarderError) -> PrefetchReport? {

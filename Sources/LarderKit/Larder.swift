@@ -42,14 +42,15 @@ public struct Larder: Sendable {
     /// The version of Larder.
     public static let version = Product.version
 
-    /// Makes the allocator return large freed blocks to the system, for the whole process. Large mirrors then take
-    /// about a tenth less memory, at no measurable cost. The command calls this when it starts.
-    public static func givesMemoryBack() { HeapMemory.givesLargeBlocksBack() }
+    /// Makes the allocator return large freed blocks to the operating system from now on, for the whole process.
+    /// Large mirrors then take about a tenth less memory, at no measurable cost. The command calls this when it starts.
+    public static func returnFreedMemoryToSystem() { HeapMemory.givesLargeBlocksBack() }
 
-    /// A text from an untrusted source, made safe for a terminal: control characters, and characters that change the
-    /// direction of text, are escaped as in JSON. Line feeds and tabs stay.
+    /// Returns a text from an untrusted source in a form that is safe for a terminal: control characters, and
+    /// characters that change the direction of text, are escaped as in JSON. Line feeds and tabs stay.
     public static func printable(_ text: String) -> String { text.withVisibleControls }
 
+    /// The store at `path`, for the modules that read and write it.
     var folder: StoreFolder {
         var folder = Self.folder(at: path)
         folder.compresses = compresses
@@ -60,23 +61,28 @@ public struct Larder: Sendable {
     /// warn.
     package var ownerWarning: String? { folder.ownerWarning }
 
-    /// The store's path as it may be printed: without a password.
+    /// The path without the password of a PostgreSQL address, for messages.
     package var shownPath: String { ServerAddress.withoutSecret(path) }
 
-    /// Reads the store on a separate thread.
-    func reading<Value: Sendable>(
+    /// Opens a reader of the store and passes it to a closure, on a separate thread.
+    ///
+    /// - Parameter name: the name of the thread, as debuggers show it.
+    func readStore<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable (StoreReader) throws(StoreError) -> Value
     ) async throws(LarderError) -> Value {
         let folder = folder
-        return try await Self.onThread(name) { () throws(LarderError) in
-            try storing { () throws(StoreError) in try body(StoreReader(folder)) }
+        return try await Self.runOnThread(name) { () throws(LarderError) in
+            try mapStoreError { () throws(StoreError) in try body(StoreReader(folder)) }
         }
     }
 
-    /// Runs blocking work on a separate thread.
+    /// Runs blocking work on a separate thread. Swift's thread pool has only one thread per core, so blocking there
+    /// would delay unrelated tasks of the app.
     ///
-    /// - Parameter onCancel: called when the task is cancelled; makes the work stop soon.
-    static func onThread<Value: Sendable>(
+    /// - Parameters:
+    ///   - name: the name of the thread, as debuggers show it.
+    ///   - onCancel: called when the task is cancelled; makes the work stop soon. The call still waits for its end.
+    static func runOnThread<Value: Sendable>(
         _ name: String, onCancel: @escaping @Sendable () -> Void = {},
         _ body: @escaping @Sendable () throws(LarderError) -> Value
     ) async throws(LarderError) -> Value {

@@ -19,8 +19,8 @@ struct OfflinePageCheck {
     private let reasonForNotOpening: String
     /// The origins of all URLs in the snapshot.
     private let origins: Set<String>
-    private let leaveOutRules: LeaveOutRules
-    private let renderManner: RenderManner
+    private let exclusionRules: ExclusionRules
+    private let visitTemplate: PageVisitTemplate
     /// Whether pages are opened with their scripts, although frozen copies of them are shown.
     private let bypassesFrozenCopies: Bool
     /// The URLs of pages that the server shows as frozen copies.
@@ -29,7 +29,7 @@ struct OfflinePageCheck {
     private let hidesPrivate: Bool
 
     /// The settings of the site, with the rules that leave URLs out.
-    private struct LeaveOutRules {
+    private struct ExclusionRules {
         let plan: SitePlan
         let scope: Scope?
         let rules: CacheRules
@@ -72,7 +72,7 @@ struct OfflinePageCheck {
     }
 
     /// The maximum number of pages of one kind that are opened, unless all pages are.
-    private static let pagesOfKind = 6
+    private static let maxPagesPerKind = 6
 
     /// - Parameters:
     ///   - site: the name of the site in the store.
@@ -85,16 +85,16 @@ struct OfflinePageCheck {
         self.larder = larder
         self.bypassesFrozenCopies = bypassesFrozenCopies
         self.hidesPrivate = hidesPrivate
-        var showing = options.showing
-        var reason = options.reasonForNotShowing
-        if let wanted = showing, !wanted.needsBrowser, !BrowserProgram.isNamedOrFound(wanted.browser) {
+        var showing = options.browserCheck
+        var reason = options.reasonForNoBrowserCheck
+        if let wanted = showing, !wanted.requiresBrowser, !BrowserProgram.isAvailable(wanted.browser) {
             showing = nil
             reason = "no browser was found"
         }
         program = try showing.map { (showing) throws(LarderError) in
-            try BrowserProgram.needed(showing.browser)
+            try BrowserProgram.resolve(showing.browser)
         }
-        tabs = showing?.tabs ?? Machine.usualTabs
+        tabs = showing?.tabs ?? Machine.defaultTabCount
         reasonForNotOpening = showing?.pages.map { "no more than \($0) pages were opened" } ?? reason
         var (held, scripts): ([StoredResponse], Set<Int64>) = ([], [])
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
@@ -102,7 +102,7 @@ struct OfflinePageCheck {
         do throws(StoreError) {
             let reader = try StoreReader(larder.folder, hidesPrivate: hidesPrivate)
             let known = try reader.sites().first { $0.name == site }
-            leaveOutRules = LeaveOutRules(known)
+            exclusionRules = ExclusionRules(known)
             let snapshot = known?.published ?? 0
             try reader.eachResponse(ofSnapshot: snapshot) { response in
                 guard let url = WebURL(response.href) else { return }
@@ -120,13 +120,13 @@ struct OfflinePageCheck {
                 -> [UInt8]?
             {
                 let seen =
-                    if let known { known } else { try reader.lastSeen(url.href, key, before: snapshot) }
+                    if let known { known } else { try reader.lastRendered(url.href, key, before: snapshot) }
                 guard let body = seen?.body else { return nil }
                 return try reader.content(of: body)?.load()
             }
             var pages: [Page] = []
             for (kind:kind, page:pageIndex) in showing.map({
-                found.sample(atMost: $0.pages, perKind: Self.pagesOfKind)
+                found.sample(atMost: $0.pages, perKind: Self.maxPagesPerKind)
             })
                 ?? []
             {
@@ -143,8 +143,8 @@ struct OfflinePageCheck {
             throw LarderError(error)
         }
         self.origins = origins
-        frozenPages = Set(leaveOutRules.plan.frozen)
-        renderManner = try RenderManner(leaveOutRules.plan)
+        frozenPages = Set(exclusionRules.plan.frozen)
+        visitTemplate = try PageVisitTemplate(exclusionRules.plan)
     }
 
     /// Adds to a report what the browser requested and did not get, and pages that show something else than when they
@@ -185,7 +185,8 @@ struct OfflinePageCheck {
         _ interruption: Interruption, in browser: SharedBrowser? = nil, after earlier: [OpenedPage] = []
     ) throws(LarderError) -> Findings {
         guard let program, !pages.isEmpty else { return Findings(rehearsal: rehearsal([:], of: [])) }
-        return try larder.showing(by: program, in: browser) { (browser, service) throws(LarderError) in
+        return try larder.withBrowserAndServer(by: program, in: browser) {
+            (browser, service) throws(LarderError) in
             try findings(by: browser, service, interruption, earlier)
         }
     }
@@ -222,7 +223,7 @@ struct OfflinePageCheck {
     private func findings(
         by browser: Browser, _ service: MirrorService, _ interruption: Interruption, _ earlier: [OpenedPage]
     ) throws(LarderError) -> Findings {
-        let reader = try storing { () throws(StoreError) in
+        let reader = try mapStoreError { () throws(StoreError) in
             try StoreReader(larder.folder, hidesPrivate: hidesPrivate)
         }
         var all = try open(browser, service, interruption, after: earlier)
@@ -235,7 +236,8 @@ struct OfflinePageCheck {
             for failed in failedRequests(of: opened, service) {
                 // The stored response forbids other origins to read it (CORS), as on the live site.
                 if failed.isRefusedByCORS,
-                    try storing({ () throws(StoreError) in try reader.response(for: failed.url.key.href) })
+                    try mapStoreError({ () throws(StoreError) in try reader.response(for: failed.url.key.href)
+                    })
                         != nil
                 {
                     collector.refusedByCORS.insert(failed.url.href)
@@ -368,7 +370,7 @@ struct OfflinePageCheck {
             if ended == pages.count { break }
             while waiting.count > pages.count - ended - tabs, let number = waiting.popFirst() {
                 let page = pages[number]
-                var visit = renderManner.visit(to: page.url, acts: page.isAmongFirst)
+                var visit = visitTemplate.visit(to: page.url, acts: page.isAmongFirst)
                 visit.controlGroup = String(page.kind)
                 if !visit.isDeep { visit.usedControls = usedControls }
                 visit.url = service.address(of: page.url.href) ?? page.url.href
@@ -442,7 +444,7 @@ struct OfflinePageCheck {
     }
 
     private func item(of failed: FailedRequest, on page: WebURL) -> CheckReport.Item {
-        if let reason = leaveOutRules.reason(against: failed.url) {
+        if let reason = exclusionRules.reason(against: failed.url) {
             return .init(
                 url: failed.url.href, chain: [page.href], .notFetched, "requested by a browser; \(reason)")
         }
@@ -488,7 +490,7 @@ struct OfflinePageCheck {
 extension StoreReader {
     /// The rendered form of a page from an earlier snapshot, if the page has not changed since: an update does not
     /// render unchanged pages again.
-    fileprivate func lastSeen(
+    fileprivate func lastRendered(
         _ href: String, _ key: RequestKey, before snapshot: Int64
     ) throws(StoreError) -> StoredResponse? {
         guard let seen = try response(for: href, request: key), seen.snapshot < snapshot,

@@ -35,27 +35,27 @@ extension RenderPlan {
     ) throws(LarderError) {
         let settings = plan.render ?? RenderSettings()
         guard settings.mode != .never else { return nil }
-        guard settings.mode == .always || BrowserProgram.isNamedOrFound(options.browser) else { return nil }
+        guard settings.mode == .always || BrowserProgram.isAvailable(options.browser) else { return nil }
         // Fails now if there is none.
-        _ = try BrowserProgram.needed(options.browser)
-        let manner = try RenderManner(plan)
-        let tabs = options.renderTabs ?? Machine.usualTabs
+        _ = try BrowserProgram.resolve(options.browser)
+        let visitTemplate = try PageVisitTemplate(plan)
+        let tabs = options.renderTabs ?? Machine.defaultTabCount
         let fetching = try options.network.options(for: [], spoolFolder: folder.incoming)
         let connect: Connect = { url, nearestZone in
             (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
         }
         self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
-            try BrowserRenderer(door, manner, connect, browser, authorityFolder: authorityFolder)
+            try BrowserRenderer(door, visitTemplate, connect, browser, authorityFolder: authorityFolder)
         }
         prepare = { browser.prepare() }
     }
 }
 
 extension BrowserProgram {
-    static func isNamedOrFound(_ name: String?) -> Bool { name.map { !$0.isEmpty } ?? (find() != nil) }
+    static func isAvailable(_ name: String?) -> Bool { name.map { !$0.isEmpty } ?? (find() != nil) }
 
     /// The named browser, else the first one that is found.
-    static func needed(_ name: String?, forWindow: Bool = false) throws(LarderError) -> String {
+    static func resolve(_ name: String?, forWindow: Bool = false) throws(LarderError) -> String {
         let found = name.map { $0.isEmpty ? nil : $0 } ?? find(forWindow: forWindow)
         guard let program = found else {
             throw LarderError(
@@ -72,16 +72,16 @@ extension BrowserProgram {
 }
 
 /// How the pages of a site are opened, while prefetching and in an offline check.
-struct RenderManner: Sendable {
+struct PageVisitTemplate: Sendable {
     let settings: RenderSettings
-    private let mostViews: Int?
+    private let maxViews: Int?
     private let leavesMarkedLinks: Bool
     private let viewports: [Viewport]
     private let scripts: [(pages: URLPattern?, text: String)]
 
     init(_ plan: SitePlan) throws(LarderError) {
         settings = plan.render ?? RenderSettings()
-        mostViews = plan.maxPages
+        maxViews = plan.maxPages
         leavesMarkedLinks = plan.manners.nofollow == .obey
         var viewports: [Viewport] = []
         for text in settings.viewports {
@@ -109,7 +109,7 @@ struct RenderManner: Sendable {
         var visit = PageVisit(url: url.href)
         if !viewports.isEmpty { visit.viewports = viewports }
         visit.scroll = settings.scroll
-        visit.routes = mostViews ?? visit.routes
+        visit.routes = maxViews ?? visit.routes
         if acts || settings.isDeep { visit.acting = Acting(settings.acting) }
         visit.isDeep = settings.isDeep
         visit.consent = ConsentChoice(rawValue: settings.consent.rawValue) ?? .leave
@@ -127,7 +127,7 @@ private final class BrowserRenderer: PageRenderer {
     private let door: RenderChannel
     private let shared: SharedBrowser
     private let browser: Browser
-    private let manner: RenderManner
+    private let visitTemplate: PageVisitTemplate
     private let security: TLSServer
     private let connect: Connect
     private let reader: Mutex<StoreReader>
@@ -136,12 +136,13 @@ private final class BrowserRenderer: PageRenderer {
     private let idle = Mutex<(proxies: [PageProxy], openCount: Int, isClosed: Bool)>(([], 0, false))
 
     init(
-        _ door: RenderChannel, _ manner: RenderManner, _ connect: @escaping Connect, _ shared: SharedBrowser,
+        _ door: RenderChannel, _ visitTemplate: PageVisitTemplate, _ connect: @escaping Connect,
+        _ shared: SharedBrowser,
         authorityFolder: String
     ) throws(RenderFailure) {
         self.door = door
         self.connect = connect
-        self.manner = manner
+        self.visitTemplate = visitTemplate
         self.shared = shared
         do throws(TLSError) {
             security = try TLSServer(try Authority.open(in: authorityFolder))
@@ -164,7 +165,7 @@ private final class BrowserRenderer: PageRenderer {
         _ page: UInt32, at url: WebURL, isBrief: Bool, controlGroup: String?,
         done: @escaping @Sendable (RenderedPage) -> Void
     ) {
-        var visit = manner.visit(to: url, isBrief: isBrief, acts: controlGroup != nil)
+        var visit = visitTemplate.visit(to: url, isBrief: isBrief, acts: controlGroup != nil)
         visit.controlGroup = controlGroup ?? ""
         // Only deep rendering repeats what controls do.
         if !visit.isDeep { visit.usedControls = usedControls }
@@ -173,9 +174,9 @@ private final class BrowserRenderer: PageRenderer {
         visit.ignoresActionLinks = door.hasSession
         visit.wantsText = true
         visit.wantsCookies = true
-        visit.wantsPicture = manner.settings.takesPictures
-        visit.wantsFrozen = manner.settings.freezing != .never
-        if let since = steadySince(url) { visit.preludes.append(SteadyTime.call(since: since)) }
+        visit.wantsPicture = visitTemplate.settings.takesPictures
+        visit.wantsFrozen = visitTemplate.settings.freezing != .never
+        if let since = fixedScriptTime(for: url) { visit.preludes.append(SteadyTime.call(since: since)) }
         idle.withLock { $0.openCount += 1 }
         show(page, at: url, visit) { [self, visit] outcome, traffic in
             guard let further = visit.visitToLaterViews(of: outcome) else {
@@ -231,8 +232,8 @@ private final class BrowserRenderer: PageRenderer {
 
     /// The time that the scripts of a page see if the site is rendered with a steady clock; nil for other pages, and
     /// for one that cannot be read, whose error its proxy reports.
-    private func steadySince(_ url: WebURL) -> Int? {
-        guard manner.settings.steadySince != nil else { return nil }
+    private func fixedScriptTime(for url: WebURL) -> Int? {
+        guard visitTemplate.settings.steadySince != nil else { return nil }
         let stored = reader.withLock { reader in
             try? reader.response(for: url.key.href, ofSnapshot: door.snapshot)
         }
@@ -291,7 +292,7 @@ extension RenderedPage {
 
 extension Machine {
     /// The number of tabs that the cores and the memory of this machine allow.
-    static var usualTabs: Int {
+    static var defaultTabCount: Int {
         let pages = max(0, sysconf(Int32(_SC_AVPHYS_PAGES))) * max(1, sysconf(Int32(_SC_PAGESIZE)))
         return max(1, min(coreCount * 3, pages / bytesOfTab, 12))
     }

@@ -50,7 +50,7 @@ final class SharedBrowser: Sendable {
     private func makeBrowser() throws(BrowserError) -> Browser {
         var options: BrowserOptions
         do throws(LarderError) {
-            options = BrowserOptions(executable: try BrowserProgram.needed(program))
+            options = BrowserOptions(executable: try BrowserProgram.resolve(program))
         } catch {
             throw Self.error(error)
         }

@@ -9,7 +9,7 @@ public struct UpdateTimer: Sendable, Equatable {
     /// When the command runs.
     public enum Rhythm: Sendable, Equatable {
         /// Every quarter of an hour, for a command that updates only the sites that are due.
-        case quarterly
+        case everyQuarterHour
         /// Every day at an hour of the clock, from 0 to 23.
         case daily(hour: Int)
     }
@@ -23,22 +23,22 @@ public struct UpdateTimer: Sendable, Equatable {
     /// The line for `crontab -e`.
     public let cronLine: String
     private let mark: String
-    private let isOfUsualStore: Bool
+    private let isOfDefaultStore: Bool
 
     /// - Parameters:
     ///   - larder: the store that the command updates.
     ///   - command: a shell command. systemd and cron run it in another folder, and with few variables.
     ///   - rhythm: when the command runs. The minute depends on the command, so that not all clients send their
     ///     requests at the same time.
-    public init(of larder: Larder, command: String, _ rhythm: Rhythm = .quarterly) {
+    public init(of larder: Larder, command: String, _ rhythm: Rhythm = .everyQuarterHour) {
         name = Self.name(of: larder)
-        isOfUsualStore = Self.isUsual(larder)
+        isOfDefaultStore = Self.isDefaultStore(larder)
         let store = larder.folder.identity.withVisibleControls
-        mark = rhythm == .quarterly ? "# Due updates of \(store)" : "# Updates of \(store)"
+        mark = rhythm == .everyQuarterHour ? "# Due updates of \(store)" : "# Updates of \(store)"
         let minute = command.utf8.reduce(7) { ($0 &* 31 &+ Int($1)) & 0xFFFF }
         let (title, time, cron): (String, String, String)
         switch rhythm {
-        case .quarterly:
+        case .everyQuarterHour:
             title = "Every 15 minutes"
             (time, cron) = ("*:\(Self.twoDigits(minute % 15))/15", "\(minute % 15)-59/15 *")
         case .daily(let hour):
@@ -52,16 +52,16 @@ public struct UpdateTimer: Sendable, Equatable {
 
             [Service]
             Type=oneshot
-            ExecStart=/bin/sh -c "exec \(Self.forSystemd(command))"
+            ExecStart=/bin/sh -c "exec \(Self.escapeForSystemd(command))"
 
             """
         timer = """
             [Unit]
-            Description=\(title): run Larder's updates\(rhythm == .quarterly ? " that are due" : "")
+            Description=\(title): run Larder's updates\(rhythm == .everyQuarterHour ? " that are due" : "")
 
             [Timer]
             OnCalendar=*-*-* \(time):00
-            RandomizedDelaySec=\(rhythm == .quarterly ? 60 : 600)
+            RandomizedDelaySec=\(rhythm == .everyQuarterHour ? 60 : 600)
             Persistent=true
 
             [Install]
@@ -74,7 +74,7 @@ public struct UpdateTimer: Sendable, Equatable {
     private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
     /// Escapes a command for double quotes in a unit file; systemd.service(5) also expands `%` and `$`.
-    private static func forSystemd(_ command: String) -> String {
+    private static func escapeForSystemd(_ command: String) -> String {
         [("\\", "\\\\"), ("\"", "\\\""), ("%", "%%"), ("$", "$$")].reduce(command) { text, escape in
             text.replacing(escape.0, with: escape.1)
         }
@@ -82,14 +82,14 @@ public struct UpdateTimer: Sendable, Equatable {
 
     /// `larder-update`; for another store than the usual one, followed by a hash of its path (FNV-1a).
     private static func name(of larder: Larder) -> String {
-        guard !isUsual(larder) else { return "larder-update" }
+        guard !isDefaultStore(larder) else { return "larder-update" }
         let hash = larder.folder.identity.utf8.reduce(0x811c_9dc5 as UInt32) {
             ($0 ^ UInt32($1)) &* 0x0100_0193
         }
         return "larder-update-" + String(hash, radix: 16)
     }
 
-    private static func isUsual(_ larder: Larder) -> Bool {
+    private static func isDefaultStore(_ larder: Larder) -> Bool {
         guard let home = getenv("HOME").map({ String(cString: $0) }) else { return false }
         return Larder(at: Larder.defaultPath(environment: ["HOME": home])).folder.identity
             == larder.folder.identity
@@ -163,7 +163,7 @@ public struct UpdateTimer: Sendable, Equatable {
         if lines.first?.hasPrefix("#") == true { return lines.first.map(String.init) == mark }
         // Earlier versions printed units without the first line, for any store.
         let words = lines.first { $0.hasPrefix("ExecStart=") }?.split(separator: " ") ?? []
-        return isOfUsualStore && words.contains { $0.hasPrefix("--due") } && !words.contains("--store")
+        return isOfDefaultStore && words.contains { $0.hasPrefix("--due") } && !words.contains("--store")
     }
 
     /// The name of the timer unit of a store.

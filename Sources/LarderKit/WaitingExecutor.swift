@@ -14,9 +14,9 @@ final class WaitingExecutor: TaskExecutor {
     private let turns = Inbox<Turn>()
     private static let idle = Mutex<[WaitingExecutor]>([])
 
-    static func take() -> WaitingExecutor { idle.withLock { $0.popLast() } ?? WaitingExecutor() }
+    static func acquire() -> WaitingExecutor { idle.withLock { $0.popLast() } ?? WaitingExecutor() }
 
-    func giveBack() { Self.idle.withLock { $0.append(self) } }
+    func release() { Self.idle.withLock { $0.append(self) } }
 
     func enqueue(_ job: consuming ExecutorJob) { turns.put(.job(UnownedJob(job))) }
 

@@ -22,12 +22,12 @@ struct WordDifference: CustomStringConvertible {
     }
 
     private static func lines(_ text: String) -> [String] {
-        text.utf8.split(separator: 0x0A).prefix(lineLimit).map { line in
+        text.utf8.split(separator: 0x0A).prefix(maxLines).map { line in
             line.split(separator: 0x20).map { String(Substring($0)) }.joined(separator: " ")
         }.filter { !$0.isEmpty }
     }
 
-    private static let lineLimit = 2000
+    private static let maxLines = 2000
 
     private static func likeness(_ then: String, _ now: String) -> Double {
         let (before, after) = (counts(then), counts(now))

@@ -173,7 +173,7 @@ final class LoadedKeeper {
 
     /// Why a response must not be served, if a manifest requires something else.
     private func refusal(_ response: LoadedResponse, _ job: LoadJob, _ bundle: ShownBundle?) -> String? {
-        guard job.required?.isProvable == true, job.method == "GET" else { return nil }
+        guard job.required?.canBeVerified == true, job.method == "GET" else { return nil }
         if let mismatch = bundle?.mismatch {
             return "the response does not match its manifest: \(mismatch)"
         }
@@ -264,7 +264,7 @@ final class LoadedKeeper {
         switch conclusion.change {
         case .none, .extend: break
         // The response to an unsafe request is never what a manifest requires.
-        case .store where job.required?.isProvable == true && !job.request.method.isAnsweredByStored: break
+        case .store where job.required?.canBeVerified == true && !job.request.method.isAnsweredByStored: break
         case .store(let entry, let policy):
             guard job.mayKeep(response.fields),
                 job.accepts(response, loaded.bytes, byteCount: loaded.byteCount)

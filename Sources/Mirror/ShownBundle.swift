@@ -37,8 +37,8 @@ struct ShownBundle {
     }
 
     private init(_ bundle: Bundle, _ finding: Finding?, _ digests: [Digest]) {
-        proof = bundle.proof
-        isWeak = if case .unverifiable? = finding?.verdict { bundle.weakness != nil } else { false }
+        proof = bundle.strongestAlgorithm
+        isWeak = if case .unverifiable? = finding?.verdict { bundle.reasonTooWeak != nil } else { false }
         isVerified = finding?.verdict == .verified
         mismatch = if case .mismatch(let mismatch) = finding?.verdict { mismatch.description } else { nil }
         self.digests = digests

@@ -70,7 +70,7 @@ struct ChangesPage: PortalPage {
         }
         html.element("dl", ["class": "facts"]) { html in
             for kind in Kind.allCases {
-                html.fact(html.words(Self.name(kind)), Wording.grouped(difference.count(kind)))
+                html.fact(html.words(Self.name(kind)), Wording.number(difference.count(kind)))
             }
         }
         for kind in Kind.allCases where self.kind == nil || self.kind == kind {
@@ -93,7 +93,7 @@ struct ChangesPage: PortalPage {
         let count = difference.count(kind)
         guard count > 0 else { return }
         html.element(
-            "h2", say: Phrase(.nameAndCount, html.words(Self.name(kind)), Wording.grouped(count)))
+            "h2", say: Phrase(.nameAndCount, html.words(Self.name(kind)), Wording.number(count)))
         let length = self.kind == nil ? PortalLimits.lines : PortalLimits.lines * 4
         let start = self.kind == nil ? 0 : min(page * length, count)
         html.element("ul", ["class": "list"]) { html in
@@ -112,7 +112,7 @@ struct ChangesPage: PortalPage {
         let address = context.links.changes(
             of: site.id, from: from?.name, to: to?.name, kind: kind.rawValue, page: next)
         html.next(
-            address, self.kind == nil ? html.words(.allOf, Wording.grouped(count)) : html.words(.more))
+            address, self.kind == nil ? html.words(.allOf, Wording.number(count)) : html.words(.more))
     }
 
     func members(_ context: PortalContext) -> JSONMembers {

@@ -14,9 +14,9 @@ package struct DetailsPage: PortalPage {
 
     package let href: String
     /// The stored responses, newest snapshot first.
-    let rows: [HoldingReport.Row]
+    let rows: [URLReport.Response]
     /// The response that is served; nil if there is none.
-    package let shown: HoldingReport.Row?
+    package let shown: URLReport.Response?
     package let links: [Links]
     /// The sites that have a response for the URL.
     package let sites: [Site]
@@ -44,12 +44,12 @@ package struct DetailsPage: PortalPage {
             ?? held.first
         var md5s = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
         // The MD5 budget is limited: the served response gets its digest first.
-        var shown: HoldingReport.Row?
+        var shown: URLReport.Response?
         let snapshots = try reader.snapshotNames()
-        if let shownRow { shown = try HoldingReport.Row(shownRow, snapshots, links: nil, reader, &md5s) }
+        if let shownRow { shown = try URLReport.Response(shownRow, snapshots, links: nil, reader, &md5s) }
         self.shown = shown
-        var rows: [HoldingReport.Row] = []
-        for row in held { rows.append(try HoldingReport.Row(row, snapshots, links: nil, reader, &md5s)) }
+        var rows: [URLReport.Response] = []
+        for row in held { rows.append(try URLReport.Response(row, snapshots, links: nil, reader, &md5s)) }
         self.rows = rows
         let known = try memory.sites(reader).map { ($0.name, $0.start, $0.settings) }
         bringer = SiteRules(known).site(bringing: href, askedBy: nil, isPage: true)
@@ -141,11 +141,11 @@ package struct DetailsPage: PortalPage {
             }
         }
         guard let absence else { return }
-        if let standIn = absence.standIn {
+        if let substitute = absence.substitute {
             html.element("p") { html in
-                let names = standIn.differences.map { html.words(Self.name($0)) }
+                let names = substitute.differences.map { html.words(Self.name($0)) }
                 html.say(.offlineReason, names.joined(separator: html.words(.and)))
-                html.target(standIn.url, context)
+                html.target(substitute.url, context)
             }
         }
         guard !absence.nearby.isEmpty else { return }
@@ -159,7 +159,7 @@ package struct DetailsPage: PortalPage {
         switch difference {
         case .scheme: .differsInScheme
         case .slash: .differsInSlash
-        case .busters: .differsInBusters
+        case .cacheBusters: .differsInBusters
         case .query: .differsInQuery
         case .search: .differsInSearch
         }
@@ -186,7 +186,7 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeSheet(_ row: HoldingReport.Row, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeSheet(_ row: URLReport.Response, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("dl", ["class": "sheet"]) { html in
             html.line(
                 .status, row.isRedirect ? html.words(.redirectBehind, "\(row.status)") : "\(row.status)")
@@ -207,9 +207,9 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeBody(_ body: HoldingReport.Body, to html: inout HTMLWriter) {
+    private func writeBody(_ body: URLReport.Body, to html: inout HTMLWriter) {
         html.line(.figureSize, Self.size(body.byteCount, html))
-        html.line(.readAs, body.readAs)
+        html.line(.readAs, body.formDescription)
         html.line(.sha256) { $0.element("code", text: body.sha256) }
         html.line(.md5) { html in
             if let md5 = body.md5 {
@@ -254,7 +254,7 @@ package struct DetailsPage: PortalPage {
         html.remainder(of: rows.count)
     }
 
-    private func write(_ row: HoldingReport.Row, to html: inout HTMLWriter) {
+    private func write(_ row: URLReport.Response, to html: inout HTMLWriter) {
         html.element("tr") { html in
             html.element("th", ["scope": "row"], text: "\(row.snapshot)")
             html.element("td") { $0.moment(row.fetched) }
@@ -266,7 +266,7 @@ package struct DetailsPage: PortalPage {
                 if let body = row.body { html.element("code", text: String(body.sha256.prefix(12))) }
             }
             html.element("td") { html in
-                if row.isShown { html.element("span", ["class": "badge"], say: .served) }
+                if row.isServed { html.element("span", ["class": "badge"], say: .served) }
                 if let request = row.request { html.text(" \(Wording.cut(request, to: 60))") }
                 guard let variant = row.variant else { return }
                 html.say(.forVariant)
@@ -275,7 +275,7 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeHeaders(_ row: HoldingReport.Row, to html: inout HTMLWriter) {
+    private func writeHeaders(_ row: URLReport.Response, to html: inout HTMLWriter) {
         guard !row.headers.isEmpty else { return }
         html.element("h2", say: .headers)
         html.element("dl", ["class": "sheet"]) { html in
@@ -288,7 +288,7 @@ package struct DetailsPage: PortalPage {
 
     private func write(_ links: Links, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element(
-            "h2", say: Phrase(links.list == .pages ? .linksTo : .needsThese, Wording.grouped(links.count)))
+            "h2", say: Phrase(links.list == .pages ? .linksTo : .needsThese, Wording.number(links.count)))
         guard links.count > 0 else { return }
         html.element("ul", ["class": "links"]) { html in
             for link in links.targets {
@@ -356,7 +356,7 @@ extension DetailsPage {
     package func members(_ context: PortalContext) -> JSONMembers {
         [
             "url": href, "held": !rows.isEmpty, "mirror": context.mirrored(href),
-            "rows": rows.map(\.answerMembers),
+            "rows": rows.map(\.membersWithoutLinks),
             "links": links.reduce(JSONMembers()) { $0 + [$1.list.rawValue: $1.members] },
             "linkedFrom": linkers.hrefs, "after": linkers.next, "instead": IfAny(absence),
         ]

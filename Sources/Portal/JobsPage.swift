@@ -147,17 +147,17 @@ extension JobFigures {
         }
         if let responses {
             return html.element("dl", ["class": "facts"]) { html in
-                fact(.responses, "responses", Wording.grouped(responses), &html)
+                fact(.responses, "responses", Wording.number(responses), &html)
                 fact(.figureSize, "size", Wording.bytes(byteCount), &html)
                 fact(.figureElapsed, "elapsed", Self.clock(seconds), &html)
             }
         }
         html.element("dl", ["class": "facts"]) { html in
-            fact(.figurePages, "pages", Wording.grouped(pages), &html)
-            fact(.figureQueuedPages, "queuedPages", Wording.grouped(queuedPages), &html)
-            fact(.figureFiles, "files", Wording.grouped(files), &html)
-            fact(.figureQueuedFiles, "queuedFiles", Wording.grouped(queuedFiles), &html)
-            fact(.figureFailed, "failed", Wording.grouped(failed), &html)
+            fact(.figurePages, "pages", Wording.number(pages), &html)
+            fact(.figureQueuedPages, "queuedPages", Wording.number(queuedPages), &html)
+            fact(.figureFiles, "files", Wording.number(files), &html)
+            fact(.figureQueuedFiles, "queuedFiles", Wording.number(queuedFiles), &html)
+            fact(.figureFailed, "failed", Wording.number(failed), &html)
             fact(.figureSize, "size", Wording.bytes(byteCount), &html)
             fact(.figureSpeed, "speed", Wording.bytes(bytesPerSecond) + "/s", &html)
             fact(.figureElapsed, "elapsed", Self.clock(seconds), &html)
@@ -178,7 +178,7 @@ extension JobFigures {
                         html.element("tr") { html in
                             html.element("th", ["scope": "row"]) { $0.foreign(host.name) }
                             html.element("td", ["class": "number"], text: "\(host.running)")
-                            html.element("td", ["class": "number"], text: Wording.grouped(host.queued))
+                            html.element("td", ["class": "number"], text: Wording.number(host.queued))
                             html.element(
                                 "td", ["class": "number"],
                                 text: "\((host.requestsPerSecond * 10).rounded() / 10)")

@@ -119,7 +119,7 @@ struct MissingPage: PortalPage {
         writeOthers([.pages], to: &html, context)
     }
 
-    private static func words(for reason: SiteNeeds.Lack.Reason, _ html: HTMLWriter) -> String {
+    private static func words(for reason: SiteNeeds.UnmetNeed.Reason, _ html: HTMLWriter) -> String {
         switch reason {
         case .notStored: html.words(.notHeld)
         case .part: html.words(.statePart)
@@ -155,7 +155,7 @@ struct MissingPage: PortalPage {
         let isWhole = targets.next == nil && !isContinued
         html.element(
             "p", ["class": "soft"],
-            say: Phrase(isWhole ? .byAllLinks : .bySomeLinks, Wording.grouped(targets.lookedThrough)))
+            say: Phrase(isWhole ? .byAllLinks : .bySomeLinks, Wording.number(targets.lookedThrough)))
         if targets.targets.isEmpty {
             html.element(
                 "p",
@@ -186,7 +186,7 @@ struct MissingPage: PortalPage {
     }
 
     private func write(
-        _ lacks: [SiteNeeds.Lack], limit: Int, to html: inout HTMLWriter, _ context: PortalContext
+        _ lacks: [SiteNeeds.UnmetNeed], limit: Int, to html: inout HTMLWriter, _ context: PortalContext
     ) {
         html.element("ul", ["class": "list"]) { html in
             for lack in lacks.prefix(limit) {
@@ -197,7 +197,7 @@ struct MissingPage: PortalPage {
                     html.element("span", ["class": "soft"]) { html in
                         html.foreign(Wording.cut(Self.words(for: lack.reason, html)))
                     }
-                    if let asker = lack.asker {
+                    if let asker = lack.referrer {
                         html.asker(asker, lack.isAsset ? .neededBy : .linkedBy, context)
                     }
                 }
@@ -267,6 +267,6 @@ extension HTMLWriter {
     mutating func remainder(of count: Int, shown: Int = PortalLimits.lines) {
         guard count > shown else { return }
         element(
-            "p", ["class": "soft"], say: Phrase(.andMore, Wording.grouped(count - shown)))
+            "p", ["class": "soft"], say: Phrase(.andMore, Wording.number(count - shown)))
     }
 }

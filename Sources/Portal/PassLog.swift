@@ -30,7 +30,7 @@ package final class PassLog: Sendable {
         package fileprivate(set) var byteCount = 0
         /// Responses that could not be stored, with the URL of the last one and the reason.
         package fileprivate(set) var lost = 0
-        package fileprivate(set) var lostWhy: String?
+        package fileprivate(set) var reasonNotStored: String?
         /// Missed URLs without duplicates, in order of arrival, up to a limit.
         package fileprivate(set) var missed: [String] = []
 
@@ -75,7 +75,7 @@ package final class PassLog: Sendable {
         state.withLock { state in
             if wasCounted { state.counts.kept -= 1 }
             state.counts.lost += 1
-            state.counts.lostWhy = "\(url): \(why)"
+            state.counts.reasonNotStored = "\(url): \(why)"
         }
     }
 

@@ -8,7 +8,7 @@ struct PicturesPage: PortalPage {
     let from: Snapshot?
     let to: Snapshot?
     /// The comparison; nil if there is nothing to compare, or if the site is too large to compare here.
-    let pictures: PictureReport?
+    let pictures: ScreenshotReport?
     let page: Int
     let section = PortalSection.sites
     let title = "Screenshots"
@@ -26,7 +26,7 @@ struct PicturesPage: PortalPage {
             pictures = nil
             return
         }
-        pictures = try PictureReport(of: site, from: from, to: to, reader)
+        pictures = try ScreenshotReport(of: site, from: from, to: to, reader)
     }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
@@ -52,12 +52,12 @@ struct PicturesPage: PortalPage {
             return
         }
         html.element("dl", ["class": "facts"]) { html in
-            for state in PictureReport.State.allCases where pictures.count(state) > 0 {
-                html.fact(html.words(Self.name(state)), Wording.grouped(pictures.count(state)))
+            for state in ScreenshotReport.State.allCases where pictures.count(state) > 0 {
+                html.fact(html.words(Self.name(state)), Wording.number(pictures.count(state)))
             }
         }
         // Changed pages first.
-        let pages = PictureReport.State.allCases.flatMap { state in
+        let pages = ScreenshotReport.State.allCases.flatMap { state in
             pictures.pages.filter { $0.state == state }
         }
         let start = min(page * PortalLimits.pictures, pages.count)
@@ -70,7 +70,7 @@ struct PicturesPage: PortalPage {
             html.words(.more))
     }
 
-    private func write(_ page: PictureReport.Page, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func write(_ page: ScreenshotReport.Page, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["class": "url"]) { html in
             html.link(context.links.details(page.url)) { $0.address(page.url) }
         }
@@ -107,13 +107,13 @@ struct PicturesPage: PortalPage {
         }
     }
 
-    private static func name(_ state: PictureReport.State) -> Sentence {
+    private static func name(_ state: ScreenshotReport.State) -> Sentence {
         switch state {
         case .changed: .changed
         case .added: .notSeenBefore
         case .gone: .gone
         case .same: .theSame
-        case .kept: .notTakenAgain
+        case .reused: .notTakenAgain
         }
     }
 

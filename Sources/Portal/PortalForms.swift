@@ -33,7 +33,7 @@ extension HTMLWriter {
 
     /// A count with its noun, in the singular or plural.
     package func count(_ number: Int, _ one: Sentence, _ many: Sentence) -> String {
-        words(number == 1 ? one : many, Wording.grouped(number))
+        words(number == 1 ? one : many, Wording.number(number))
     }
 }
 

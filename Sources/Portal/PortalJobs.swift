@@ -282,12 +282,12 @@ extension PortalJob: JSONObject {
 extension JobFigures: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "storing": isStoring, "pages": Wording.grouped(pages),
-            "queuedPages": Wording.grouped(queuedPages), "files": Wording.grouped(files),
-            "queuedFiles": Wording.grouped(queuedFiles), "failed": Wording.grouped(failed),
+            "site": site, "storing": isStoring, "pages": Wording.number(pages),
+            "queuedPages": Wording.number(queuedPages), "files": Wording.number(files),
+            "queuedFiles": Wording.number(queuedFiles), "failed": Wording.number(failed),
             "size": Wording.bytes(Int64(byteCount)), "speed": Wording.bytes(Int64(bytesPerSecond)) + "/s",
             "elapsed": Self.clock(seconds), "left": secondsLeft.map(Self.clock) ?? "–",
-            "hosts": hosts, "hostCount": hostCount, "responses": responses.map(Wording.grouped),
+            "hosts": hosts, "hostCount": hostCount, "responses": responses.map(Wording.number),
         ]
     }
 
@@ -303,7 +303,7 @@ extension JobFigures: JSONObject {
 extension JobFigures.Host: JSONObject {
     package var members: JSONMembers {
         [
-            "name": name, "running": running, "queued": Wording.grouped(queued),
+            "name": name, "running": running, "queued": Wording.number(queued),
             "perSecond": "\((requestsPerSecond * 10).rounded() / 10)",
             "paused": pausedSeconds.map { "\($0) s" } ?? "",
         ]

@@ -37,8 +37,8 @@ struct SearchPage: PortalPage {
         var answer: SearchReport?
         var mistake: String?
         if WebURL(self.words)?.isHTTP != true, place?.isOfIndex ?? true {
-            do throws(QuestionMistake) {
-                let question = try SearchQuestion(self.words)
+            do throws(SearchQueryError) {
+                let question = try SearchQuery(self.words)
                 answer = try Self.ask(question, site, place, memory.searcher(reader))
             } catch {
                 mistake = error.description
@@ -56,8 +56,8 @@ struct SearchPage: PortalPage {
 
     /// Searches the index. Returns nil if there is none, or the store cannot be read.
     private static func ask(
-        _ question: SearchQuestion, _ site: Site?, _ place: SearchPlace?, _ searcher: Searcher
-    ) throws(QuestionMistake) -> SearchReport? {
+        _ question: SearchQuery, _ site: Site?, _ place: SearchPlace?, _ searcher: Searcher
+    ) throws(SearchQueryError) -> SearchReport? {
         var options = SearchOptions()
         options.site = site?.name
         options.limit = PortalLimits.hits
@@ -212,7 +212,7 @@ struct SearchPage: PortalPage {
         if let mistake { return mistake.prefix(1).uppercased() + mistake.dropFirst() + "." }
         func say(_ sentence: Sentence, _ count: Int) -> String {
             let number = (count == 1 ? Sentence.oneResult : .manyResults).text(
-                in: language, [Wording.grouped(count)])
+                in: language, [Wording.number(count)])
             return sentence.text(in: language, [number])
         }
         if let report, !report.hits.isEmpty {

@@ -128,7 +128,7 @@ struct SitePage: PortalPage {
             html.element("table") { html in
                 if typesAreCut {
                     html.element(
-                        "caption", say: Phrase(.ofTheFirst, Wording.grouped(PortalLimits.counted)))
+                        "caption", say: Phrase(.ofTheFirst, Wording.number(PortalLimits.counted)))
                 }
                 html.head([
                     (html.words(.mediaType), false), (html.words(.responses), true),
@@ -140,7 +140,7 @@ struct SitePage: PortalPage {
                             html.element("th", ["scope": "row"]) { html in
                                 html.foreign(type.type ?? html.words(.noneGiven))
                             }
-                            html.element("td", ["class": "number"], text: Wording.grouped(type.count))
+                            html.element("td", ["class": "number"], text: Wording.number(type.count))
                             html.element("td", ["class": "number"], text: Wording.bytes(type.byteCount))
                         }
                     }
@@ -188,7 +188,7 @@ struct SitePage: PortalPage {
                 }
             }
             html.element("td") { $0.moment(snapshot.started) }
-            html.element("td", ["class": "number"], text: Wording.grouped(snapshot.responses))
+            html.element("td", ["class": "number"], text: Wording.number(snapshot.responses))
             html.element("td") { html in
                 switch state {
                 case .live:
@@ -200,7 +200,7 @@ struct SitePage: PortalPage {
                     html.element("span", ["class": "badge warn"], say: .notFinished)
                 case .rejected:
                     html.element("span", ["class": "badge warn"], say: .rejected)
-                case .kept:
+                case .complete:
                     html.say(.kept)
                 }
             }
@@ -208,7 +208,7 @@ struct SitePage: PortalPage {
             html.element("td") { html in
                 let fields = [("site", site.site.name), ("snapshot", "\(snapshot.name)")]
                 let about = html.words(.snapshotNumber, "\(snapshot.name)")
-                if state == .kept {
+                if state == .complete {
                     html.orderButton("rollback", .doServe, about: about, context, fields: fields)
                 }
                 if state != .live {
@@ -249,7 +249,7 @@ extension HTMLWriter {
         let counts: [(Sentence, Int?)] = [
             (.broken, missing?.broken), (.failed, missing?.failed), (.notFetched, missing?.notFetched),
         ]
-        for (name, count) in counts { fact(words(name), count.map(Wording.grouped) ?? words(.notLookedAt)) }
+        for (name, count) in counts { fact(words(name), count.map(Wording.number) ?? words(.notLookedAt)) }
     }
 }
 
@@ -260,7 +260,7 @@ extension SiteReport {
                 if let missing, missing.failed > 0 {
                     html.element(
                         "span", ["class": "badge warn"],
-                        say: Phrase(.failedCount, Wording.grouped(missing.failed)))
+                        say: Phrase(.failedCount, Wording.number(missing.failed)))
                 } else if isComplete == false {
                     html.element("span", ["class": "badge warn"], say: .notComplete)
                 } else {
@@ -284,7 +284,7 @@ extension SiteReport {
     func writeCounts(to html: inout HTMLWriter) {
         func number(_ count: Int) -> String {
             count == PortalLimits.counted
-                ? html.words(.orMore, Wording.grouped(count)) : Wording.grouped(count)
+                ? html.words(.orMore, Wording.number(count)) : Wording.number(count)
         }
         let (pages, files) = (number(tally.pages), number(tally.assets))
         html.element("dl", ["class": "facts"]) { html in

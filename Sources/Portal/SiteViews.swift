@@ -243,7 +243,7 @@ struct RoomPage: PortalPage {
                                 }
                             }
                             let count = plot.types.reduce(0) { $0 + $1.count }
-                            html.element("td", ["class": "number"], text: Wording.grouped(count))
+                            html.element("td", ["class": "number"], text: Wording.number(count))
                             html.element("td", ["class": "number"], text: Wording.bytes(plot.byteCount))
                         }
                     }

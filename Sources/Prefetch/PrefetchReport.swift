@@ -107,7 +107,7 @@ public struct PrefetchReport: Sendable, Equatable {
     }
 
     /// Removes URLs from the missing ones.
-    mutating func forgive(_ urls: Set<String>) { crawl.missing.removeAll { urls.contains($0.url) } }
+    mutating func removeMissing(_ urls: Set<String>) { crawl.missing.removeAll { urls.contains($0.url) } }
 
     /// The limit that ended the run, or left pages out.
     public var limit: String? { crawl.limit?.description }
@@ -118,9 +118,9 @@ public struct PrefetchReport: Sendable, Equatable {
     /// URL patterns of pages that were no longer followed, because they link only to ever more pages of the
     /// same kind.
     public var traps: [String] { crawl.traps.map(\.description) }
-    /// The login page or captive portal that answered in place of the site, so that the snapshot was
-    /// rejected.
-    public var wall: String? { crawl.interceptionPage?.description }
+    /// The login page or captive portal that answered in place of the site, so that the snapshot was rejected; nil if
+    /// there was none.
+    public var loginPage: String? { crawl.interceptionPage?.description }
     /// The URL of a start page that has a field for a password, if the run was not logged in. Pages behind the
     /// login are then not stored. Nil if no start page has such a field.
     public var passwordPage: String? { crawl.passwordPage }
@@ -163,7 +163,7 @@ extension PrefetchReport: JSONObject {
     /// The members about the state of the snapshot.
     private var snapshotMembers: JSONMembers {
         [
-            "rejected": crawl.isRejected, "shrunk": crawl.hasShrunk, "replacedBy": IfAny(wall),
+            "rejected": crawl.isRejected, "shrunk": crawl.hasShrunk, "replacedBy": IfAny(loginPage),
             "passwordPage": IfAny(passwordPage),
             "lostSessions": crawl.lostSessions.map {
                 ["origin": $0.origin, "login": $0.login] as JSONMembers

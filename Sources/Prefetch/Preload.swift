@@ -15,12 +15,12 @@ public struct PreloadOptions: Sendable {
     public var format: String?
     /// Reads and hashes stored bundles: those that changed on the disk are fetched again. Else their recorded
     /// digests count, unless a body was found damaged.
-    public var provesHeld = false
+    public var rehashesStoredBundles = false
     /// Only SHA-256 or stronger digests verify a bundle. A manifest with a required bundle that has only MD5
     /// or SHA-1, or no digest, is rejected before anything is fetched.
     public var requiresStrongDigests = false
     /// Also fetches the assets that the bundles need: images, styles, and requests that they contain.
-    public var hasAssets = true
+    public var includesAssets = true
     /// The options of the network.
     public var network = NetworkOptions()
     /// The maximum number of connections to one host; nil for 16.
@@ -134,43 +134,49 @@ extension PreloadReport.Problem: JSONObject {
 }
 
 extension SiteRun {
+    /// Loads the manifest, and fetches the bundles that differ from it.
+    ///
+    /// - Parameter name: the manifest as the user named it, for the report.
     package func preload(
         _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions, by principal: Principal
     ) throws(LarderError) -> PreloadReport {
         let clock = ContinuousClock()
         let started = clock.now
-        let found = try find(
+        let loaded = try loadManifest(
             manifest, principal.nearestZone, options.network,
             isNew: WebURL(manifest.place)?.isHTTP != true)
-        var place = try place(of: found.gate, manifest)
-        let site = sites.first { $0.name == place.site.href }
+        var target = try resolveSite(of: loaded.verifier, manifest)
+        let site = sites.first { $0.name == target.site.href }
         // The site consists of its bundles until a prefetch adds its pages.
-        place.manifest.isAlone = plan(ofSite: place.site.href).map { $0.manifest?.isAlone ?? false } ?? true
-        var report = PreloadReport(manifest: name, site: place.site.href, outcome: .current)
-        report.requests = found.gate.requestCount
-        if let failure = found.failure {
+        target.manifest.isAlone =
+            storedPlan(of: target.site.href).map { $0.manifest?.isAlone ?? false } ?? true
+        var report = PreloadReport(manifest: name, site: target.site.href, outcome: .current)
+        report.requests = loaded.verifier.requestCount
+        if let failure = loaded.failure {
             report.outcome = failure.kind == .input ? .refused : .unreachable
             report.manifestFailure = failure.description
-            report.bundles = found.gate.bundles.count
-            try report.show(site, of: found.gate, in: folder)
-        } else if options.requiresStrongDigests, !found.gate.weakBundles.isEmpty {
+            report.bundles = loaded.verifier.bundles.count
+            try report.setLiveSet(site, of: loaded.verifier, in: folder)
+        } else if options.requiresStrongDigests, !loaded.verifier.weakBundles.isEmpty {
             report.outcome = .refused
-            report.bundles = found.gate.bundles.count
-            report.refused = found.gate.weakBundles
-            try report.show(site, of: found.gate, in: folder)
+            report.bundles = loaded.verifier.bundles.count
+            report.refused = loaded.verifier.weakBundles
+            try report.setLiveSet(site, of: loaded.verifier, in: folder)
         } else {
             let steps = try PreloadPlan.plan(
-                for: found.gate, of: site, in: folder, provesBytes: options.provesHeld)
+                for: loaded.verifier, of: site, in: folder, provesBytes: options.rehashesStoredBundles)
             report.bundles = steps.steps.count
             report.reused = steps.steps.count { step in if case .fetch = step { false } else { true } }
-            if try isCurrent(steps, found.gate, place, site) {
-                try report.show(site, of: found.gate, in: folder)
+            if try isCurrent(steps, loaded.verifier, target, site) {
+                try report.setLiveSet(site, of: loaded.verifier, in: folder)
             } else {
-                try bringIn(steps, found, place, options, principal, &report)
+                try fetchBundles(steps, loaded, target, options, principal, &report)
             }
         }
         if report.outcome == .current || report.outcome == .changed {
-            for (algorithm, count) in found.gate.proofCounts { report.algorithms[algorithm.rawValue] = count }
+            for (algorithm, count) in loaded.verifier.proofCounts {
+                report.algorithms[algorithm.rawValue] = count
+            }
         }
         report.elapsed = clock.now - started
         return report
@@ -179,51 +185,53 @@ extension SiteRun {
     /// Whether nothing has to be done: all bundles are stored, the site has this manifest, and no asset is
     /// missing.
     private func isCurrent(
-        _ steps: PreloadPlan, _ gate: BundleGate, _ place: Place, _ site: Site?
+        _ steps: PreloadPlan, _ verifier: ManifestVerifier, _ target: ManifestSite, _ site: Site?
     ) throws(LarderError) -> Bool {
         guard steps.isCurrent, let site, let held = SitePlan(text: site.settings).manifest,
-            held == place.manifest
+            held == target.manifest
         else {
             return false
         }
-        guard let kept = try keptManifest(of: site.name) else { return false }
+        guard let kept = try storedManifest(of: site.name) else { return false }
         // A manifest that differs only in irrelevant text, such as a date, does not need a snapshot.
-        if gate.isSame(as: kept) { return true }
-        return try storing { () throws(StoreError) in try held.requirements(of: kept) } == gate.requirements
+        if verifier.isEqual(to: kept) { return true }
+        return try mapStoreError { () throws(StoreError) in try held.requirements(of: kept) }
+            == verifier.requirements
     }
 
-    private func bringIn(
-        _ steps: PreloadPlan, _ found: FoundManifest, _ place: Place, _ options: PreloadOptions,
+    /// Runs a crawl that fetches only bundles and, if the options say so, their assets, and adds its results to the report.
+    private func fetchBundles(
+        _ steps: PreloadPlan, _ loaded: LoadedManifest, _ target: ManifestSite, _ options: PreloadOptions,
         _ principal: Principal, _ report: inout PreloadReport
     ) throws(LarderError) {
         var own = PrefetchOptions()
-        let known = plan(ofSite: place.site.href)
+        let known = storedPlan(of: target.site.href)
         if let known { own.plan = own.plan.over(known) }
         own.network = options.network
         own.plan.connectionsPerHost = options.connectionsPerHost ?? own.plan.connectionsPerHost
         own.willStore = options.willStore
         own.progress = options.progress
         own.fetched = options.fetched
-        found.gate.apply(to: &own)
+        loaded.verifier.apply(to: &own)
         // Assets that were missing the last time are found by scanning all bundles.
         let before = known?.manifest
-        let isWhole = before.map { $0.isWhole && $0.hasAssets == place.manifest.hasAssets } ?? true
-        let urls = found.gate.bundles
+        let isWhole = before.map { $0.isWhole && $0.hasAssets == target.manifest.hasAssets } ?? true
+        let urls = loaded.verifier.bundles
         let wanted = isWhole ? zip(urls, steps.steps).filter { $1 != .reuse }.map(\.0) : urls
         var crawlPlan = try CrawlPlan(
-            site: place.site, start: place.start,
-            startZone: startZone(place.site, place.start, for: principal), folder: folder, own)
+            site: target.site, start: target.start,
+            startZone: startZone(target.site, target.start, for: principal), folder: folder, own)
         crawlPlan.startsAtAssets = true
-        crawlPlan.followsLinks = place.manifest.hasAssets
+        crawlPlan.followsLinks = target.manifest.hasAssets
         crawlPlan.sitePlan.leftOut = known?.leftOut
         crawlPlan.sitePlan.doubts = known?.doubts ?? []
-        // They count as missing until a run has completed.
-        var manifest = place.manifest
+        // `isWhole` says that no asset is missing. It is set only after a run has completed (`recordMissingAssets`).
+        var manifest = target.manifest
         manifest.isWhole = before?.isWhole ?? true
-        let run = try self.run(crawlPlan, manifest, found, only: wanted)
+        let run = try crawl(crawlPlan, manifest, loaded, only: wanted)
 
         let bundleURLs = Set(urls.map(\.href))
-        let required = Set(found.gate.requiredBundles.map(\.href))
+        let required = Set(loaded.verifier.requiredBundles.map(\.href))
         for missing in run.missing {
             let isAltered = missing.failure.isAltered
             let problem = PreloadReport.Problem(
@@ -254,19 +262,19 @@ extension SiteRun {
             let isGone = run.missing.contains { $0.failure.isGone && required.contains($0.url) }
             report.outcome = report.refused.contains(where: \.isRequired) || isGone ? .refused : .unreachable
         }
-        let held = try storing { () throws(StoreError) in
-            try keepWholeness(run, place)
+        let held = try mapStoreError { () throws(StoreError) in
+            try recordMissingAssets(run, target)
             return folder.exists ? try StoreReader(folder).sites() : []
         }
-        try report.show(held.first { $0.name == place.site.href }, of: found.gate, in: folder)
+        try report.setLiveSet(held.first { $0.name == target.site.href }, of: loaded.verifier, in: folder)
     }
 
     /// Records whether assets are still missing, so that the next preload looks for them even if it has all
     /// bundles.
-    private func keepWholeness(_ run: PrefetchReport, _ place: Place) throws(StoreError) {
+    private func recordMissingAssets(_ run: PrefetchReport, _ target: ManifestSite) throws(StoreError) {
         guard run.isPublished else { return }
         let isWhole = run.missing.allSatisfy { $0.failure.isGone || $0.isKeptFromBefore }
-        guard let site = try StoreReader(folder).sites().first(where: { $0.name == place.site.href }) else {
+        guard let site = try StoreReader(folder).sites().first(where: { $0.name == target.site.href }) else {
             return
         }
         var settings = SitePlan(text: site.settings)
@@ -277,16 +285,16 @@ extension SiteRun {
 }
 
 extension PreloadReport {
-    /// Sets the live set, unless the site's stored manifest has another base: then the live set is not the
-    /// manifest's.
-    fileprivate mutating func show(
-        _ site: Site?, of gate: BundleGate, in folder: StoreFolder
+    /// Adds the live snapshot of the site to the report, unless the site's stored manifest has another base: then the
+    /// live snapshot belongs to other URLs than the manifest.
+    fileprivate mutating func setLiveSet(
+        _ site: Site?, of verifier: ManifestVerifier, in folder: StoreFolder
     ) throws(LarderError) {
         guard let site, let published = site.published else { return }
-        let kept = try storing { () throws(StoreError) in
-            try KeptManifest.inForce(of: site.name, StoreReader(folder))
+        let kept = try mapStoreError { () throws(StoreError) in
+            try StoredManifest.current(of: site.name, StoreReader(folder))
         }
-        if let kept, !gate.hasBase(of: kept) { return }
+        if let kept, !verifier.hasSameBase(as: kept) { return }
         let live = site.snapshots.first { $0.id == published }
         (snapshot, since) = (live?.number, live?.started)
     }

@@ -31,20 +31,20 @@ package struct PreloadPlan: Sendable, Equatable {
     }
 
     /// The stored copies of a bundle.
-    struct Holding: Sendable, Equatable {
+    struct StoredCopies: Sendable, Equatable {
         /// The body that is served at the bundle's URL; nil if there is none.
-        var shown: Version?
+        var served: ServedBody?
         /// Whether a snapshot of the bundle's own site serves it.
-        var isOwn = false
+        var isFromOwnSnapshot = false
         /// Whether a newer snapshot of the site that is not live has another response at the URL, which would
         /// be served once a later snapshot is published.
-        var isCovered = false
+        var isSuperseded = false
         /// Whether the required body is stored elsewhere. Only determined if the served body does not
         /// suffice.
-        var isElsewhere = false
+        var isStoredElsewhere = false
 
         /// The body that is served, with its known digests.
-        struct Version: Sendable, Equatable {
+        struct ServedBody: Sendable, Equatable {
             var digests: [Digest]
             var byteCount: Int
             /// Whether the bytes are stored and, as far as is known, unchanged.
@@ -56,26 +56,26 @@ package struct PreloadPlan: Sendable, Equatable {
     /// Whether there is nothing to request and nothing to write.
     package let isCurrent: Bool
 
-    init(_ bundles: [(bundle: Bundle, holding: Holding)]) {
-        let steps = bundles.map { Self.step($0.bundle, $0.holding) }
+    init(_ bundles: [(bundle: Bundle, copies: StoredCopies)]) {
+        let steps = bundles.map { Self.step($0.bundle, $0.copies) }
         let isCurrent = steps.allSatisfy { $0 == .reuse }
         self.isCurrent = isCurrent
         self.steps = zip(steps, bundles).map { step, bundle in
-            step == .reuse && bundle.holding.isCovered && !isCurrent ? .adopt : step
+            step == .reuse && bundle.copies.isSuperseded && !isCurrent ? .adopt : step
         }
     }
 
-    static func step(_ bundle: Bundle, _ holding: Holding) -> Step {
-        guard bundle.isProvable else { return .fetch(holding.shown == nil ? .new : .unproven) }
-        guard let shown = holding.shown else { return holding.isElsewhere ? .adopt : .fetch(.new) }
+    static func step(_ bundle: Bundle, _ copies: StoredCopies) -> Step {
+        guard bundle.canBeVerified else { return .fetch(copies.served == nil ? .new : .unproven) }
+        guard let shown = copies.served else { return copies.isStoredElsewhere ? .adopt : .fetch(.new) }
         let isRight = bundle.finding(knowing: shown.digests, byteCount: shown.byteCount)?.verdict == .verified
-        if isRight, shown.isSound { return holding.isOwn ? .reuse : .adopt }
-        return holding.isElsewhere ? .adopt : .fetch(isRight ? .damaged : .differs)
+        if isRight, shown.isSound { return copies.isFromOwnSnapshot ? .reuse : .adopt }
+        return copies.isStoredElsewhere ? .adopt : .fetch(isRight ? .damaged : .differs)
     }
 }
 
 extension PreloadPlan {
-    private static let together = 1000
+    private static let bundlesPerQuery = 1000
 
     /// Creates the plan for the bundles of a manifest from the store.
     ///
@@ -83,9 +83,9 @@ extension PreloadPlan {
     ///   - site: the site of the manifest; nil if it is not stored yet.
     ///   - provesBytes: whether stored bodies are read and hashed, whatever was computed before.
     package static func plan(
-        for gate: BundleGate, of site: Site?, in folder: StoreFolder, provesBytes: Bool
+        for verifier: ManifestVerifier, of site: Site?, in folder: StoreFolder, provesBytes: Bool
     ) throws(LarderError) -> PreloadPlan {
-        let bundles = gate.expected
+        let bundles = verifier.bundlesWithURLs
         do throws(StoreError) {
             guard folder.exists else { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             let reader = try StoreReader(folder)
@@ -94,40 +94,40 @@ extension PreloadPlan {
             let own = Set(site?.snapshots.map(\.id) ?? [])
             // Responses of an unpublished snapshot are served once a later snapshot is published.
             let hidden = site.flatMap { site in site.snapshots.last { $0.id > site.published ?? 0 }?.id }
-            var held = [PreloadPlan.Holding](repeating: .init(), count: bundles.count)
+            var held = [PreloadPlan.StoredCopies](repeating: .init(), count: bundles.count)
             // Sorted as in the store, so that neighbouring rows are read together.
             let hrefs = bundles.map(\.url.href)
             var rest = hrefs.indices.sorted { hrefs[$0] < hrefs[$1] }[...]
             while !rest.isEmpty {
-                let some = rest.prefix(Self.together)
-                rest = rest.dropFirst(Self.together)
+                let some = rest.prefix(Self.bundlesPerQuery)
+                rest = rest.dropFirst(Self.bundlesPerQuery)
                 // A transaction for each look-up takes longer than the look-up.
                 try reader.steadily { () throws(StoreError) in
                     let shown = try reader.shown(some.map { hrefs[$0] })
                     for index in some {
                         let (url, bundle) = bundles[index]
-                        var holding = PreloadPlan.Holding()
+                        var copies = PreloadPlan.StoredCopies()
                         if let shown = shown[hrefs[index]], shown.status < 400 {
-                            holding.isOwn = own.contains(shown.snapshot)
-                            if let hidden, holding.isOwn {
+                            copies.isFromOwnSnapshot = own.contains(shown.snapshot)
+                            if let hidden, copies.isFromOwnSnapshot {
                                 let next = try reader.response(for: url.href, shownBy: hidden)
-                                holding.isCovered = next?.snapshot != shown.snapshot
+                                copies.isSuperseded = next?.snapshot != shown.snapshot
                             }
                             if let body = shown.body {
-                                holding.shown = try version(
+                                copies.served = try servedBody(
                                     of: body, isThere: shown.isThere, isImported: shown.isImported, bundle,
                                     shelf, reader, &md5s)
-                            } else if let (response, body) = try reader.answer(at: url) {
-                                holding.shown = try version(
+                            } else if let (response, body) = try reader.responseWithBody(at: url) {
+                                copies.served = try servedBody(
                                     of: body, isThere: reader.isThere(body),
                                     isImported: shown.isImported || response.isImported, bundle, shelf,
                                     reader, &md5s)
                             }
                         }
-                        if case .fetch = PreloadPlan.step(bundle, holding), bundle.isProvable {
-                            holding.isElsewhere = try shelf.response(for: url, as: bundle) != nil
+                        if case .fetch = PreloadPlan.step(bundle, copies), bundle.canBeVerified {
+                            copies.isStoredElsewhere = try shelf.response(for: url, as: bundle) != nil
                         }
-                        held[index] = holding
+                        held[index] = copies
                     }
                 }
             }
@@ -139,12 +139,12 @@ extension PreloadPlan {
         }
     }
 
-    private static func version(
+    private static func servedBody(
         of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ shelf: BundleFinder,
         _ reader: StoreReader, _ md5s: inout KnownMD5s
-    ) throws(StoreError) -> PreloadPlan.Holding.Version? {
+    ) throws(StoreError) -> PreloadPlan.StoredCopies.ServedBody? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
-        var version = PreloadPlan.Holding.Version(digests: [sha256], byteCount: body.byteCount)
+        var version = PreloadPlan.StoredCopies.ServedBody(digests: [sha256], byteCount: body.byteCount)
         // An imported body is always hashed: its stored digest is not trusted.
         version.isSound = try isThere ? shelf.isSound(body, provesBytes: isImported) : false
         if isImported, version.isSound, let content = try reader.content(of: body) {

@@ -9,8 +9,15 @@ internal import Synchronization
 package import System
 package import Web
 
-/// One run that fetches for a site: builds the crawl plan from the options and the stored settings, and
-/// verifies responses against the site's manifest, if it has one. Blocks.
+/// One run that fetches for a site: a prefetch, an update or a preload. Blocks; belongs to the thread that calls it.
+///
+/// A run has four steps:
+/// 1. If the site has a manifest, load it again (`loadManifest`). If that fails, the stored version applies.
+/// 2. Build the crawl plan from the options and the stored settings of the site (`makeCrawlPlan`).
+/// 3. Crawl, alone or with other workers. Responses that differ from a digest in a manifest are rejected.
+/// 4. Before the snapshot is published, check all bundles of the manifest in it (`ManifestVerifier`).
+///
+/// Then facts about the run, such as skipped pages, are stored with the site for reports and for the next run.
 package struct SiteRun {
     let folder: StoreFolder
     private let interruption: Interruption
@@ -35,27 +42,28 @@ package struct SiteRun {
         _ first: WebURL, start: [WebURL], options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
         let zone = startZone(first, start, for: principal)
-        guard var manifest = plan(ofSite: first.href)?.manifest else {
-            return try run(plan(site: first, start: start, zone, options, by: principal))
+        guard var manifest = storedPlan(of: first.href)?.manifest else {
+            return try crawl(makeCrawlPlan(site: first, start: start, zone, options, by: principal))
         }
         manifest.isAlone = false
-        let found = try find(manifest, zone, options.network)
+        let loaded = try loadManifest(manifest, zone, options.network)
         var own = options
-        found.gate.apply(to: &own)
-        return try run(plan(site: first, start: start, zone, own, by: principal), manifest, found)
+        loaded.verifier.apply(to: &own)
+        return try crawl(makeCrawlPlan(site: first, start: start, zone, own, by: principal), manifest, loaded)
     }
 
     /// Prefetches the site of a manifest that the user named.
     package func prefetch(
         _ manifest: ManifestPlan, options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
-        let found = try find(manifest, principal.nearestZone, options.network, isNew: true)
+        let loaded = try loadManifest(manifest, principal.nearestZone, options.network, isNew: true)
         var own = options
-        found.gate.apply(to: &own)
-        let place = try place(of: found.gate, manifest)
-        let zone = startZone(place.site, place.start, for: principal)
-        return try run(
-            plan(site: place.site, start: place.start, zone, own, by: principal), place.manifest, found)
+        loaded.verifier.apply(to: &own)
+        let target = try resolveSite(of: loaded.verifier, manifest)
+        let zone = startZone(target.site, target.start, for: principal)
+        return try crawl(
+            makeCrawlPlan(site: target.site, start: target.start, zone, own, by: principal), target.manifest,
+            loaded)
     }
 
     /// Returns the nearest network zone that requests for start URLs may connect to: the zone of the
@@ -77,33 +85,34 @@ package struct SiteRun {
     package func update(
         _ site: Site, options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
-        let held = SitePlan(text: site.settings)
+        let storedPlan = SitePlan(text: site.settings)
         var own = options
-        own.plan = options.plan.over(held)
+        own.plan = options.plan.over(storedPlan)
         var start: [WebURL] = []
         for url in site.start { start.append(try WebURL.start(url)) }
         let name: WebURL
         if let own = WebURL(site.name) { name = own } else { name = try WebURL.starts(site.start).first }
-        readCookieFilesAgain(of: held, named: name, &own)
-        let zone = held.zone ?? principal.nearestZone
-        guard let manifest = held.manifest else {
-            return try run(plan(site: name, start: start, zone, own, by: principal))
+        readCookieFilesAgain(of: storedPlan, named: name, &own)
+        let zone = storedPlan.zone ?? principal.nearestZone
+        guard let manifest = storedPlan.manifest else {
+            return try crawl(makeCrawlPlan(site: name, start: start, zone, own, by: principal))
         }
-        let found = try find(manifest, zone, options.network)
-        found.gate.apply(to: &own)
-        let named = try found.gate.start()
+        let loaded = try loadManifest(manifest, zone, options.network)
+        loaded.verifier.apply(to: &own)
+        let named = try loaded.verifier.startURLs()
         if !named.isEmpty, !manifest.isAlone { start = named }
-        return try run(plan(site: name, start: start, zone, own, by: principal), manifest, found)
+        return try crawl(makeCrawlPlan(site: name, start: start, zone, own, by: principal), manifest, loaded)
     }
 
     /// Adds the cookie files of the last prefetch to the options of an update that names none. A login that was stored
     /// later replaces them.
-    private func readCookieFilesAgain(of held: SitePlan, named name: WebURL, _ options: inout PrefetchOptions)
-    {
+    private func readCookieFilesAgain(
+        of storedPlan: SitePlan, named name: WebURL, _ options: inout PrefetchOptions
+    ) {
         guard options.network.cookies.isEmpty, !options.network.isAnonymous,
             folder.login(of: StoreFolder.loginName(of: name)) == nil
         else { return }
-        for file in held.cookieFiles {
+        for file in storedPlan.cookieFiles {
             if WholeFile.exists(file) {
                 options.network.cookies.append(file)
             } else {
@@ -115,9 +124,10 @@ package struct SiteRun {
 
     // MARK: - Manifests
 
-    /// A manifest that was loaded, or the stored one and the reason why loading failed.
-    struct FoundManifest {
-        let gate: BundleGate
+    /// The manifest that applies to a run.
+    struct LoadedManifest {
+        let verifier: ManifestVerifier
+        /// Why the manifest could not be loaded, so that the stored version applies; nil if it was loaded.
         let failure: LarderError?
     }
 
@@ -129,35 +139,37 @@ package struct SiteRun {
     ///   - isNew: whether the user named the manifest. An invalid one is then an error, and the stored one is
     ///     not used in its place.
     /// - Throws: the reason why loading failed, if no manifest is stored.
-    func find(
+    func loadManifest(
         _ manifest: ManifestPlan, _ nearestZone: NetworkZone, _ network: NetworkOptions, isNew: Bool = false
-    ) throws(LarderError) -> FoundManifest {
+    ) throws(LarderError) -> LoadedManifest {
         let checkOptions = manifest.checkOptions(network)
         do throws(LarderError) {
             let source = try ManifestSource(
                 manifest.place, nearestZone: nearestZone, options: checkOptions, folder: folder,
                 interruption: interruption)
-            return FoundManifest(
-                gate: try BundleGate(source, options: checkOptions, folder: folder), failure: nil)
+            return LoadedManifest(
+                verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), failure: nil)
         } catch {
             guard error.kind == .machine || error.kind == .input && !isNew,
                 let site = sites.first(where: {
-                    plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false
+                    storedPlan(of: $0.name)?.manifest?.isSamePlace(manifest) ?? false
                 }),
-                let kept = try keptManifest(of: site.name)
+                let kept = try storedManifest(of: site.name)
             else { throw error }
             let source = try ManifestSource(kept, options: checkOptions)
-            return FoundManifest(
-                gate: try BundleGate(source, options: checkOptions, folder: folder), failure: error)
+            return LoadedManifest(
+                verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), failure: error)
         }
     }
 
-    func keptManifest(of site: String) throws(LarderError) -> KeptManifest? {
-        try storing { () throws(StoreError) in try KeptManifest.inForce(of: site, StoreReader(folder)) }
+    /// The manifest that is stored with the live snapshot of a site; nil if there is none.
+    func storedManifest(of site: String) throws(LarderError) -> StoredManifest? {
+        try mapStoreError { () throws(StoreError) in try StoredManifest.current(of: site, StoreReader(folder))
+        }
     }
 
-    /// The site of a manifest, with its start URLs.
-    struct Place {
+    /// The site that a manifest belongs to, with its start URLs.
+    struct ManifestSite {
         let site: WebURL
         let start: [WebURL]
         var manifest: ManifestPlan
@@ -165,41 +177,44 @@ package struct SiteRun {
 
     /// Finds the site of a manifest and its start URLs: those in the manifest, else those of the stored site.
     /// If there are neither, the run starts with the bundles alone.
-    func place(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> Place {
+    func resolveSite(of verifier: ManifestVerifier, _ manifest: ManifestPlan) throws(LarderError)
+        -> ManifestSite
+    {
         var manifest = manifest
-        let named = try gate.start()
+        let named = try verifier.startURLs()
         let site: WebURL
-        if let name = gate.site {
+        if let name = verifier.site {
             site = try WebURL.start(name, allowsSingleWord: true)
-            try refuseTakeover(of: site, by: manifest)
+            try rejectTakeover(of: site, by: manifest)
         } else if let first = named.first {
             site = first
-            try refuseTakeover(of: site, by: manifest)
+            try rejectTakeover(of: site, by: manifest)
         } else {
-            site = try home(of: gate, manifest)
+            site = try home(of: verifier, manifest)
         }
-        if !named.isEmpty { return Place(site: site, start: named, manifest: manifest) }
-        if let held = sites.first(where: { $0.name == site.href }),
-            plan(ofSite: held.name)?.manifest?.isAlone != true
+        if !named.isEmpty { return ManifestSite(site: site, start: named, manifest: manifest) }
+        if let stored = sites.first(where: { $0.name == site.href }),
+            storedPlan(of: stored.name)?.manifest?.isAlone != true
         {
             var start: [WebURL] = []
-            for url in held.start { start.append(try WebURL.start(url)) }
-            if !start.isEmpty { return Place(site: site, start: start, manifest: manifest) }
+            for url in stored.start { start.append(try WebURL.start(url)) }
+            if !start.isEmpty { return ManifestSite(site: site, start: start, manifest: manifest) }
         }
         manifest.isAlone = true
-        return Place(site: site, start: [site], manifest: manifest)
+        return ManifestSite(site: site, start: [site], manifest: manifest)
     }
 
     /// Rejects a manifest from another origin that claims a stored site, unless it is already the site's
     /// manifest.
-    private func refuseTakeover(of site: WebURL, by manifest: ManifestPlan) throws(LarderError) {
+    private func rejectTakeover(of site: WebURL, by manifest: ManifestPlan) throws(LarderError) {
         guard let own = WebURL(manifest.place), own.isHTTP, own.origin != site.origin,
             sites.contains(where: { $0.name == site.href })
         else { return }
-        let held = plan(ofSite: site.href)?.manifest
-        guard held?.place != manifest.place else { return }
+        let known = storedPlan(of: site.href)?.manifest
+        guard known?.place != manifest.place else { return }
         let before =
-            held.map { ", which has another manifest, \($0.place)" } ?? ", which is stored without a manifest"
+            known.map { ", which has another manifest, \($0.place)" }
+            ?? ", which is stored without a manifest"
         throw LarderError(
             .input,
             "\(manifest.place) claims to be the manifest of \(site.href)\(before): to use it for that site, name it as a file, or remove the site first"
@@ -209,13 +224,14 @@ package struct SiteRun {
     /// Returns the site of a manifest that names none: the site that already has this manifest, else the
     /// manifest's home. If another manifest has that site, it is the manifest's own URL, or for a file its
     /// path below the home.
-    private func home(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
-        if let own = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
+    private func home(of verifier: ManifestVerifier, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
+        if let own = sites.first(where: { storedPlan(of: $0.name)?.manifest?.isSamePlace(manifest) ?? false }
+        ),
             let url = WebURL(own.name)
         {
             return url
         }
-        let home = try gate.home()
+        let home = try verifier.defaultSite()
         let path = manifest.place.utf8.split(separator: UInt8(ascii: "/")).map { String($0) ?? "" }
         // Adds folders of the path until the name is free.
         let beside = (1...max(1, path.count)).lazy.compactMap { count in
@@ -227,19 +243,21 @@ package struct SiteRun {
 
     /// Whether the site has another manifest that still exists. A manifest at a URL counts as existing.
     private func isTaken(_ site: WebURL, by manifest: ManifestPlan) -> Bool {
-        guard let held = plan(ofSite: site.href)?.manifest, !held.isSamePlace(manifest) else { return false }
-        return WebURL(held.place)?.isHTTP ?? false || access(held.place, F_OK) == 0
+        guard let known = storedPlan(of: site.href)?.manifest, !known.isSamePlace(manifest) else {
+            return false
+        }
+        return WebURL(known.place)?.isHTTP ?? false || access(known.place, F_OK) == 0
     }
 
     /// Creates a crawl plan from the options and the stored settings. Unless the options allow shrinking, an
     /// update with the same scope and start URLs must find at least half of the stored pages.
-    private func plan(
+    private func makeCrawlPlan(
         site: WebURL, start: [WebURL], _ startZone: NetworkZone, _ options: PrefetchOptions,
         by principal: Principal
     ) throws(LarderError) -> CrawlPlan {
         var plan = try CrawlPlan(
             site: site, start: start, startZone: startZone, folder: folder, options)
-        if let last = self.plan(ofSite: site.href) {
+        if let last = self.storedPlan(of: site.href) {
             // Only the user of this machine decides for a site that was stored without a zone.
             if last.zone == nil, principal != .localUser { plan.sitePlan.zone = nil }
             plan.sitePlan.leftOut = last.leftOut
@@ -252,19 +270,19 @@ package struct SiteRun {
         plan.rejectsInterceptionPages = !options.allowsShrinking
         plan.checksReplacements = !options.allowsShrinking
         plan.keepsPrivate = principal == .remoteUser
-        if !options.allowsShrinking { plan.wasOfSession = try wasOfSession(start) }
+        if !options.allowsShrinking { plan.wasOfSession = try wasFetchedWithSession(start) }
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
         else { return plan }
-        let pages = try storing { () throws(StoreError) in try StoreReader(folder).pageCount(of: held) }
-        if pages >= Self.fewestToShrink { plan.minPages = (pages + 1) / 2 }
+        let pages = try mapStoreError { () throws(StoreError) in try StoreReader(folder).pageCount(of: held) }
+        if pages >= Self.minPagesForShrinkCheck { plan.minPages = (pages + 1) / 2 }
         return plan
     }
 
     /// Whether the stored response of a start URL was fetched with credentials.
-    private func wasOfSession(_ start: [WebURL]) throws(LarderError) -> Bool {
+    private func wasFetchedWithSession(_ start: [WebURL]) throws(LarderError) -> Bool {
         guard folder.exists else { return false }
-        return try storing { () throws(StoreError) in
+        return try mapStoreError { () throws(StoreError) in
             let reader = try StoreReader(folder)
             for url in start where try reader.response(for: url.key.href)?.flags.contains(.isPrivate) ?? false
             {
@@ -274,11 +292,12 @@ package struct SiteRun {
         }
     }
 
-    /// The minimum number of stored pages for this check. Of fewer pages, a loss of half of them means
-    /// nothing.
-    private static let fewestToShrink = 3
+    /// The minimum number of stored pages for the check that an update does not lose half of the pages. In a smaller
+    /// site, losing half of them is normal.
+    private static let minPagesForShrinkCheck = 3
 
-    func plan(ofSite name: String) -> SitePlan? {
+    /// The settings that are stored with a site; nil if there is no such site.
+    func storedPlan(of name: String) -> SitePlan? {
         sites.first { $0.name == name }.map { SitePlan(text: $0.settings) }
     }
 
@@ -288,17 +307,17 @@ package struct SiteRun {
     /// publishes the snapshot if its bundles verify.
     ///
     /// - Parameter bundles: the only URLs to fetch, without pages; nil for the whole site.
-    func run(
-        _ plan: CrawlPlan, _ manifest: ManifestPlan, _ found: FoundManifest, only bundles: [WebURL]? = nil
+    func crawl(
+        _ plan: CrawlPlan, _ manifest: ManifestPlan, _ loaded: LoadedManifest, only bundles: [WebURL]? = nil
     ) throws(LarderError) -> PrefetchReport {
         var plan = plan
         plan.sitePlan.manifest = manifest
-        let gate = found.gate
-        plan.assets = bundles ?? gate.bundles
-        plan.named.nearestZone = gate.zone
-        plan.named.givenOrigins = gate.givenOrigins
-        plan.named.isStart = try !gate.start().isEmpty
-        plan.documents = gate.documents(ofSite: plan.site)
+        let verifier = loaded.verifier
+        plan.assets = bundles ?? verifier.bundles
+        plan.named.nearestZone = verifier.zone
+        plan.named.givenOrigins = verifier.givenOrigins
+        plan.named.isStart = try !verifier.startURLs().isEmpty
+        plan.documents = verifier.documents(ofSite: plan.site)
         if manifest.isAlone || bundles != nil {
             plan.startsAtAssets = true
             plan.minPages = nil
@@ -309,18 +328,18 @@ package struct SiteRun {
             plan.productToken = nil
             // Publishing an unchanged snapshot records that the current manifest verified. If it could not be
             // loaded, there is nothing to record.
-            plan.publishesNewsAlone = found.failure != nil
+            plan.publishesNewsAlone = loaded.failure != nil
         }
-        let verdict = GateVerdict()
+        let verdict = VerificationResult()
         plan.publishCheck = { (snapshot: Int64, refused: [String: String]) throws(StoreError) -> Bool in
-            let report = try gate.report(onSnapshot: snapshot, refused: refused)
+            let report = try verifier.report(onSnapshot: snapshot, refused: refused)
             verdict.report.withLock { $0 = report }
             return report.isClean
         }
-        var report = try run(plan, with: gate)
+        var report = try crawl(plan, with: verifier)
         report.check = verdict.report.withLock { $0 }
-        report.manifestFailure = found.failure?.description
-        if bundles == nil { try forgiveOptional(of: gate, in: &report) }
+        report.manifestFailure = loaded.failure?.description
+        if bundles == nil { try ignoreOptionalBundles(of: verifier, in: &report) }
         let isRefused = report.isRejected || report.missing.contains(where: \.failure.isAltered)
         // A rejected run that starts at its bundles has stored none of them.
         if isRefused, plan.startsAtAssets, !report.isPublished, !report.isInterrupted {
@@ -336,26 +355,26 @@ package struct SiteRun {
 
     /// Removes optional bundles that no stored page links to from the report's missing URLs. The check of the
     /// manifest reports them.
-    private func forgiveOptional(
-        of gate: BundleGate, in report: inout PrefetchReport
+    private func ignoreOptionalBundles(
+        of verifier: ManifestVerifier, in report: inout PrefetchReport
     ) throws(LarderError) {
-        let optional = Set(gate.bundles.map(\.href)).subtracting(gate.requiredBundles.map(\.href))
+        let optional = Set(verifier.bundles.map(\.href)).subtracting(verifier.requiredBundles.map(\.href))
         let missing = report.missing.filter { optional.contains($0.url) && !$0.failure.isAltered }
         guard !missing.isEmpty else { return }
-        let forgiven = try storing { () throws(StoreError) in
+        let ignored = try mapStoreError { () throws(StoreError) in
             let reader = try StoreReader(folder)
-            var forgiven: Set<String> = []
+            var ignored: Set<String> = []
             for missing in missing where try reader.referrers(of: missing.url).isEmpty {
-                forgiven.insert(missing.url)
+                ignored.insert(missing.url)
             }
-            return forgiven
+            return ignored
         }
-        report.forgive(forgiven)
+        report.removeMissing(ignored)
     }
 
     /// Counts the cookies of the user's files, and tells the user before the crawl if none of them is for the site.
     /// Nil if there are no files.
-    private func cookieCensus(_ plan: CrawlPlan) throws(LarderError) -> CookieCensus? {
+    private func countCookies(_ plan: CrawlPlan) throws(LarderError) -> CookieCensus? {
         for file in plan.cookieFiles {
             guard let reason = WholeFile.unreadableReason(file) else { continue }
             throw LarderError(.input, "cannot read the cookie file \(file): \(reason); name an existing file")
@@ -379,34 +398,39 @@ package struct SiteRun {
         return census
     }
 
-    private func run(_ plan: CrawlPlan, with gate: BundleGate? = nil) throws(LarderError) -> PrefetchReport {
+    /// Runs a crawl, with the requirements of all manifests and the recorded misses of the site, and stores its facts.
+    ///
+    /// - Parameter verifier: the manifest of the site; nil if it has none.
+    private func crawl(_ plan: CrawlPlan, with verifier: ManifestVerifier? = nil) throws(LarderError)
+        -> PrefetchReport
+    {
         let misses =
             plan.startsAtAssets
-            ? [] : try misses(on: Set(plan.start.map(\.host))).filter { isOwn($0, plan) }
+            ? [] : try misses(on: Set(plan.start.map(\.host))).filter { belongsToSite($0, plan) }
         var plan = plan
-        if let held = self.plan(ofSite: plan.site) { plan.sitePlan.keepHistory(of: held) }
+        if let held = self.storedPlan(of: plan.site) { plan.sitePlan.keepHistory(of: held) }
         // Responses must also meet the requirements of other sites' manifests.
-        plan.required = try storing { () throws(StoreError) in
-            try RequirementsInForce.all(
-                in: folder, besides: plan.site, at: plan.start.map(\.href), with: gate)
+        plan.required = try mapStoreError { () throws(StoreError) in
+            try CurrentRequirements.all(
+                in: folder, besides: plan.site, at: plan.start.map(\.href), with: verifier)
         }
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
-        plan.beyond = beyond(plan)
-        let cookies = try cookieCensus(plan)
+        plan.beyond = previousPageLimit(plan)
+        let cookies = try countCookies(plan)
         var report: PrefetchReport
         let unanswered: Set<String>
         do throws(CrawlError) {
-            let (crawl, work) = try crawl(plan)
+            let (crawl, work) = try runAloneOrShared(plan)
             unanswered = crawl.unansweredMisses
             // The skipped pages of an unpublished snapshot say nothing about the live one.
             let leftOut = crawl.isPublished ? LeftOut(crawl) : plan.sitePlan.leftOut ?? LeftOut(crawl)
-            if work?.isLast ?? true { try keep(leftOut, crawl, plan) }
+            if work?.isLast ?? true { try storeRunFacts(leftOut, crawl, plan) }
             report = PrefetchReport(crawl, plan.sitePlan)
             report.work = work
             report.cookies = cookies
             report.unansweredMisses = unanswered.count
         } catch {
-            throw LarderError(error, kept: keptCount(of: plan.site))
+            throw LarderError(error, storedCount: storedCount(of: plan.site))
         }
         // Misses that the crawl could not answer stay for the next run, until they are old.
         if report.isPublished, report.work?.isLast ?? true {
@@ -414,14 +438,15 @@ package struct SiteRun {
             try forget(
                 misses.filter {
                     !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "")
-                        || now - $0.last > Self.secondsOfMiss
+                        || now - $0.last > Self.maxMissAgeSeconds
                 })
         }
         return report
     }
 
     /// Crawls alone, or as one of several workers if the snapshot is shared.
-    private func crawl(_ plan: CrawlPlan) throws(CrawlError) -> (CrawlReport, PrefetchReport.Work?) {
+    private func runAloneOrShared(_ plan: CrawlPlan) throws(CrawlError) -> (CrawlReport, PrefetchReport.Work?)
+    {
         guard plan.isShared else { return (try Crawl(plan, interruption: interruption).run(), nil) }
         let ending = try SharedCrawl(plan, interruption: interruption).run()
         let work = PrefetchReport.Work(
@@ -432,7 +457,7 @@ package struct SiteRun {
     /// Returns the first site with a shared snapshot that workers can join; nil if there is none.
     package func nextShared() throws(LarderError) -> Site? {
         guard folder.exists else { return nil }
-        return try storing { () throws(StoreError) in
+        return try mapStoreError { () throws(StoreError) in
             let frontier = try SharedFrontier(folder)
             try frontier.prepare()
             let shared = try frontier.sharedSnapshots()
@@ -442,7 +467,7 @@ package struct SiteRun {
 
     /// Returns the number of stored responses of the site's incomplete snapshot; nil if there is none, or the
     /// store cannot be read.
-    private func keptCount(of site: String) -> Int? {
+    private func storedCount(of site: String) -> Int? {
         do throws(StoreError) {
             let snapshots = try StoreReader(folder).sites().first { $0.name == site }?.snapshots ?? []
             return snapshots.last { $0.finished == nil && $0.base == nil }?.responseCount
@@ -453,14 +478,16 @@ package struct SiteRun {
     }
 
     /// Returns the previous page limit of the site if the new limit is higher or there is none; else nil.
-    private func beyond(_ plan: CrawlPlan) -> Int? {
-        guard let wanted = self.plan(ofSite: plan.site)?.maxPages else { return nil }
+    private func previousPageLimit(_ plan: CrawlPlan) -> Int? {
+        guard let wanted = self.storedPlan(of: plan.site)?.maxPages else { return nil }
         return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
     }
 
     /// Stores facts of this run with the site: the pages that were skipped and why, for later questions, and
     /// the URL patterns that are worth rendering, for the next run.
-    private func keep(_ leftOut: LeftOut?, _ report: CrawlReport, _ plan: CrawlPlan) throws(CrawlError) {
+    private func storeRunFacts(_ leftOut: LeftOut?, _ report: CrawlReport, _ plan: CrawlPlan)
+        throws(CrawlError)
+    {
         let rendering = report.rendering
         var settings = plan.sitePlan
         settings.leftOut = leftOut
@@ -483,11 +510,12 @@ package struct SiteRun {
         }
     }
 
-    private static let secondsOfMiss: Int64 = 14 * 24 * 60 * 60
+    /// The age in seconds at which a recorded miss that no server answers is removed: two weeks.
+    private static let maxMissAgeSeconds: Int64 = 14 * 24 * 60 * 60
 
     /// Returns the recorded misses on these hosts, and those that were requested by pages on them.
     private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
-        try storing { () throws(StoreError) in
+        try mapStoreError { () throws(StoreError) in
             folder.exists ? try NoteBook.ifAny(folder)?.misses(for: hosts) ?? [] : []
         }
     }
@@ -495,7 +523,7 @@ package struct SiteRun {
     /// Whether a miss belongs to this site. A miss on another origin belongs to another site if that site
     /// starts at the origin of the miss or of its referrer. A miss whose referrer is on a start origin of
     /// this site is its own.
-    private func isOwn(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
+    private func belongsToSite(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
         let asking = miss.referrer.flatMap { WebURL($0)?.origin }
         guard let origin = CrawlPlan.Missed(miss, start: plan.start)?.url.origin,
             !plan.start.contains(where: { $0.origin == origin || $0.origin == asking })
@@ -505,35 +533,36 @@ package struct SiteRun {
         }
     }
 
+    /// Removes recorded misses.
     private func forget(_ misses: [Miss]) throws(LarderError) {
         guard !misses.isEmpty else { return }
-        try storing { () throws(StoreError) in
+        try mapStoreError { () throws(StoreError) in
             let notes = try NoteBook.ifAny(folder)
             try notes?.forget(misses: misses.map(\.href))
         }
     }
 }
 
-/// Passes the report of the gate from the store's thread to the thread that waits for the crawl.
-final class GateVerdict: Sendable {
+/// Passes the report of the verification from the store's thread to the thread that waits for the crawl.
+final class VerificationResult: Sendable {
     let report = Mutex<CheckReport?>(nil)
 }
 
-extension BundleGate {
+extension ManifestVerifier {
     /// Applies the prefetch settings that the manifest gives; the others stay as they are.
     func apply(to options: inout PrefetchOptions) {
-        let wishes = wishes(beside: options.network.headers)
+        let settings = settings(beside: options.network.headers)
         var plan = options.plan
-        plan.scope.extent = wishes.extent ?? plan.scope.extent
-        plan.scope.depth = wishes.depth ?? plan.scope.depth
+        plan.scope.extent = settings.extent ?? plan.scope.extent
+        plan.scope.depth = settings.depth ?? plan.scope.depth
         // An update passes the stored patterns again.
-        plan.scope.include += wishes.include.filter { !plan.scope.include.contains($0) }
-        plan.scope.exclude += wishes.exclude.filter { !plan.scope.exclude.contains($0) }
-        plan.nofollow = wishes.nofollow ?? plan.nofollow
-        plan.noindex = wishes.noindex ?? plan.noindex
-        plan.rules += wishes.rules.filter { !plan.rules.contains($0) }
+        plan.scope.include += settings.include.filter { !plan.scope.include.contains($0) }
+        plan.scope.exclude += settings.exclude.filter { !plan.scope.exclude.contains($0) }
+        plan.nofollow = settings.nofollow ?? plan.nofollow
+        plan.noindex = settings.noindex ?? plan.noindex
+        plan.rules += settings.rules.filter { !plan.rules.contains($0) }
         options.plan = plan
-        options.network.headers += wishes.headers
-        options.policy = wishes.policy ?? options.policy
+        options.network.headers += settings.headers
+        options.policy = settings.policy ?? options.policy
     }
 }

@@ -55,7 +55,7 @@ extension DifferenceReport.Move: JSONObject {
 }
 
 /// A comparison of the screenshots of a site's pages in two snapshots.
-public struct PictureReport: Sendable, Equatable {
+public struct ScreenshotReport: Sendable, Equatable {
     public let site: String
     public let from: SnapshotName
     public let to: SnapshotName
@@ -83,7 +83,7 @@ public struct PictureReport: Sendable, Equatable {
         /// A new screenshot was taken, which is the same byte for byte.
         case same
         /// No new screenshot was taken; both snapshots share one.
-        case kept
+        case reused = "kept"
     }
 
     package init(of site: Site, from: Snapshot, to: Snapshot, _ reader: StoreReader) throws(StoreError) {
@@ -96,7 +96,7 @@ public struct PictureReport: Sendable, Equatable {
                 switch (old, new) {
                 case (nil, _): .added
                 case (_, nil): .gone
-                case (let old?, let new?) where old.snapshot == new.snapshot: .kept
+                case (let old?, let new?) where old.snapshot == new.snapshot: .reused
                 case (let old?, let new?): old.body?.id == new.body?.id ? .same : .changed
                 }
             return Page(
@@ -109,13 +109,13 @@ public struct PictureReport: Sendable, Equatable {
     public func count(_ state: State) -> Int { pages.count { $0.state == state } }
 
     /// Pages whose screenshots differ, or that have a screenshot in only one of the snapshots.
-    public var differing: [Page] { pages.filter { $0.state != .same && $0.state != .kept } }
+    public var differing: [Page] { pages.filter { $0.state != .same && $0.state != .reused } }
 
     /// The report as JSON.
     public var json: String { members.text() }
 }
 
-extension PictureReport: JSONObject {
+extension ScreenshotReport: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "from": from.number, "fromOverlay": IfAny(from.isOverlay ? true : nil),
@@ -124,7 +124,7 @@ extension PictureReport: JSONObject {
     }
 }
 
-extension PictureReport.Page: JSONObject {
+extension ScreenshotReport.Page: JSONObject {
     package var members: JSONMembers {
         ["url": url, "state": state.rawValue, "from": from?.number, "to": to?.number]
     }

@@ -68,17 +68,17 @@ extension MissedURL: JSONObject {
 
 /// The result of following all links of a site, like `larder check --offline`, but without comparing digests.
 package struct SiteNeeds: Sendable, Equatable {
-    package struct Lack: Sendable, Equatable {
+    package struct UnmetNeed: Sendable, Equatable {
         package let href: String
         package let reason: Reason
         /// Whether a page needs the URL; otherwise it is a page.
         package let isAsset: Bool
         /// The URL that first links to it; nil for a start URL.
-        package let asker: String?
+        package let referrer: String?
 
-        package init(href: String, reason: Reason, isAsset: Bool, asker: String?) {
+        package init(href: String, reason: Reason, isAsset: Bool, referrer: String?) {
             (self.href, self.reason) = (href, reason)
-            (self.isAsset, self.asker) = (isAsset, asker)
+            (self.isAsset, self.referrer) = (isAsset, referrer)
         }
 
         /// Why a URL counts as missing.
@@ -102,9 +102,9 @@ package struct SiteNeeds: Sendable, Equatable {
         }
     }
 
-    package var missing: [Lack] = []
+    package var missing: [UnmetNeed] = []
     /// URLs that do not exist on the live site.
-    package var broken: [Lack] = []
+    package var broken: [UnmetNeed] = []
     /// The numbers of missing URLs in the scope of the site.
     package var counts = MissingURLs(broken: 0, failed: 0, notFetched: 0)
     /// The number of URLs that were visited.
@@ -118,6 +118,6 @@ package struct SiteNeeds: Sendable, Equatable {
         SiteNeeds?
 }
 
-extension SiteNeeds.Lack: JSONObject {
-    package var members: JSONMembers { ["url": href, "reason": reason.text, "asker": asker] }
+extension SiteNeeds.UnmetNeed: JSONObject {
+    package var members: JSONMembers { ["url": href, "reason": reason.text, "asker": referrer] }
 }

@@ -117,15 +117,15 @@ public struct SnapshotsReport: Sendable, Equatable {
 
 extension StatusReport.Figures {
     /// Of each kind at most so many responses are counted.
-    private static let maxCounted = 1_000_000
+    private static let maxCountedResponses = 1_000_000
     /// A walk that comes to more URLs is given up.
-    private static let maxWalked = 20_000
+    private static let maxVisitedURLs = 20_000
 
     fileprivate init?(of site: Site, _ reader: StoreReader, _ walk: SiteNeeds.Walk?) throws(StoreError) {
         guard let live = site.published else { return nil }
-        let tally = try reader.tally(ofSnapshot: live, limit: Self.maxCounted)
+        let tally = try reader.tally(ofSnapshot: live, limit: Self.maxCountedResponses)
         (pages, byteCount) = (tally.pages, tally.byteCount)
-        missing = .now(of: site, walked: try walk?(reader, site, Self.maxWalked)?.counts)
+        missing = .now(of: site, walked: try walk?(reader, site, Self.maxVisitedURLs)?.counts)
     }
 }
 
@@ -157,13 +157,13 @@ extension StatusReport.Site {
         case unfinished
         case rejected
         /// An earlier or later complete snapshot, to roll back to.
-        case kept
+        case complete
     }
 
     package func state(of snapshot: StatusReport.Snapshot) -> SnapshotState {
         if snapshot.name.isOverlay { return .overlay(isLive: snapshot.isLive) }
         if snapshot.isLive { return .live }
-        return snapshot.finished == nil ? .unfinished : snapshot.isRejected ? .rejected : .kept
+        return snapshot.finished == nil ? .unfinished : snapshot.isRejected ? .rejected : .complete
     }
 }
 
@@ -286,7 +286,7 @@ extension SiteReport: JSONObject {
 /// Finds sites by the texts with which users name them.
 package enum SiteName {
     /// The index of a site by its name or its URL.
-    package static func exactPlace(of text: String, among names: [String]) -> Int? {
+    package static func exactIndex(of text: String, among names: [String]) -> Int? {
         let href = (try? WebURL.parseUserInput(text))?.href
         return names.firstIndex { $0 == text || $0 == href }
     }
@@ -295,18 +295,18 @@ package enum SiteName {
     ///
     /// - Parameter acceptsOrigin: the URL of an origin (`http://HOST:PORT/`) also names the only site on it.
     ///   Only for commands that read, because the URL may also be the one of a page.
-    package static func place(of text: String, among names: [String], acceptsOrigin: Bool = false) -> Int? {
-        if let place = exactPlace(of: text, among: names) { return place }
+    package static func index(of text: String, among names: [String], acceptsOrigin: Bool = false) -> Int? {
+        if let index = exactIndex(of: text, among: names) { return index }
         let urls = names.map { WebURL($0) }
-        func onlyPlace(where isNamed: (WebURL) -> Bool) -> Int? {
-            let places = urls.indices.filter { urls[$0].map(isNamed) ?? false }
-            return places.count == 1 ? places.first : nil
+        func onlyIndex(where isNamed: (WebURL) -> Bool) -> Int? {
+            let indices = urls.indices.filter { urls[$0].map(isNamed) ?? false }
+            return indices.count == 1 ? indices.first : nil
         }
-        if let place = onlyPlace(where: { $0.host == text || "\($0.host):\($0.effectivePort)" == text }) {
-            return place
+        if let index = onlyIndex(where: { $0.host == text || "\($0.host):\($0.effectivePort)" == text }) {
+            return index
         }
         guard acceptsOrigin, let origin = origin(from: text) else { return nil }
-        return onlyPlace { $0.origin == origin }
+        return onlyIndex { $0.origin == origin }
     }
 
     /// The origin, if the text is the URL of one.
@@ -325,16 +325,16 @@ package enum SiteName {
     }
 
     /// The error of a removal for a text that is neither the whole name of a site nor a stored URL.
-    package static func notRemovable(_ text: String, among names: [String]) -> StoreError {
+    package static func notRemovableError(_ text: String, among names: [String]) -> StoreError {
         let meant = sites(at: text, among: names)
-        guard !meant.isEmpty else { return notStored(text, among: names) }
+        guard !meant.isEmpty else { return notStoredError(text, among: names) }
         return StoreError(
             .request, doing: "remove", path: text, detail: "a removal needs the whole name of the site",
             advice: "the name is: \(meant.joined(separator: ", or "))")
     }
 
-    package static func unknown(_ text: String, among names: [String]) -> StoreError {
-        if case (let site, let snapshot?) = SnapshotName.parted(text), place(of: site, among: names) != nil {
+    package static func unknownSiteError(_ text: String, among names: [String]) -> StoreError {
+        if case (let site, let snapshot?) = SnapshotName.parted(text), index(of: site, among: names) != nil {
             return StoreError(
                 .request, doing: "find the site", path: text,
                 detail: "this command takes whole sites, and \(snapshot) is a snapshot of \(site)",
@@ -348,10 +348,10 @@ package enum SiteName {
                 detail: "no site starts at this URL, which may be one of its pages",
                 advice: "name the site: \(here.joined(separator: ", or "))")
         }
-        return notStored(text, among: names)
+        return notStoredError(text, among: names)
     }
 
-    private static func notStored(_ text: String, among names: [String]) -> StoreError {
+    private static func notStoredError(_ text: String, among names: [String]) -> StoreError {
         StoreError(
             .request, doing: "find the site", path: text, detail: "it is not stored",
             advice: names.isEmpty
@@ -361,27 +361,27 @@ package enum SiteName {
 
     /// Splits `SITE@N` into the site and the snapshot, if the first part names a site. URLs may end in the same way, such
     /// as `https://cdn.example/vue@3`, so that any other text stays whole.
-    package static func parted(
+    package static func split(
         _ text: String, among names: [String]
     ) -> (site: String, snapshot: SnapshotName?) {
-        guard exactPlace(of: text, among: names) == nil,
+        guard exactIndex(of: text, among: names) == nil,
             case (let site, let snapshot?) = SnapshotName.parted(text),
-            place(of: site, among: names, acceptsOrigin: true) != nil
+            index(of: site, among: names, acceptsOrigin: true) != nil
         else { return (text, nil) }
         return (site, snapshot)
     }
 
     /// The site that a text names.
     ///
-    /// - Parameter acceptsOrigin: as for `place(of:among:acceptsOrigin:)`.
+    /// - Parameter acceptsOrigin: as for `index(of:among:acceptsOrigin:)`.
     /// - Throws: `StoreError` for the reason `.request` if there is none.
     package static func site(
         _ text: String, in sites: [Site], acceptsOrigin: Bool = false
     ) throws(StoreError) -> Site {
         let names = sites.map(\.name)
-        guard let place = place(of: text, among: names, acceptsOrigin: acceptsOrigin) else {
-            throw unknown(text, among: names)
+        guard let index = index(of: text, among: names, acceptsOrigin: acceptsOrigin) else {
+            throw unknownSiteError(text, among: names)
         }
-        return sites[place]
+        return sites[index]
     }
 }

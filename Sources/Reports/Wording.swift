@@ -3,11 +3,11 @@ internal import Web
 /// Formats sizes, durations, counts and dates for people, in the portal and the command alike.
 package enum Wording {
     /// `1 page`, `1,234 pages`.
-    package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
-        "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
+    package static func count(_ count: Int, _ noun: String, plural: String? = nil) -> String {
+        "\(number(count)) \(count == 1 ? noun : plural ?? noun + "s")"
     }
 
-    package static func grouped(_ number: Int) -> String {
+    package static func number(_ number: Int) -> String {
         let digits = Array(String(number.magnitude).utf8)
         var text: [UInt8] = number < 0 ? [UInt8(ascii: "-")] : []
         for (offset, digit) in digits.enumerated() {
@@ -60,7 +60,7 @@ package enum Wording {
 
     /// A number of events per second.
     package static func rate(_ perSecond: Double) -> String {
-        perSecond < 99.95 ? oneDecimal(perSecond) : grouped(Int(perSecond.rounded()))
+        perSecond < 99.95 ? oneDecimal(perSecond) : number(Int(perSecond.rounded()))
     }
 
     // MARK: - Dates

@@ -30,7 +30,7 @@ public struct WorkProgress: Sendable, Equatable {
 }
 
 /// Counts the work of several threads, for a progress function. May be used from any thread.
-package final class WorkTally: Sendable {
+package final class ProgressCounter: Sendable {
     private let unit: WorkProgress.Unit
     private let total: Int
     private let progress: (@Sendable (WorkProgress) -> Void)?

@@ -52,7 +52,7 @@ package struct IndexRun {
     /// The time after which the run ends and leaves the rest to the next run; nil for no limit.
     package var budget: Duration?
     /// Whether texts that no stored body has any more are removed, which takes time in proportion to the index.
-    package var forgetsGone = true
+    package var removesObsoleteTexts = true
     package var progress: (@Sendable (WorkProgress) -> Void)?
     private let folder: StoreFolder
     private let interruption: Interruption
@@ -69,13 +69,13 @@ package struct IndexRun {
     /// Indexes the bodies, and rebuilds the index if it is damaged.
     package func run() throws(StoreError) -> IndexReport {
         do throws(StoreError) {
-            return try goOn()
+            return try indexOnce()
         } catch  where !SearchIndex.isSound(folder, repair: true) {
-            return try goOn()
+            return try indexOnce()
         }
     }
 
-    private func goOn() throws(StoreError) -> IndexReport {
+    private func indexOnce() throws(StoreError) -> IndexReport {
         let clock = ContinuousClock()
         let start = clock.now
         let (budget, interruption) = (budget, interruption)
@@ -90,9 +90,10 @@ package struct IndexRun {
             try SiteName.site(name, in: reader.sites()).id
         }
         var report = IndexReport()
-        if budget == nil, forgetsGone { report.forgotten = try index.forgetGone(reader) }
+        if budget == nil, removesObsoleteTexts { report.forgotten = try index.forgetGone(reader) }
         report.known = try index.bodyCount()
-        let pass = IndexPass(reader, index, try TextReading(folder), report, isHasty: budget != nil, progress)
+        let pass = IndexPass(
+            reader, index, try TextReaders(folder), report, hasTimeLimit: budget != nil, progress)
         defer { pass.end() }
         for snapshot in try reader.textSnapshots(site: site) where try !index.hasRead(snapshot) {
             try pass.read(snapshot, until: isOver)
@@ -104,7 +105,7 @@ package struct IndexRun {
         try index.noteUnread(site == nil || report.left > 0 ? max(report.left, unread) : unread)
         report.isInterrupted = interruption.isRequested
         report.elapsed = clock.now - start
-        pass.tell()
+        pass.reportProgress()
         return report
     }
 }
@@ -118,8 +119,8 @@ private final class IndexPass {
     private(set) var report: IndexReport
     private let reader: StoreReader
     private let index: SearchIndex
-    private let hands: TextReading
-    private let isHasty: Bool
+    private let textReaders: TextReaders
+    private let hasTimeLimit: Bool
     private let progress: (@Sendable (WorkProgress) -> Void)?
     /// The number of bodies in the queue of the reading thread.
     private var askedCount = 0
@@ -130,43 +131,45 @@ private final class IndexPass {
     /// The ids of bodies that are left for the next run.
     private var left: Set<Int64> = []
     /// Whether the current snapshot has such bodies.
-    private var isLeft = false
+    private var hasLeftBodies = false
     /// The number of pages that link to each URL; counted when there is something new.
     private var links: [Int64: Int]?
 
     /// The maximum number of bodies in the queue of the reading thread, without and with a time limit. They are read
     /// even after the time limit. The queue is long enough for the thread to read while texts are written.
-    private static let waitingLimit = 96
-    private static let waitingLimitInHaste = 4
+    private static let maxQueuedBodies = 96
+    private static let maxQueuedBodiesWithTimeLimit = 4
     /// The size of bodies that are being read, or not written yet, above which no more are read.
-    private static let pendingByteLimit = 64 << 20
+    private static let maxPendingBytes = 64 << 20
     /// The number of texts after which a transaction is committed. Texts that were read are written even
     /// after the time limit.
-    private static let textsAtOnce = 64
+    private static let maxTextsPerCommit = 64
     /// The size of the texts in bytes after which a transaction is committed, without and with a time limit.
-    private static let bytesAtOnce = 16 << 20
-    private static let bytesInHaste = 128 << 10
+    private static let maxBytesPerCommit = 16 << 20
+    private static let maxBytesPerCommitWithTimeLimit = 128 << 10
     /// The number of stored bodies above which links are not counted.
-    private static let mostCounted = 300_000
+    private static let maxCountedBodies = 300_000
 
     init(
-        _ reader: StoreReader, _ index: SearchIndex, _ hands: TextReading, _ report: IndexReport,
-        isHasty: Bool, _ progress: (@Sendable (WorkProgress) -> Void)?
+        _ reader: StoreReader, _ index: SearchIndex, _ textReaders: TextReaders, _ report: IndexReport,
+        hasTimeLimit: Bool, _ progress: (@Sendable (WorkProgress) -> Void)?
     ) {
-        (self.reader, self.index, self.hands) = (reader, index, hands)
-        (self.report, self.isHasty, self.progress) = (report, isHasty, progress)
+        (self.reader, self.index, self.textReaders) = (reader, index, textReaders)
+        (self.report, self.hasTimeLimit, self.progress) = (report, hasTimeLimit, progress)
     }
 
-    func end() { hands.end() }
+    func end() { textReaders.end() }
 
-    func tell() { progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount)) }
+    func reportProgress() {
+        progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount))
+    }
 
     /// Adds the texts of a snapshot. When all of them are in the index, later runs skip the snapshot.
     ///
     /// - Parameter isOver: whether the remaining time is too short to process this number of bytes.
     func read(_ snapshot: TextSnapshot, until isOver: (Int) -> Bool) throws(StoreError) {
         let bodies = try reader.textBodies(of: snapshot)
-        isLeft = false
+        hasLeftBodies = false
         for (offset, body) in bodies.enumerated() {
             guard !isOver(pendingBytes) else {
                 leave(bodies[offset...])
@@ -179,37 +182,39 @@ private final class IndexPass {
                 leave(bodies[offset...])
                 break
             }
-            hands.read(candidate)
+            textReaders.read(candidate)
             pendingBytes += candidate.body.byteCount
             askedCount += 1
-            if askedCount >= (isHasty ? Self.waitingLimitInHaste : Self.waitingLimit)
-                || pendingBytes >= Self.pendingByteLimit
+            if askedCount >= (hasTimeLimit ? Self.maxQueuedBodiesWithTimeLimit : Self.maxQueuedBodies)
+                || pendingBytes >= Self.maxPendingBytes
             {
                 try take()
             }
         }
         while askedCount > 0 { try take() }
         try write()
-        if !isLeft { try index.noteRead(snapshot) }
+        if !hasLeftBodies { try index.noteRead(snapshot) }
     }
 
     /// Leaves bodies to the next run. Bodies that several snapshots share count once.
     private func leave(_ bodies: ArraySlice<Int64>) {
-        isLeft = true
+        hasLeftBodies = true
         left.formUnion(bodies)
         report.left = left.count
     }
 
     /// Moves a text from the reading thread to the batch, and writes the batch if it is full.
     private func take() throws(StoreError) {
-        let (candidate, text) = try hands.next()
+        let (candidate, text) = try textReaders.next()
         askedCount -= 1
         batch.append((candidate, text))
         batchBytes += text.body.count
         report.byteCount += Int64(candidate.body.byteCount)
-        if batch.count >= Self.textsAtOnce || batchBytes >= (isHasty ? Self.bytesInHaste : Self.bytesAtOnce) {
+        if batch.count >= Self.maxTextsPerCommit
+            || batchBytes >= (hasTimeLimit ? Self.maxBytesPerCommitWithTimeLimit : Self.maxBytesPerCommit)
+        {
             try write()
-            tell()
+            reportProgress()
         }
     }
 
@@ -219,7 +224,7 @@ private final class IndexPass {
         batch.removeAll(keepingCapacity: true)
         batchBytes = 0
         for (candidate, _) in texts { pendingBytes -= candidate.body.byteCount }
-        let links = try countedLinks()
+        let links = try linkCounts()
         let priors = texts.map { Self.logarithm(links[$0.candidate.url] ?? 0) }
         let added = try index.changing { () throws(StoreError) in
             var added = 0
@@ -236,11 +241,11 @@ private final class IndexPass {
 
     /// Returns the number of pages that link to each URL, by its id; empty if the store is too
     /// large to count. Links are counted once per run.
-    private func countedLinks() throws(StoreError) -> [Int64: Int] {
+    private func linkCounts() throws(StoreError) -> [Int64: Int] {
         if let links { return links }
-        let counted = try reader.bodyCount() <= Self.mostCounted ? reader.linkCounts() : [:]
-        links = counted
-        return counted
+        let significantClauses = try reader.bodyCount() <= Self.maxCountedBodies ? reader.linkCounts() : [:]
+        links = significantClauses
+        return significantClauses
     }
 
     /// The binary logarithm of the count plus one.
@@ -253,7 +258,7 @@ private final class IndexPass {
 /// Reading takes longer than indexing.
 ///
 /// After an error a thread ends: `next` throws that error once, and must not be called again.
-private final class TextReading {
+private final class TextReaders {
     private let asked: [Inbox<TextCandidate>]
     private let read: [Inbox<Result<(TextCandidate, DocumentText), StoreError>>]
     /// The numbers of bodies that were asked for, and that were returned.
@@ -308,7 +313,7 @@ private final class TextReading {
             let bytes = try reader.content(of: candidate.body)?.load()
         else { return DocumentText() }
         guard candidate.isShownText else {
-            return OtherTexts.text(of: bytes, type: candidate.type)
+            return DocumentTextExtractor.text(of: bytes, type: candidate.type)
                 ?? DocumentText(bytes.span, form: candidate.body.form)
         }
         var document = DocumentText(plain: bytes.span)

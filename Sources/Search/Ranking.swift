@@ -4,23 +4,23 @@ internal import Web
 /// Ranks a text by its score in the index and by other properties: titles and file names that match the
 /// query, pages rather than assets, and URLs near the root of the site.
 ///
-/// Where a text is stored is expensive to look up. Without it only an upper bound of the score, `most`, is
+/// Where a text is stored is expensive to look up. Without it only an upper bound of the score, `maxScore`, is
 /// known.
 struct Ranking {
     /// The factor for a title that contains all words of the query in their order.
-    private static let wholeQuestion = 1.2
+    private static let titlePhraseFactor = 1.2
     /// The factor for a name that consists of the words of the query, in any order.
-    private static let exactName = 1.3
+    private static let exactNameFactor = 1.3
 
     /// The upper bound of the score at any URL.
-    let most: Double
+    let maxScore: Double
     private let score: Double
-    private let words: SoughtWords
+    private let words: QueryWords
 
     /// - Parameters:
     ///   - score: the score in the index.
     ///   - isComplete: whether the text has all words of the query.
-    init(_ score: Double, _ facts: TextFacts, _ words: SoughtWords, isComplete: Bool) {
+    init(_ score: Double, _ facts: TextFacts, _ words: QueryWords, isComplete: Bool) {
         var score = score
         let count = Double(max(words.count, 1))
         let title = words.share(of: facts.title)
@@ -29,18 +29,18 @@ struct Ranking {
             let asked = title.found / count
             let told = title.found / title.total
             score *= 1 + 0.8 * asked * asked + 0.6 * asked * told
-            if title.isInOrder, words.count > 1 { score *= Self.wholeQuestion }
+            if title.isInOrder, words.count > 1 { score *= Self.titlePhraseFactor }
         }
         self.score = isComplete ? score * 1.5 : score
         self.words = words
         let names = facts.address.split(separator: "\n").map { Self.weight(ofName: Self.name(of: $0), words) }
-        most = self.score * (names.max() ?? 1)
+        maxScore = self.score * (names.max() ?? 1)
     }
 
     /// Returns the score of the text at one of its URLs.
     func score(_ holding: TextHolding) -> Double {
         let address = String(decoding: [UInt8](percentDecoding: Array(holding.href.utf8).span), as: UTF8.self)
-        var score = min(score * Self.weight(ofName: Self.name(of: address[...]), words), most)
+        var score = min(score * Self.weight(ofName: Self.name(of: address[...]), words), maxScore)
         score *= 1 - 0.02 * Double(min(Self.depth(of: holding.href), 8))
         if holding.role != 0 { score *= 0.7 }
         if let type = holding.type, type != "text/html", type != "application/xhtml+xml" { score *= 0.6 }
@@ -48,12 +48,12 @@ struct Ranking {
     }
 
     /// Returns the factor for a name that matches the query; 1 if it does not.
-    private static func weight(ofName name: String, _ words: SoughtWords) -> Double {
+    private static func weight(ofName name: String, _ words: QueryWords) -> Double {
         let share = words.share(of: name)
         guard share.found > 0, share.total > 0 else { return 1 }
         let weight = 1 + 0.4 * share.found / Double(max(words.count, 1)) * share.found / share.total
         // The name consists of the query.
-        return share.found == Double(words.count) && share.isAll ? weight * Self.exactName : weight
+        return share.found == Double(words.count) && share.isAll ? weight * Self.exactNameFactor : weight
     }
 
     /// Returns the last path component of a URL without the suffix of HTML files.

@@ -15,9 +15,9 @@ package final class Searcher {
     package init(_ reader: StoreReader) { self.reader = reader }
 
     /// The minimum number of index matches that are ranked further.
-    private static let pool = 120
+    private static let minCandidates = 120
     /// The same if results are filtered by type or snapshot, which the index does not contain.
-    private static let widePool = 5000
+    private static let minFilteredCandidates = 5000
 
     /// Returns the index, and reopens it if its file was replaced; nil if nothing was indexed yet.
     private func current() throws(StoreError) -> SearchIndex? {
@@ -39,10 +39,10 @@ package final class Searcher {
     package var isReady: Bool { get throws(StoreError) { try current() != nil } }
 
     /// Searches the index, strictly first, and less strictly if there are too few matches.
-    package func search(_ question: SearchQuestion, _ options: SearchOptions) throws(StoreError)
+    package func search(_ query: SearchQuery, _ options: SearchOptions) throws(StoreError)
         -> SearchReport
     {
-        var report = SearchReport(question: question.text)
+        var report = SearchReport(question: query.text)
         guard let index = try current() else { return report }
         index.isWanted = isWanted
         report.texts = try index.textCount()
@@ -54,19 +54,19 @@ package final class Searcher {
             try snapshot(name, of: site).id
         }
         var pool = Pool(wanted: options.offset + options.limit)
-        var strictness = SearchQuestion.Strictness.all
-        let knowledge = SearchQuestion.Knowledge(
+        var strictness = SearchQuery.Strictness.all
+        let statistics = SearchQuery.WordStatistics(
             frequentWords: { word throws(StoreError) in try index.frequentWords(beginning: word) },
             isEverywhere: { phrase throws(StoreError) in try index.isEverywhere(phrase) })
-        for next in SearchQuestion.Strictness.allCases
+        for next in SearchQuery.Strictness.allCases
         where pool.found.count < (next == .some ? pool.wanted : 1) {
-            let words = SoughtWords(question, lastBegins: next == .lastBegins, cutter)
+            let words = QueryWords(query, lastWordIsPrefix: next == .lastWordIsPrefix, cutter)
             // A long text with a matching name may not be among the best matches by its words.
             for part in [SearchIndex.Part.all, .names] {
-                guard let expression = try question.expression(next, inSite: site?.name, in: part, knowledge)
+                guard let expression = try query.expression(next, inSite: site?.name, in: part, statistics)
                 else { continue }
                 if pool.found.isEmpty { strictness = next }
-                let matches = try index.best(expression, in: part, atMost: most(options))
+                let matches = try index.best(expression, in: part, atMost: maxMatches(options))
                 try add(matches, to: &pool, words, isComplete: next != .some, site: site, options, index)
             }
             try pool.settle { (candidate) throws(StoreError) in
@@ -76,17 +76,17 @@ package final class Searcher {
         }
         report.isRelaxed = strictness == .some
         report.hasMore = pool.found.count > pool.wanted
-        let words = SoughtWords(question, lastBegins: strictness == .lastBegins, cutter)
-        var reach = Snippet.reach
+        let words = QueryWords(query, lastWordIsPrefix: strictness == .lastWordIsPrefix, cutter)
+        var bytesLeft = Snippet.maxSearchedBytes
         for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {
-            let hit = try hit(candidate, words, &reach, index)
+            let hit = try hit(candidate, words, &bytesLeft, index)
             // The same content is often stored at several URLs.
             if !report.hits.contains(where: { $0.showsSame(as: hit) }) { report.hits.append(hit) }
         }
         // A proposal is a word of some text, which may be invisible to this reader.
         if !reader.hidesPrivate, pool.found.isEmpty || report.isRelaxed {
-            report.proposals = try proposals(for: question, index) { (text) throws(StoreError) in
-                try findsAny(text, site: site, options, index, knowledge)
+            report.proposals = try proposals(for: query, index) { (text) throws(StoreError) in
+                try findsAny(text, site: site, options, index, statistics)
             }
         }
         return report
@@ -106,17 +106,17 @@ package final class Searcher {
     }
 
     /// Returns the maximum number of matches to take from the index.
-    private func most(_ options: SearchOptions) -> Int {
-        let most = max(Self.pool, 2 * (options.offset + options.limit))
-        return options.isFiltering ? max(Self.widePool, most) : most
+    private func maxMatches(_ options: SearchOptions) -> Int {
+        let maxCount = max(Self.minCandidates, 2 * (options.offset + options.limit))
+        return options.isFiltering ? max(Self.minFilteredCandidates, maxCount) : maxCount
     }
 
     /// Adds matches that the pool does not have yet, with what is needed to rank them.
     private func add(
-        _ matches: [TextMatch], to pool: inout Pool, _ words: SoughtWords, isComplete: Bool, site: Site?,
+        _ matches: [TextMatch], to pool: inout Pool, _ words: QueryWords, isComplete: Bool, site: Site?,
         _ options: SearchOptions, _ index: SearchIndex
     ) throws(StoreError) {
-        let most = max(Self.pool, 2 * pool.wanted)
+        let maxCount = max(Self.minCandidates, 2 * pool.wanted)
         var count = 0
         for match in matches where !pool.known.contains(match.id) {
             var shown: TextHolding?
@@ -132,7 +132,7 @@ package final class Searcher {
                     ranking: Ranking(match.score, facts, words, isComplete: isComplete),
                     holding: shown))
             count += 1
-            if count >= most { break }
+            if count >= maxCount { break }
         }
     }
 
@@ -165,9 +165,10 @@ package final class Searcher {
         mutating func settle(
             _ holding: (Candidate) throws(StoreError) -> TextHolding?
         ) throws(StoreError) {
-            open.sort { $0.ranking.most > $1.ranking.most }
+            open.sort { $0.ranking.maxScore > $1.ranking.maxScore }
             var count = 0
-            while count < open.count, found.count <= wanted || found[wanted].score < open[count].ranking.most
+            while count < open.count,
+                found.count <= wanted || found[wanted].score < open[count].ranking.maxScore
             {
                 var candidate = open[count]
                 count += 1
@@ -197,11 +198,12 @@ package final class Searcher {
 
     /// Returns a candidate as it is reported, with an excerpt and the section of the first match.
     private func hit(
-        _ candidate: Candidate, _ words: SoughtWords, _ reach: inout Int, _ index: SearchIndex
+        _ candidate: Candidate, _ words: QueryWords, _ bytesLeft: inout Int, _ index: SearchIndex
     ) throws(StoreError) -> SearchReport.Hit {
         let id = candidate.match.id
         var snippet = Snippet(
-            of: try index.body(of: id, atMost: max(reach, Snippet.leastReach)), words, reach: &reach)
+            of: try index.body(of: id, atMost: max(bytesLeft, Snippet.minLoadedBytes)), words,
+            bytesLeft: &bytesLeft)
         var section: DocumentText.Section?
         if let place = snippet.place {
             section = try index.sections(of: id).last { $0.start <= place }
@@ -218,9 +220,9 @@ package final class Searcher {
 
     // MARK: - Typing errors
 
-    private static let mostProposals = 3
+    private static let maxProposals = 3
     /// The maximum number of unknown words for which similar words are looked up. Each has hundreds.
-    private static let mostUnknown = 2
+    private static let maxUnknownWords = 2
 
     /// Returns a phrase of one word, which has only letters and digits and needs no escaping.
     private static func quoted(_ word: String) -> String { "\"\(word)\"" }
@@ -231,14 +233,14 @@ package final class Searcher {
     /// Whether a query finds a text that is stored and passes the filter.
     private func findsAny(
         _ text: String, site: Site?, _ options: SearchOptions, _ index: SearchIndex,
-        _ knowledge: SearchQuestion.Knowledge
+        _ statistics: SearchQuery.WordStatistics
     ) throws(StoreError) -> Bool {
-        guard let question = try? SearchQuestion(text) else { return false }
-        for strictness in SearchQuestion.Strictness.allCases {
+        guard let query = try? SearchQuery(text) else { return false }
+        for strictness in SearchQuery.Strictness.allCases {
             for part in [SearchIndex.Part.all, .names] {
                 guard
-                    let expression = try question.expression(
-                        strictness, inSite: site?.name, in: part, knowledge)
+                    let expression = try query.expression(
+                        strictness, inSite: site?.name, in: part, statistics)
                 else { continue }
                 for match in try index.best(expression, in: part, atMost: Self.maxCheckedMatches) {
                     if try holding(of: match, site: site, options, index) != nil { return true }
@@ -251,41 +253,41 @@ package final class Searcher {
     /// Returns queries in which a word that no text has is replaced by a similar one. Returns only queries
     /// with results.
     private func proposals(
-        for question: SearchQuestion, _ index: SearchIndex,
+        for query: SearchQuery, _ index: SearchIndex,
         findsAny: (String) throws(StoreError) -> Bool
     ) throws(StoreError) -> [String] {
         var proposals: [String] = []
         var lookedUp = 0
-        for term in question.counted.flatMap(\.terms) where !term.isPrefix {
+        for term in query.significantClauses.flatMap(\.terms) where !term.isPrefix {
             for word in term.words
-            where lookedUp < Self.mostUnknown && proposals.count < Self.mostProposals && isWanted() {
+            where lookedUp < Self.maxUnknownWords && proposals.count < Self.maxProposals && isWanted() {
                 guard try index.textCount(of: Self.quoted(word)) == 0 else { continue }
                 lookedUp += 1
                 var known: [(word: String, count: Int)] = []
-                for other in Slips.of(word) {
+                for other in TypingErrors.of(word) {
                     let count = try index.textCount(of: Self.quoted(other))
                     if count > 0 { known.append((other, count)) }
                 }
-                for other in known.sorted(by: { $0.count > $1.count }).prefix(Self.mostProposals) {
-                    let proposal = question.replacing(word, with: other.word)
+                for other in known.sorted(by: { $0.count > $1.count }).prefix(Self.maxProposals) {
+                    let proposal = query.replacing(word, with: other.word)
                     if try findsAny(proposal) { proposals.append(proposal) }
                 }
             }
         }
-        return Array(proposals.prefix(Self.mostProposals))
+        return Array(proposals.prefix(Self.maxProposals))
     }
 }
 
 /// The words that differ from another one by a single typing error: a letter that is missing, added or wrong,
 /// or two that are swapped.
-enum Slips {
+enum TypingErrors {
     private static let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
-    private static let longestWord = 24
+    private static let maxWordBytes = 24
 
     /// Returns the words; none if the word is not ASCII or has fewer than 3 or more than 24 letters.
     static func of(_ word: String) -> [String] {
         let bytes = Array(word.utf8)
-        guard (3...longestWord).contains(bytes.count), bytes.allSatisfy({ $0 < 0x80 }) else { return [] }
+        guard (3...maxWordBytes).contains(bytes.count), bytes.allSatisfy({ $0 < 0x80 }) else { return [] }
         var found: Set<[UInt8]> = []
         for index in bytes.indices {
             found.insert(Array(bytes[..<index] + bytes[(index + 1)...]))

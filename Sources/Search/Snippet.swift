@@ -21,13 +21,13 @@ public struct Snippet: Sendable, Equatable {
     /// The approximate length of an excerpt in bytes.
     private static let length = 220
     /// The maximum number of bytes that are searched for all excerpts of one report together.
-    static let reach = 2 << 20
+    static let maxSearchedBytes = 2 << 20
     /// The number of bytes of each text that are loaded even if `reach` is used up.
-    static let leastReach = 32 << 10
+    static let minLoadedBytes = 32 << 10
     /// The number of bytes after a first complete match that are searched for a better one.
     private static let further = 8 << 10
     /// The maximum number of occurrences of query words that are considered.
-    private static let mostHits = 2000
+    private static let maxHits = 2000
 
     /// An occurrence of a query word in the text.
     private struct Hit {
@@ -41,7 +41,7 @@ public struct Snippet: Sendable, Equatable {
     ///
     /// - Parameter reach: the number of bytes that may be searched for further excerpts; reduced by those
     ///   that were searched.
-    package init(of body: [UInt8], _ words: SoughtWords, reach: inout Int) {
+    package init(of body: [UInt8], _ words: QueryWords, bytesLeft: inout Int) {
         var hits: [Hit] = []
         // The offset of the last occurrence of each word.
         var last: [Int: Int] = [:]
@@ -59,9 +59,9 @@ public struct Snippet: Sendable, Equatable {
             {
                 end = min(body.count, place.upperBound + Self.further)
             }
-            return hits.count < Self.mostHits
+            return hits.count < Self.maxHits
         }
-        reach -= min(end, body.count)
+        bytesLeft -= min(end, body.count)
         let best = Self.best(hits)
         let start = best.first.map { hits[$0].place.lowerBound } ?? 0
         place = best.isEmpty ? nil : start
@@ -143,27 +143,28 @@ public struct Snippet: Sendable, Equatable {
 }
 
 /// The words of a query, prepared to be found in texts. It belongs to one thread.
-package final class SoughtWords {
+package final class QueryWords {
     let cutter: WordSplitter
     private var numbers: [[UInt8]: Int] = [:]
     private var prefixes: [(bytes: [UInt8], number: Int)] = []
     /// The number of different words.
     let count: Int
     /// All words joined into one, as in file names; nil if there is only one word.
-    private let together: [UInt8]?
+    private let joinedWords: [UInt8]?
     /// Whether a word of the query begins with the byte. Excludes most words of a text quickly.
     private var beginnings = [Bool](repeating: false, count: 256)
 
     /// - Parameters:
     ///   - lastBegins: whether the last word matches all words that begin with it.
     ///   - cutter: can be shared by many instances, since it caches how characters are folded.
-    package init(_ question: SearchQuestion, lastBegins: Bool, _ cutter: WordSplitter = WordSplitter()) {
+    package init(_ question: SearchQuery, lastWordIsPrefix: Bool, _ cutter: WordSplitter = WordSplitter()) {
         self.cutter = cutter
         var number = 0
         var all: [UInt8] = []
-        let terms = question.counted.flatMap(\.terms)
+        let terms = question.significantClauses.flatMap(\.terms)
         for (index, term) in terms.enumerated() {
-            let isPrefix = term.isPrefix || lastBegins && index == terms.count - 1 && term.words.count == 1
+            let isPrefix =
+                term.isPrefix || lastWordIsPrefix && index == terms.count - 1 && term.words.count == 1
             for word in term.words {
                 let bytes = Array(word.utf8)
                 all += bytes
@@ -177,7 +178,7 @@ package final class SoughtWords {
             }
         }
         count = Set(numbers.values).union(prefixes.map(\.number)).count
-        together = number > 1 ? all : nil
+        joinedWords = number > 1 ? all : nil
         for word in Array(numbers.keys) + prefixes.map(\.bytes) {
             if let first = word.first { beginnings[Int(first)] = true }
         }
@@ -215,8 +216,8 @@ package final class SoughtWords {
             let number = number(of: word)
             if !isColocated { share.total += 1 }
             if let number { found[number] = max(found[number] ?? 0, isColocated ? 0.5 : 1) }
-            if let together, word.count == together.count,
-                together.indices.allSatisfy({ word[$0] == together[$0] })
+            if let joinedWords, word.count == joinedWords.count,
+                joinedWords.indices.allSatisfy({ word[$0] == joinedWords[$0] })
             {
                 for number in 0..<count { found[number] = 1 }
                 share.isInOrder = true

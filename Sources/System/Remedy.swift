@@ -9,7 +9,7 @@
 public enum Remedy: Sendable, Equatable {
     /// Another store.
     case store
-    /// Another store, or `ServeOptions.mayBeEmpty`.
+    /// Another store, or `ServeOptions.createsStore`.
     case newStore
     /// `Larder.inspect`, to repair the store.
     case repair

@@ -12,7 +12,7 @@ struct Main {
             _exit(ExitStatus.unable.rawValue)
         }
         ProcessLimits.endWithoutMemory()
-        Larder.givesMemoryBack()
+        Larder.returnFreedMemoryToSystem()
         Signals.shared.catchAll()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
         // `_exit`, because `exit` runs destructors of libraries while threads may still use them.

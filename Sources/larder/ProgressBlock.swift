@@ -46,12 +46,12 @@ enum ProgressBlock: Equatable {
             case .room: ""
             }
         let count = progress.total.map {
-            "\(Wording.grouped(progress.done)) of \(Wording.grouped($0)) \(noun)"
+            "\(Wording.number(progress.done)) of \(Wording.number($0)) \(noun)"
         }
         let percent = progress.total.flatMap { $0 > 0 ? "\(min(100, progress.done * 100 / $0)) %" : nil }
         let bytes = progress.byteCount > 0 ? Wording.bytes(progress.byteCount) : nil
         if progress.unit == .room { return BlockLine("", [title, bytes.map { "\($0) in use" }]) }
-        return BlockLine("", [title, count ?? "\(Wording.grouped(progress.done)) \(noun)", percent, bytes])
+        return BlockLine("", [title, count ?? "\(Wording.number(progress.done)) \(noun)", percent, bytes])
     }
 
     private static func lines(
@@ -66,7 +66,7 @@ enum ProgressBlock: Equatable {
         lines.append(line(hasLabels ? "assets" : "", short: "assets ", count(progress.assets)))
         lines.append(line("received", short: "", received(progress)))
         if progress.failed > 0 {
-            var failed = line("failed", short: "failed ", ["\(Wording.grouped(progress.failed)) so far"])
+            var failed = line("failed", short: "failed ", ["\(Wording.number(progress.failed)) so far"])
             failed.fragments[0].tone = .warning
             lines.append(failed)
         }
@@ -88,14 +88,14 @@ enum ProgressBlock: Equatable {
     }
 
     private static func count(_ count: PrefetchProgress.Count) -> [String] {
-        ["\(Wording.grouped(count.done)) done", "\(Wording.grouped(count.queued)) queued"]
+        ["\(Wording.number(count.done)) done", "\(Wording.number(count.queued)) queued"]
     }
 
     private static func received(_ progress: PrefetchProgress) -> [String?] {
         [
             Wording.bytes(progress.byteCount)
                 + (progress.phase == .fetching ? " at \(Wording.bytes(progress.bytesPerSecond))/s" : ""),
-            progress.confirmed > 0 ? "\(Wording.grouped(progress.confirmed)) unchanged" : nil,
+            progress.confirmed > 0 ? "\(Wording.number(progress.confirmed)) unchanged" : nil,
             progress.savedByteCount > 0 ? "\(Wording.bytes(progress.savedByteCount)) not sent again" : nil,
         ]
     }
@@ -113,7 +113,7 @@ enum ProgressBlock: Equatable {
                     ? "\(host.running) open" : "\(host.running) of \(host.limit) open")
             let texts = [
                 (hasLabels ? name.padded(width) : name) + " \(Wording.rate(host.requestsPerSecond))/s", state,
-                "\(Wording.grouped(host.queued)) queued",
+                "\(Wording.number(host.queued)) queued",
             ]
             let label = place == 0 ? "hosts" : ""
             lines.append(BlockLine(hasLabels ? "  " + label.padded(Self.label) : "", texts))

@@ -33,7 +33,7 @@ import Web
         algorithms: [DigestAlgorithm], proof: DigestAlgorithm, reason: String?
     ) {
         let bundle = bundle(algorithms.map { Claim(Sample.digest($0)) })
-        #expect(bundle.proof == proof)
+        #expect(bundle.strongestAlgorithm == proof)
         #expect(BundleMeter.finding(on: bundle, bytes: Self.body).verdict == .verified)
         let strict = BundleMeter.finding(on: bundle.requiringStrongDigest, bytes: Self.body)
         #expect(strict.verdict == reason.map { .unverifiable($0) } ?? .verified)

@@ -34,7 +34,7 @@ import Testing
         #expect(manifest.notes.count == 2)
         #expect(manifest.notes[0].contains("assetGroups[0].patterns[0]"))
         #expect(manifest.version == "1700000000000")
-        #expect(manifest.bundles.first { $0.reference.hasPrefix("https") }?.isProvable == false)
+        #expect(manifest.bundles.first { $0.reference.hasPrefix("https") }?.canBeVerified == false)
         let without = try Sample.manifest(
             "{\"index\": \"/index.html\", \"hashTable\": {\"/a.js\": \"\(Sample.sha1)\"}}")
         #expect(without.notes.first?.contains("/index.html is not among its files") == true)

@@ -24,7 +24,7 @@ import Web
             Sample.manifest(sample.text).bundles.first { $0.reference == sample.reference })
         #expect(BundleMeter.verdict(on: bundle, bytes: Sample.body).name == sample.good)
         #expect(BundleMeter.verdict(on: bundle, bytes: Sample.altered).name == sample.altered)
-        #expect(bundle.isProvable == (sample.good == "verified"))
+        #expect(bundle.canBeVerified == (sample.good == "verified"))
     }
 
     /// It may be read or refused, and never stops the program or invents a bundle.

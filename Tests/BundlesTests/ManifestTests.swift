@@ -22,15 +22,15 @@ import Web
         #expect(manifest.version == "2")
         #expect(manifest.base == "https://a.example/")
         #expect(manifest.start == ["/", "/docs/"])
-        #expect(manifest.wishes.extent == .domain)
-        #expect(manifest.wishes.depth == 3)
-        #expect(manifest.wishes.include == ["/blog/**"])
-        #expect(manifest.wishes.exclude == ["ads.example"])
-        #expect(manifest.wishes.nofollow == .obey)
-        #expect(manifest.wishes.noindex == .obey)
-        #expect(manifest.wishes.headers.count == 2)
-        #expect(manifest.wishes.policy == .preferCache)
-        #expect(manifest.wishes.rules == ["/api/** max-age=600"])
+        #expect(manifest.settings.extent == .domain)
+        #expect(manifest.settings.depth == 3)
+        #expect(manifest.settings.include == ["/blog/**"])
+        #expect(manifest.settings.exclude == ["ads.example"])
+        #expect(manifest.settings.nofollow == .obey)
+        #expect(manifest.settings.noindex == .obey)
+        #expect(manifest.settings.headers.count == 2)
+        #expect(manifest.settings.policy == .preferCache)
+        #expect(manifest.settings.rules == ["/api/** max-age=600"])
         #expect(manifest.bundles.map(\.reference) == ["/a.js", "/b.js"])
         #expect(manifest.bundles[0].digests.map(\.hex) == [Self.md5])
         #expect(manifest.bundles[0].byteCount == 0)
@@ -163,9 +163,9 @@ import Web
         ])
         manifest.site = "demo"
         manifest.start = ["/"]
-        manifest.wishes.extent = .path
-        manifest.wishes.policy = .offline
-        manifest.wishes.headers = ["A: b"]
+        manifest.settings.extent = .path
+        manifest.settings.policy = .offline
+        manifest.settings.headers = ["A: b"]
         let text = manifest.json
         #expect(text.hasSuffix("}\n"))
         let again = try Sample.manifest(text)
@@ -173,14 +173,14 @@ import Web
         #expect(again.bundles[1].digests.map(\.algorithm) == [.md5, .sha256])
         #expect(again.bundles[1].version == "1" && !again.bundles[1].isRequired)
         #expect(again.bundles[0] == manifest.bundles[1])
-        #expect(again.wishes == manifest.wishes)
+        #expect(again.settings == manifest.settings)
         #expect(again.json == text)
     }
 
     @Test func `what was read of another tool can be written as ours`() throws {
         for sample in FormatSample.all where sample.good == "verified" {
             var manifest = try Sample.manifest(sample.text)
-            manifest.bundles.removeAll { !$0.isProvable || $0.claims.contains { $0.source == "revision" } }
+            manifest.bundles.removeAll { !$0.canBeVerified || $0.claims.contains { $0.source == "revision" } }
             guard !manifest.bundles.isEmpty, sample.name != "webpack-assets-manifest" else { continue }
             let again = try Sample.manifest(manifest.json)
             #expect(again.bundles.count == manifest.bundles.count)

@@ -123,7 +123,7 @@ import Web
         let larder = Larder(at: home.file("s"))
         #expect(try await larder.search("butter").texts == nil)
         var options = ServeOptions()
-        options.finishesIndex = true
+        options.indexesInBackground = true
         let service = try larder.serve(port: 0, threads: 1, options: options)
         defer { service.stop() }
         service.waitForIndex()

@@ -40,7 +40,7 @@ import Web
         #expect(relative == path)
         let real = try #require(realpath(dist, nil))
         defer { free(real) }
-        #expect(folder.answer(for: relative) == .file(String(cString: real) + "/" + file))
+        #expect(folder.lookUp(relative) == .file(String(cString: real) + "/" + file))
     }
 
     @Test(arguments: [
@@ -50,7 +50,7 @@ import Web
     ])
     func `nothing leads out of the folder, nor to what is no file`(url: String) throws {
         let folder = try SiteFolder(dist)
-        let answer = folder.answer(for: folder.relativePath(of: try #require(WebURL(url)), base: nil))
+        let answer = folder.lookUp(folder.relativePath(of: try #require(WebURL(url)), base: nil))
         if case .file(let path) = answer { Issue.record("\(path)") }
     }
 

@@ -108,7 +108,7 @@ import Testing
         try folder.write("b", to: "dist/app.js")
         let report = try await check("{\"url\": \"/app.js\", \"md5\": \"\(Self.a)\"}") {
             $0.releases = [old]
-            $0.places = [.held, .folder(folder.file("dist")), .live]
+            $0.places = [.stored, .folder(folder.file("dist")), .live]
         }
         #expect(report.items[0].findings.map(\.verdict) == [.skew, .skew, .skew])
         #expect(report.items[0].detail == "it is the bundle of version 1.3, not that of the manifest")
@@ -162,7 +162,7 @@ import Testing
         #expect(live.items.map(\.verdict) == [.verified, .mismatch])
         origin.stop()
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         #expect(
             try await larder.check(origin.url("/app/"), options: options).items.map(\.verdict) == [
                 .verified, .mismatch,

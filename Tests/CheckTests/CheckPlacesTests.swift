@@ -74,7 +74,7 @@ import Testing
         #expect(try await check(text) { $0.failsOn = [.mismatch, .missing] }.isClean)
 
         _ = try await larder.prefetch([origin.url("/")])
-        let held = try await check(text) { $0.places = [.held, .live] }
+        let held = try await check(text) { $0.places = [.stored, .live] }
         #expect(held.items[1].findings.map(\.verdict) == [.skew, .skew])
         origin.on("/", .page("<script src=/app.89ef4567.js></script>"))
         #expect(try await check(text).items.map(\.verdict) == [.verified])
@@ -107,7 +107,7 @@ import Testing
         _ = try await larder.prefetch([origin.url("/")])
         let text = "{\"bundles\": [{\"url\": \"/b.js\", \"md5\": \"\(Self.b)\"}]}"
         let report = try await check(text) {
-            $0.places = [.held]
+            $0.places = [.stored]
             $0.bases = [origin.url("/")]
         }
         #expect(report.items.map(\.verdict) == [.mismatch])

@@ -8,28 +8,33 @@ import Testing
     private static let right = DigestStream.digest(.md5, of: [97].span)
     private static let wrong = DigestStream.digest(.md5, of: [98].span)
 
-    private static func shown(_ digest: Digest, isSound: Bool = true) -> PreloadPlan.Holding.Version {
-        PreloadPlan.Holding.Version(digests: [digest], byteCount: 1, isSound: isSound)
+    private static func served(_ digest: Digest, isSound: Bool = true) -> PreloadPlan.StoredCopies.ServedBody
+    {
+        PreloadPlan.StoredCopies.ServedBody(digests: [digest], byteCount: 1, isSound: isSound)
     }
 
     /// What readers see, whether the site itself shows it, whether another snapshot has the right one; and what
     /// is to be done.
-    static let cases: [(PreloadPlan.Holding, PreloadPlan.Step)] = [
+    static let cases: [(PreloadPlan.StoredCopies, PreloadPlan.Step)] = [
         (.init(), .fetch(.new)),
-        (.init(isElsewhere: true), .adopt),
-        (.init(shown: shown(right), isOwn: true), .reuse),
-        (.init(shown: shown(right)), .adopt),
-        (.init(shown: shown(right, isSound: false), isOwn: true), .fetch(.damaged)),
-        (.init(shown: shown(right, isSound: false), isOwn: true, isElsewhere: true), .adopt),
-        (.init(shown: shown(wrong), isOwn: true), .fetch(.differs)),
-        (.init(shown: shown(wrong), isOwn: true, isElsewhere: true), .adopt),
+        (.init(isStoredElsewhere: true), .adopt),
+        (.init(served: served(right), isFromOwnSnapshot: true), .reuse),
+        (.init(served: served(right)), .adopt),
+        (.init(served: served(right, isSound: false), isFromOwnSnapshot: true), .fetch(.damaged)),
+        (
+            .init(served: served(right, isSound: false), isFromOwnSnapshot: true, isStoredElsewhere: true),
+            .adopt
+        ),
+        (.init(served: served(wrong), isFromOwnSnapshot: true), .fetch(.differs)),
+        (.init(served: served(wrong), isFromOwnSnapshot: true, isStoredElsewhere: true), .adopt),
         // Nobody has computed the MD5 of what is held: nothing is known of it.
-        (.init(shown: .init(digests: [], byteCount: 1), isOwn: true), .fetch(.differs)),
+        (.init(served: .init(digests: [], byteCount: 1), isFromOwnSnapshot: true), .fetch(.differs)),
     ]
 
     @Test(arguments: cases)
-    func `what is held as it has to be is not asked for`(holding: PreloadPlan.Holding, step: PreloadPlan.Step)
-    {
+    func `what is held as it has to be is not asked for`(
+        holding: PreloadPlan.StoredCopies, step: PreloadPlan.Step
+    ) {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
         #expect(PreloadPlan.step(bundle, holding) == step)
         #expect(PreloadPlan([(bundle, holding)]).isCurrent == (step == .reuse))
@@ -40,7 +45,8 @@ import Testing
         `what a snapshot that is not served would bring to light is adopted, where there is to be another snapshot`()
     {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
-        let covered = PreloadPlan.Holding(shown: Self.shown(Self.right), isOwn: true, isCovered: true)
+        let covered = PreloadPlan.StoredCopies(
+            served: Self.served(Self.right), isFromOwnSnapshot: true, isSuperseded: true)
         #expect(PreloadPlan([(bundle, covered)]).steps == [.reuse])
         #expect(PreloadPlan([(bundle, covered), (bundle, .init())]).steps == [.adopt, .fetch(.new)])
     }
@@ -49,15 +55,16 @@ import Testing
         let bundle = Bundle(reference: "/a.js", digests: [], byteCount: 1)
         #expect(PreloadPlan.step(bundle, .init()) == .fetch(.new))
         #expect(
-            PreloadPlan.step(bundle, .init(shown: Self.shown(Self.right), isOwn: true)) == .fetch(.unproven))
+            PreloadPlan.step(bundle, .init(served: Self.served(Self.right), isFromOwnSnapshot: true))
+                == .fetch(.unproven))
     }
 
     @Test func `every digest has to hold, and the size`() {
         let sha256 = DigestStream.digest(.sha256, of: [98].span)
         let both = Bundle(reference: "/a.js", digests: [Self.right, sha256])
-        let version = PreloadPlan.Holding.Version(digests: [Self.right, sha256], byteCount: 1)
-        #expect(PreloadPlan.step(both, .init(shown: version, isOwn: true)) == .reuse)
+        let version = PreloadPlan.StoredCopies.ServedBody(digests: [Self.right, sha256], byteCount: 1)
+        #expect(PreloadPlan.step(both, .init(served: version, isFromOwnSnapshot: true)) == .reuse)
         let sized = Bundle(reference: "/a.js", digests: [Self.right], byteCount: 2)
-        #expect(PreloadPlan.step(sized, .init(shown: version, isOwn: true)) == .fetch(.differs))
+        #expect(PreloadPlan.step(sized, .init(served: version, isFromOwnSnapshot: true)) == .fetch(.differs))
     }
 }

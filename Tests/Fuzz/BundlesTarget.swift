@@ -47,7 +47,7 @@ struct BundlesTarget: Target {
             }
             let verdict = BundleMeter.verdict(on: bundle, bytes: Self.body)
             switch verdict {
-            case .verified where !bundle.isProvable: return "proven by nothing: \(bundle)"
+            case .verified where !bundle.canBeVerified: return "proven by nothing: \(bundle)"
             case .missing, .skew: return "a verdict: \(verdict)"
             case .verified, .mismatch, .unverifiable: break
             }

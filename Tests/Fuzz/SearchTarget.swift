@@ -29,7 +29,7 @@ struct SearchTarget: Target {
             if let fault = Self.fault(document.body, purpose) ?? Self.fault(input, purpose) { return fault }
         }
         // Whatever is typed is a question or a mistake.
-        _ = try? SearchQuestion(String(decoding: input.prefix(900), as: UTF8.self))
+        _ = try? SearchQuery(String(decoding: input.prefix(900), as: UTF8.self))
         return nil
     }
 

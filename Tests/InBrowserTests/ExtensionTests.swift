@@ -45,7 +45,7 @@ struct ExtensionTests {
 
     @Test func `a page behind a login is saved as it is shown, found, and opened offline`() async throws {
         var options = ServeOptions()
-        options.mayBeEmpty = true
+        options.createsStore = true
         let service = try larder.serve(port: 0, options: options)
         defer { service.stop() }
         let browser = try Chromium(extensionFolder: Self.folder)
@@ -83,8 +83,8 @@ struct ExtensionTests {
         let found = try await larder.search("walrus")
         #expect(found.hits.map(\.url) == [origin.url("/account")])
         #expect(try await !larder.search("capybara").hits.isEmpty)
-        let shown = try await larder.show(origin.url("/account"))
-        #expect(shown.rows.allSatisfy(\.isPrivate) && !shown.rows.isEmpty)
+        let shown = try await larder.describe(origin.url("/account"))
+        #expect(shown.responses.allSatisfy(\.isPrivate) && !shown.responses.isEmpty)
         let visit = try Chromium().open(copy)
         #expect(try visit.text().contains("walrus") && visit.text().contains("capybara"))
         #expect(
@@ -112,7 +112,7 @@ struct ExtensionTests {
 
     @Test func `the bookmark opens the portal's form with the URL of the page`() async throws {
         var options = ServeOptions()
-        options.mayBeEmpty = true
+        options.createsStore = true
         let service = try larder.serve(port: 0, options: options)
         defer { service.stop() }
         origin.on("/page", .page("<!DOCTYPE html><title>Page</title>page"))

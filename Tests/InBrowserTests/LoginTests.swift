@@ -58,8 +58,8 @@ struct LoginTests {
         #expect(
             origin.requests.last(where: { $0.target == "/next" })?["Cookie"]?.contains("session=secret")
                 == true)
-        let shown = try await larder.show(origin.url("/"))
-        #expect(shown.rows.first?.isPrivate == true)
+        let shown = try await larder.describe(origin.url("/"))
+        #expect(shown.responses.first?.isPrivate == true)
 
         #expect(try larder.forgetLogin("127.0.0.1").cookies == 2)
         #expect(larder.logins().logins == [])

@@ -262,7 +262,7 @@ struct PageFileTests {
         service.stop()
 
         let other = Larder(at: site.folder.file("other"))
-        let report = try await other.takeIn([site.folder.file("chromium.mhtml")])
+        let report = try await other.importArchives([site.folder.file("chromium.mhtml")])
         #expect(report.refused.isEmpty && report.isPublished, "\(report)")
         let mirror = try other.serve(port: 0)
         defer { mirror.stop() }
@@ -318,7 +318,7 @@ struct PageFileTests {
         }
         // A declaration of XML stays; else nothing has changed that comes in again.
         guard !isXML else { return }
-        _ = try await larder.takeIn([folder.file("folder")], into: origin.url("/"))
+        _ = try await larder.importArchives([folder.file("folder")], into: origin.url("/"))
         #expect(try await larder.difference(of: origin.url("/")).isEmpty)
     }
 }

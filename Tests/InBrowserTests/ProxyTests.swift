@@ -34,8 +34,8 @@ import Testing
         options.network.resolve = ["*:\(front):127.0.0.1"]
         var proxy = ProxyOptions()
         proxy.port = 0
-        proxy.ports = [front]
-        proxy.keepsEverything = true
+        proxy.connectPorts = [front]
+        proxy.storesEverything = true
         let service = try larder.proxy(proxy, serving: options)
         defer { service.stop() }
         let port = try #require(service.proxyPort)
@@ -104,7 +104,7 @@ import Testing
             #expect(after.text == before?.text)
             let isSamePicture = after.picture == before?.picture
             #expect(isSamePicture)
-            let missed = service.traffic?.missed.filter {
+            let missed = service.traffic?.missedURLs.filter {
                 $0.contains(".test:") && !$0.hasSuffix("/favicon.ico")
             }
             #expect(missed == [])
@@ -155,7 +155,7 @@ import Testing
             #expect(after.text == before?.text)
             let isSamePicture = after.picture == before?.picture
             #expect(isSamePicture)
-            #expect(service.traffic?.missed.contains("UPGRADE \(url("/socket"))") == true)
+            #expect(service.traffic?.missedURLs.contains("UPGRADE \(url("/socket"))") == true)
         }
         #expect(modern.origin.requests.count == count)
     }

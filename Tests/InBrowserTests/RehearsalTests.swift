@@ -224,8 +224,8 @@ struct RehearsalTests {
         let prefetch = try larder(["prefetch", origin.url("/"), "--render", "always", "--freeze", "never"])
         #expect(prefetch.status == 0, "\(prefetch)")
         var options = OfflineCheckOptions()
-        options.showing = .init()
-        options.showing?.browser = browser
+        options.browserCheck = .init()
+        options.browserCheck?.browser = browser
         let check = try OfflinePageCheck(
             Larder(at: home.file(".local/share/larder")), site: origin.url("/"), options)
         let first = try check.findings(Interruption())

@@ -483,8 +483,8 @@ struct RenderTests {
         let report = try await larder.prefetch([origin.url("/")], options: options)
         #expect(report.isPublished)
         var check = OfflineCheckOptions()
-        check.showing = OfflineCheckOptions.Showing()
-        check.showing?.browser = Chromium.executable
+        check.browserCheck = OfflineCheckOptions.BrowserCheck()
+        check.browserCheck?.browser = Chromium.executable
         origin.stop()
         other.stop()
         let service = try larder.serve(port: 0)
@@ -509,8 +509,8 @@ struct RenderTests {
         options.plan.rules = ["/storednot not-allowed"]
         _ = try await larder.prefetch([origin.url("/")], options: options)
         var check = OfflineCheckOptions()
-        check.showing = OfflineCheckOptions.Showing()
-        check.showing?.browser = Chromium.executable
+        check.browserCheck = OfflineCheckOptions.BrowserCheck()
+        check.browserCheck?.browser = Chromium.executable
         let report = try await larder.checkOffline(origin.base, options: check)
         let told = report.items.filter { $0.verdict != .verified }
         #expect(
@@ -606,8 +606,8 @@ struct RenderTests {
         options.plan.render?.freezing = .never
         _ = try await larder.prefetch([origin.url("/")], options: options)
         var check = OfflineCheckOptions()
-        check.showing = OfflineCheckOptions.Showing()
-        check.showing?.browser = Chromium.executable
+        check.browserCheck = OfflineCheckOptions.BrowserCheck()
+        check.browserCheck?.browser = Chromium.executable
         let report = try await larder.checkOffline(origin.base, options: check)
         let told = report.items.filter { $0.verdict != .verified }
         #expect(told.map(\.name) == [origin.url("/b"), origin.url("/c")])

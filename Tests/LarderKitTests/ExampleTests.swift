@@ -60,7 +60,7 @@ import Testing
         print(answer.source, answer.response.status, answer.body.count)
         let bundle = try await larder.bundle(origin.url("/a.js"), md5: "0cc175b9c0f1b6a831c399e269772661")
         print(bundle.source, bundle.body.count)
-        #expect(bundle.source == .held)
+        #expect(bundle.source == .stored)
 
         var loading = LoadOptions()
         loading.willStore = { response in
@@ -71,7 +71,7 @@ import Testing
             return edited
         }
         let stored = try await larder.load(origin.url("/"), policy: .reload, options: loading)
-        print(stored.notStored ?? "stored")
+        print(stored.reasonNotStored ?? "stored")
 
         var own = WebResponse(
             url: origin.url("/own.json"), fields: ["Content-Type": "application/json"], body: Array("{}".utf8)
@@ -103,7 +103,7 @@ import Testing
     private func checking(_ larder: Larder) async throws {
         var check = CheckOptions()
         check.bases = [origin.url("/")]
-        check.places = [.held, .live]
+        check.places = [.stored, .live]
         let checked = try await larder.check(folder.file("site.json"), options: check)
         print(checked.isClean, checked.text(as: .junit))
         #expect(checked.isClean)
@@ -120,7 +120,7 @@ import Testing
 
         let forecast = try await larder.forecastCollection(limit: ByteSize("2G"))
         print(forecast.snapshots.count, forecast.urls)
-        let collection = try await larder.collect(limit: ByteSize("2G"))
+        let collection = try await larder.collectGarbage(limit: ByteSize("2G"))
         print(collection.byteCountBefore, collection.byteCountAfter)
 
         let inspection = try await larder.inspect { print($0.done, $0.total ?? 0) }

@@ -54,7 +54,7 @@ import Testing
              "bundles": [{"url": "/app.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"}]}
             """, to: "site.json")
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         _ = try await larder.check(manifest, options: options)
         #expect(try Self.verdicts(larder).contains("\"verdict\": \"mismatch\""))
         origin.on("/app.js", .file("b", type: "text/javascript"))

@@ -72,18 +72,18 @@ import Web
     func `a script from an archive does not reach the page of another site`(isImportedFirst: Bool)
         async throws
     {
-        if isImportedFirst { _ = try await larder.takeIn([poison()]) }
+        if isImportedFirst { _ = try await larder.importArchives([poison()]) }
         let report = try await larder.prefetch([victim], options: options)
         #expect(report.isPublished && report.missing.isEmpty, "\(report)")
         if !isImportedFirst {
-            let imported = try await larder.takeIn([poison()])
+            let imported = try await larder.importArchives([poison()])
             #expect(imported.responses == 2, "\(imported)")
         }
         #expect(try await text(library) == "good")
         #expect(origin.requests(to: "/lib.js").allSatisfy { $0["If-None-Match"] == nil })
-        let rows = try await larder.show(library).rows
+        let rows = try await larder.describe(library).responses
         #expect(Set(rows.map(\.provenance)) == [.fetched, .imported])
-        #expect(rows.filter(\.isShown).map(\.provenance) == [.fetched])
+        #expect(rows.filter(\.isServed).map(\.provenance) == [.fetched])
         #expect(rows.first { $0.provenance == .imported }?.archives == [scratch.file("a.har")])
         #expect(try await larder.checkOffline(victim).isClean)
 
@@ -96,7 +96,7 @@ import Web
 
     @Test(arguments: CachePolicy.allCases.filter { $0 != .offline })
     func `a crawl fetches what only an archive has, whatever its policy`(policy: CachePolicy) async throws {
-        _ = try await larder.takeIn([poison()])
+        _ = try await larder.importArchives([poison()])
         var options = options
         options.policy = policy
         _ = try await larder.prefetch([victim], options: options)
@@ -122,7 +122,7 @@ import Web
     @Test(arguments: loads)
     func `a load does not validate a copy from an archive, nor take it for fresh`(load: Load) async throws {
         let place = origin.url("/lib.js")
-        _ = try await larder.takeIn([archive([(origin.url("/x"), "a page"), (place, "evil")])])
+        _ = try await larder.importArchives([archive([(origin.url("/x"), "a page"), (place, "evil")])])
         if load.isDown { origin.stop() }
         let report = try? await larder.load(place, policy: load.policy)
         #expect(report?.source == load.source)
@@ -133,16 +133,16 @@ import Web
         #expect(origin.requests.allSatisfy { $0["If-None-Match"] == nil && $0["If-Modified-Since"] == nil })
         if load.source == .loaded {
             #expect(try await text(place) == "good")
-            #expect(try await larder.show(place).rows.first { $0.isShown }?.provenance == .loaded)
+            #expect(try await larder.describe(place).responses.first { $0.isServed }?.provenance == .loaded)
         }
     }
 
     @Test func `a proxy asks the origin for what only an archive has`() async throws {
         let place = origin.url("/lib.js")
-        _ = try await larder.takeIn([archive([(origin.url("/x"), "a page"), (place, "evil")])])
+        _ = try await larder.importArchives([archive([(origin.url("/x"), "a page"), (place, "evil")])])
         var proxy = ProxyOptions()
         proxy.port = 0
-        proxy.ports = [origin.port]
+        proxy.connectPorts = [origin.port]
         var serve = ServeOptions()
         serve.policy = .protocol
         let service = try larder.proxy(proxy, serving: serve, threads: 1)
@@ -157,8 +157,10 @@ import Web
     @Test func `an update of an imported site replaces what was imported`() async throws {
         let place = origin.url("/")
         origin.on("/", .page("<script src=/lib.js></script>live").validated(entityTag: "\"1\""))
-        let site = try await larder.takeIn([archive([(place, "archived"), (origin.url("/lib.js"), "evil")])])
-            .site
+        let site = try await larder.importArchives([
+            archive([(place, "archived"), (origin.url("/lib.js"), "evil")])
+        ])
+        .site
         #expect(site == place)
         #expect(try await text(place) == "archived")
         _ = try await larder.prefetch([place])
@@ -172,14 +174,14 @@ import Web
     {
         let site = try await larder.prefetch([victim], options: options).site
         let path = try archive([(victim, "replaced"), (library, "evil")])
-        let error = await #expect(throws: LarderError.self) { try await larder.takeIn([path]) }
+        let error = await #expect(throws: LarderError.self) { try await larder.importArchives([path]) }
         #expect(error?.kind == .input)
         #expect(error?.remedy == .siteName(site) && error?.description.contains(site) == true)
         #expect(error?.description.contains("\n") == false)
         #expect(try await !text(victim).contains("replaced"))
 
         // The user's word makes it one, for the pages of its own host.
-        let report = try await larder.takeIn([path], into: site)
+        let report = try await larder.importArchives([path], into: site)
         #expect(report.responses == 2 && report.isPublished)
         #expect(try await text(victim) == "replaced")
         #expect(try await text(library) == "good")
@@ -195,25 +197,25 @@ import Web
         let file = try archive([
             (url("victim.test", path), "evil"), ("http://phish.test/", "evil"), (library, "evil"),
         ])
-        let error = await #expect(throws: LarderError.self) { try await larder.takeIn([file]) }
+        let error = await #expect(throws: LarderError.self) { try await larder.importArchives([file]) }
         #expect(error?.kind == .input && error?.remedy == .siteName(site))
         #expect(try await larder.snapshots().sites.map(\.name) == [site])
         // A name of its own keeps it apart.
-        #expect(try await larder.takeIn([file], into: "other").isPublished)
+        #expect(try await larder.importArchives([file], into: "other").isPublished)
         #expect(try await text(library) == "good")
     }
 
     @Test func `an archive is imported again into its own site, and no other archive is`() async throws {
         let first = try archive([("http://a.test/", "one")])
-        #expect(try await larder.takeIn([first]).site == "http://a.test/")
+        #expect(try await larder.importArchives([first]).site == "http://a.test/")
         _ = try archive([("http://a.test/", "two")])
-        #expect(try await larder.takeIn([first]).site == "http://a.test/")
+        #expect(try await larder.importArchives([first]).site == "http://a.test/")
         #expect(try await text("http://a.test/") == "two")
         let other = try archive([("http://a.test/", "three")], "b.har")
-        await #expect(throws: LarderError.self) { try await larder.takeIn([other]) }
+        await #expect(throws: LarderError.self) { try await larder.importArchives([other]) }
         #expect(try await text("http://a.test/") == "two")
         // A new name keeps it apart.
-        #expect(try await larder.takeIn([other], into: "other").responses == 1)
+        #expect(try await larder.importArchives([other], into: "other").responses == 1)
         let sites = try StoreReader(StoreFolder(scratch.file("store"))).sites().map(\.name)
         #expect(sites == ["http://a.test/", "other"])
     }
@@ -224,13 +226,13 @@ import Web
             ("http://elsewhere.test/", "a page"), ("https://victim.test:8443/", "evil"),
             ("http://victim.test:1/x", "evil"), ("https://victim.test/", "evil"),
         ])
-        let report = try await larder.takeIn([path])
+        let report = try await larder.importArchives([path])
         #expect(report.responses == 1 && report.leftOutCount == 3, "\(report)")
     }
 
     @Test func `what only the archive of another site has is missing of a site that needs it`() async throws {
         origin.on("/lib.js", .failure(500))
-        _ = try await larder.takeIn([poison()])
+        _ = try await larder.importArchives([poison()])
         _ = try await larder.prefetch([victim], options: options)
         let report = try await larder.checkOffline(victim)
         #expect(report.items.first { $0.name == library }?.verdict == .missing, "\(report.items)")
@@ -240,7 +242,7 @@ import Web
     @Test(arguments: [true, false])
     func `a check of an imported site reads its bodies, be it a quick one`(isQuick: Bool) async throws {
         let page = String(repeating: "z", count: 5000)
-        let site = try await larder.takeIn([archive([("http://a.test/", page)])]).site
+        let site = try await larder.importArchives([archive([("http://a.test/", page)])]).site
         var options = OfflineCheckOptions()
         options.isQuick = isQuick
         #expect(try await larder.checkOffline(site, options: options).isClean)
@@ -257,14 +259,14 @@ import Web
 
     @Test func `an imported bundle is only verified by its bytes as they are now`() async throws {
         let bundle = String(repeating: "z", count: 5000)
-        _ = try await larder.takeIn([
+        _ = try await larder.importArchives([
             archive([("http://a.test/", "a page"), ("http://a.test/app.js", bundle)])
         ])
         let manifest = try scratch.write(
             #"{"bundles": [{"url": "http://a.test/app.js", "sha256": "\#(DigestStream.digest(.sha256, of: Array(bundle.utf8).span).hex)"}]}"#,
             to: "m.json")
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         #expect(try await larder.check(manifest, options: options).isClean)
         try damage()
         options.isQuick = true

@@ -16,7 +16,7 @@ import Web
         home = try TemporaryFolder()
         larder = Larder(at: home.file("larder"))
         var options = ServeOptions()
-        (options.mayBeEmpty, options.updateCommand) = (true, "true")
+        (options.createsStore, options.updateCommand) = (true, "true")
         service = try larder.serve(port: 0, options: options)
     }
 
@@ -145,8 +145,8 @@ import Web
         #expect(answer["Access-Control-Allow-Origin"] == nil)
         #expect(try await larder.search("walrus").hits.map(\.url) == ["http://bank.test/account"])
         // What the user's logins may have been for is private; an asset of another site is not.
-        #expect(try await larder.show("http://bank.test/account").rows.map(\.isPrivate) == [true])
-        #expect(try await larder.show("http://img.test/a.png").rows.map(\.isPrivate) == [false])
+        #expect(try await larder.describe("http://bank.test/account").responses.map(\.isPrivate) == [true])
+        #expect(try await larder.describe("http://img.test/a.png").responses.map(\.isPrivate) == [false])
         // Again: another snapshot of the same site.
         #expect(try save(token, origin: Self.own).status == 200)
         let sites = try await larder.snapshots().sites

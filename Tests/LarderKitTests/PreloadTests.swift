@@ -157,7 +157,7 @@ import Testing
         // Of a quick look that is not seen.
         #expect(try await larder.preload(manifest).outcome == .current)
         var proving = PreloadOptions()
-        proving.provesHeld = true
+        proving.rehashesStoredBundles = true
         let mended = try await larder.preload(manifest, options: proving)
         #expect(mended.outcome == .changed && mended.fetched == 1)
         #expect(try await larder.inspect().damaged.isEmpty)
@@ -179,12 +179,12 @@ import Testing
         #expect(try await larder.preload(manifest).outcome == .changed)
         try Connection(StoreFolder(larder.path).database, access: .readWrite).execute(damage)
         var proving = PreloadOptions()
-        proving.provesHeld = true
+        proving.rehashesStoredBundles = true
         _ = try await larder.preload(manifest, options: proving)
         #expect(try await larder.preload(manifest, options: proving).outcome == .current)
         #expect(try shown() == ["a", "b"])
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         #expect(try await larder.check(manifest, options: options).isClean)
         #expect(try await larder.inspect().isSound)
     }
@@ -194,7 +194,7 @@ import Testing
     {
         #expect(try await larder.preload(manifest).outcome == .changed)
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         let database = StoreFolder(larder.path).database
         try Connection(database, access: .readWrite).execute("UPDATE body SET md5 = zeroblob(16)")
         #expect(try await larder.check(manifest, options: options).isClean)
@@ -244,7 +244,7 @@ import Testing
         }
         for name in ["list", "more"] { origin.on("/api/\(name).json", .file("[]", type: "application/json")) }
         var alone = PreloadOptions()
-        alone.hasAssets = false
+        alone.includesAssets = false
         let first = try await larder.preload(manifest, options: alone)
         #expect((first.outcome, first.fetched, first.assets) == (.changed, 1, 0))
         #expect(origin.requests.count == 2)

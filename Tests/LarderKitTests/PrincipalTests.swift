@@ -30,8 +30,10 @@ import Web
     ) -> JobEnd {
         var network = NetworkOptions()
         configure(&network)
-        return PortalWork(larder: larder, network: network).carryOut(order, JobRun(1, by: principal) { _ in })
-            .end
+        return PortalCommandRunner(larder: larder, network: network).run(
+            order, JobRun(1, by: principal) { _ in }
+        )
+        .end
     }
 
     private func storedZone() throws -> NetworkZone? {
@@ -120,8 +122,8 @@ import Web
         options.network.headers = ["X-Api-Key: hunter2"]
         _ = try await larder.prefetch([origin.url("/secret/")], options: options)
         func outcome(_ order: PortalOrder, _ principal: Principal) -> [String] {
-            PortalWork(larder: larder, network: NetworkOptions(), hidesPrivate: true)
-                .carryOut(order, JobRun(1, by: principal) { _ in }).outcome.flatMap(\.parts)
+            PortalCommandRunner(larder: larder, network: NetworkOptions(), hidesPrivate: true)
+                .run(order, JobRun(1, by: principal) { _ in }).outcome.flatMap(\.parts)
         }
         for (order, tells) in [
             (PortalOrder.check(site: origin.url("/secret/")), "secret/lost.png"),

@@ -19,14 +19,14 @@ extension ProxyTests {
                 #expect(try client.get(url, host: host).text == "/a?\(number)")
             }
             #expect(origin.requests.count == 200)
-            #expect(service.traffic?.kept == 200)
+            #expect(service.traffic?.stored == 200)
         }
         origin.stop()
         try proxying(.offline) { (client, service) throws in
             for number in 0..<200 {
                 #expect(try client.get(origin.url("/a?\(number)"), host: host).text == "/a?\(number)")
             }
-            #expect(service.traffic?.lost == 0)
+            #expect(service.traffic?.notStored == 0)
         }
     }
 

@@ -30,8 +30,8 @@ import Testing
         if isExposed { options.address = "*" }
         var proxy = ProxyOptions()
         proxy.port = 0
-        proxy.ports = [origin.port]
-        (proxy.login, proxy.untouched) = (login, untouched)
+        proxy.connectPorts = [origin.port]
+        (proxy.login, proxy.passthroughHosts) = (login, untouched)
         let service = try larder.proxy(proxy, serving: options, threads: 1)
         defer { service.stop() }
         try use(RawClient(port: Int(try #require(service.proxyPort))), service)
@@ -162,8 +162,8 @@ import Testing
             let part = try client.get(origin.url("/a"), host: host, fields: [("Range", "bytes=1-2")])
             #expect(part.status == 206)
             #expect(part.text == "ep")
-            #expect(service.traffic?.missed == [origin.url("/b")])
-            #expect(service.traffic?.answered == 4)
+            #expect(service.traffic?.missedURLs == [origin.url("/b")])
+            #expect(service.traffic?.answeredFromStore == 4)
         }
     }
 
@@ -232,7 +232,7 @@ import Testing
                 for (number, body) in bodies.enumerated() {
                     #expect(try client.get(origin.url("/\(number)"), host: host).body == body)
                 }
-                #expect(service.traffic?.lost == 0)
+                #expect(service.traffic?.notStored == 0)
             }
         }
         #expect(origin.requests.count == bodies.count)
@@ -331,7 +331,7 @@ import Testing
                 #expect(try client.get(origin.url("/a"), host: host, fields: fields).text == "a")
             }
             #expect(origin.requests.count == 1)
-            #expect(service.traffic?.kept == 1)
+            #expect(service.traffic?.stored == 1)
         }
     }
 
@@ -357,7 +357,7 @@ import Testing
         var options = ServeOptions()
         options.policy = .protocol
         var proxy = ProxyOptions()
-        (proxy.port, proxy.ports) = (0, [origin.port])
+        (proxy.port, proxy.connectPorts) = (0, [origin.port])
         options.proxy = proxy
         let service = try larder.serve(port: 0, options: options)
         defer { service.stop() }
@@ -533,7 +533,7 @@ import Testing
             let text = String(decoding: bytes, as: UTF8.self)
             #expect(!text.contains("x-api-key: \(secret)"), "\(name)")
         }
-        let rows = try await larder.show(url).rows
+        let rows = try await larder.describe(url).responses
         #expect(rows.count == 3)
         #expect(rows.filter(\.isPrivate).count == 2)
         #expect(Set(rows.map(\.variant)) == ["x-api-key: (withheld)", "x-api-key"])

@@ -89,7 +89,7 @@ import Testing
     func `a login in place of a whole site is not served, unless that is right`(wall: Wall) async throws {
         for (path, answer) in wall.pages { origin.on(path, answer) }
         let report = try await larder.prefetch([origin.url("/")])
-        #expect(report.wall != nil && report.isRejected && !report.isPublished && !report.isComplete)
+        #expect(report.loginPage != nil && report.isRejected && !report.isPublished && !report.isComplete)
         #expect(try held("/") == nil)
         var options = PrefetchOptions()
         options.allowsShrinking = true
@@ -156,7 +156,7 @@ import Testing
     func `what only resembles a login or a portal is served`(site: Wall) async throws {
         for (path, answer) in site.pages { origin.on(path, answer) }
         let report = try await larder.prefetch([origin.url("/")])
-        #expect(report.wall == nil && report.isPublished, "\(report.wall ?? "")")
+        #expect(report.loginPage == nil && report.isPublished, "\(report.loginPage ?? "")")
     }
 
     @Test func `a login that is asked for is what is wanted`() async throws {

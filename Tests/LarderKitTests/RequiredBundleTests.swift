@@ -48,13 +48,13 @@ import Web
             text.add(piece)
             return true
         }
-        guard report.outcome == .whole else { return "\(report.outcome)" }
+        guard report.outcome == .complete else { return "\(report.outcome)" }
         return text.text
     }
 
     private func isHeldVerified() async throws -> Bool {
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         return try await larder.check(manifest, options: options).isClean
     }
 
@@ -83,7 +83,7 @@ import Web
                     #"{"role": 1, "request": "manifest"}"#
                 ),
             ])
-        let report = try await larder.takeIn([path], into: isOfSite ? site : nil)
+        let report = try await larder.importArchives([path], into: isOfSite ? site : nil)
         // Without a word of the user's it does not speak for who is there already.
         #expect(report.responses == 1, "\(report)")
         #expect(
@@ -111,7 +111,7 @@ import Web
         }
         #expect(try await isHeldVerified())
         // What only the one that is elsewhere speaks of is held against that one.
-        let required = try RequirementsInForce.all(in: StoreFolder(scratch.file("store")))
+        let required = try CurrentRequirements.all(in: StoreFolder(scratch.file("store")))
         #expect(required.hrefs == [origin.url("/app.js")])
     }
 
@@ -122,7 +122,7 @@ import Web
         origin.on("/v/v/app.js", .file("a", type: "text/javascript"))
         _ = try await larder.preload(manifest)
         let folder = StoreFolder(scratch.file("store"))
-        let required = try RequirementsInForce.all(in: folder)
+        let required = try CurrentRequirements.all(in: folder)
         #expect(Set(required.hrefs) == Set(["/app.js", "/v/app.js", "/v/v/app.js"].map { origin.url($0) }))
         // What is gone may lead to the site's home, which is no bundle.
         let writer = try StoreWriter(folder)
@@ -139,7 +139,7 @@ import Web
                     body: .new(home)),
             ], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
-        let less = try RequirementsInForce.all(in: folder).hrefs
+        let less = try CurrentRequirements.all(in: folder).hrefs
         #expect(less == [origin.url("/app.js")], "\(less)")
     }
 
@@ -190,12 +190,12 @@ import Web
             (origin.url("/new"), "false", nil),
             ("https" + origin.url("/").dropFirst("http".utf8.count), "false", nil),
         ])
-        let report = try await larder.takeIn([path])
+        let report = try await larder.importArchives([path])
         #expect(
             report.site == "http://elsewhere.test/" && report.responses == 1 && report.leftOutCount == 3,
             "\(report)")
         #expect(try await shown("/").contains("home"))
-        #expect(try await larder.takeIn([path], into: site).leftOutCount == 1)
+        #expect(try await larder.importArchives([path], into: site).leftOutCount == 1)
         #expect(try await shown("/") == "false")
     }
 
@@ -223,7 +223,7 @@ import Web
         try await larder.rollBack(origin.url("/"), to: first.snapshot)
         #expect(try await shown() == "a")
         let url = try #require(WebURL(origin.url("/app.js")))
-        let required = try RequirementsInForce.all(in: larder.folder)
+        let required = try CurrentRequirements.all(in: larder.folder)
         #expect(required[url]?.digests.map(\.hex) == ["0cc175b9c0f1b6a831c399e269772661"])
     }
 
@@ -248,7 +248,7 @@ import Web
     @Test func `nothing is rolled back to what is held no more`() async throws {
         publish("a")
         let first = try await larder.prefetch(manifest: manifest)
-        _ = try await larder.collect(limit: ByteSize(0), allowsIncomplete: true)
+        _ = try await larder.collectGarbage(limit: ByteSize(0), allowsIncomplete: true)
         let second = try await larder.prefetch(manifest: manifest)
         await #expect(throws: LarderError.self) {
             try await larder.rollBack(origin.url("/"), to: first.snapshot)
@@ -396,7 +396,7 @@ import Web
         // The manifest is held as well, so that it can be checked without a network.
         origin.stop()
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         #expect(try await larder.check(weex, options: options).isClean)
         #expect(try await larder.update()[0].manifestFailure != nil)
         #expect(try await shown("/bundles/one.js") == "a")

@@ -79,7 +79,7 @@ import Testing
         origin.on("/two", .page("two").adding(name, value))
         let report = try await update()
         #expect(!report.isUnchanged && report.snapshot == 2)
-        let rows = try await larder.show(origin.url("/two")).rows
+        let rows = try await larder.describe(origin.url("/two")).responses
         #expect(rows.map(\.snapshot) == [2, 1])
         #expect(rows.map { $0.headers.contains { $0.name == name && $0.value == value } } == [true, false])
         #expect(try await update().isUnchanged)

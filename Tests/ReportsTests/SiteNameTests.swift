@@ -20,7 +20,7 @@ import Testing
     func `a site is found by its name, URL, host, or host and port, if only one is there`(
         text: String, place: Int?
     ) {
-        #expect(SiteName.place(of: text, among: Self.names) == place)
+        #expect(SiteName.index(of: text, among: Self.names) == place)
     }
 
     private static let origins: [(String, Int?)] = [
@@ -33,7 +33,7 @@ import Testing
     func `a command that only reads also finds the only site on an origin by the URL of the origin`(
         text: String, place: Int?
     ) {
-        #expect(SiteName.place(of: text, among: Self.names, acceptsOrigin: true) == place)
+        #expect(SiteName.index(of: text, among: Self.names, acceptsOrigin: true) == place)
     }
 
     @Test(arguments: [
@@ -42,6 +42,6 @@ import Testing
         ("elsewhere.test", "it is not stored; the stored sites are: "),
     ])
     func `the error of a removal says which name is needed`(text: String, message: String) {
-        #expect(SiteName.notRemovable(text, among: Self.names).description.contains(message))
+        #expect(SiteName.notRemovableError(text, among: Self.names).description.contains(message))
     }
 }

@@ -52,6 +52,6 @@ import Testing
         (Int.min, "-9,223,372,036,854,775,808"),
     ])
     func `large numbers are grouped`(number: Int, words: String) {
-        #expect(Wording.grouped(number) == words)
+        #expect(Wording.number(number) == words)
     }
 }

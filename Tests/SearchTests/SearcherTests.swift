@@ -59,7 +59,7 @@ import Testing
         var options = SearchOptions()
         change(&options)
         let searcher = Searcher(try StoreReader(folder, hidesPrivate: hidesPrivate))
-        return try searcher.search(try SearchQuestion(question), options)
+        return try searcher.search(try SearchQuery(question), options)
     }
 
     private func urls(

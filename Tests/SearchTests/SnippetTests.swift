@@ -4,11 +4,11 @@ import Testing
 
 @Suite struct SnippetTests {
     private static func snippet(_ body: String, _ question: String) throws -> (text: String, read: Int) {
-        var reach = Snippet.reach
-        let words = SoughtWords(try SearchQuestion(question), lastBegins: false)
-        let snippet = Snippet(of: Array(body.utf8), words, reach: &reach)
+        var bytesLeft = Snippet.maxSearchedBytes
+        let words = QueryWords(try SearchQuery(question), lastWordIsPrefix: false)
+        let snippet = Snippet(of: Array(body.utf8), words, bytesLeft: &bytesLeft)
         let text = snippet.parts.map { $0.isMarked ? "[\($0.text)]" : $0.text }.joined()
-        return (text, Snippet.reach - reach)
+        return (text, Snippet.maxSearchedBytes - bytesLeft)
     }
 
     private static let filling = String(repeating: "nothing of it stands here. ", count: 100)

@@ -40,7 +40,7 @@ import Web
         log.noteLoss("the disk is full", of: "http://jam.test/")
         #expect(log.counts.kept == 0)
         #expect(log.counts.lost == 1)
-        #expect(log.counts.lostWhy == "http://jam.test/: the disk is full")
+        #expect(log.counts.reasonNotStored == "http://jam.test/: the disk is full")
         log.note(
             "GET", "http://jam.test/", Reply(answer: .text(500, ""), failure: "it is damaged"), since: .now)
         #expect(log.counts.kept == 0)

@@ -5,7 +5,7 @@ internal import Web
 /// create-react-app.
 enum AssetMap {
     /// `{"app.js": "app-3f2a9c81.js", "b.js": {"src", "integrity"}, "entrypoints": {…}}`
-    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+    static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var list = BundleList()
         for (name, node) in try root.members() {
             if name == "entrypoints", node["src"] == nil, node.value.members != nil {
@@ -20,9 +20,9 @@ enum AssetMap {
     /// `{"files": {"main.js": "/static/js/main.3f2a9c81.js"}, "entrypoints":
     /// ["static/js/main.3f2a9c81.js"]}`. The entry points are among the files, but without the public path,
     /// which the manifest does not contain.
-    static func readCRA(_ root: Node) throws(ManifestError) -> Manifest {
+    static func readCRA(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var list = BundleList()
-        for (_, node) in try root.required("files", "an object").members() { try add(node, to: &list) }
+        for (_, node) in try root.requiredMember("files", "an object").members() { try add(node, to: &list) }
         for entry in try root["entrypoints"]?.elements() ?? [] { _ = try entry.text() }
         return Manifest(.cra, bundles: list.bundles)
     }
@@ -36,12 +36,12 @@ enum AssetMap {
             }
     }
 
-    private static func add(_ node: Node, to list: inout BundleList) throws(ManifestError) {
-        let url: Node
+    private static func add(_ node: ManifestNode, to list: inout BundleList) throws(ManifestError) {
+        let url: ManifestNode
         var claims: [Claim] = []
         if node.value.members != nil {
-            url = try node.required("src", "a URL")
-            claims = try node["integrity"]?.foreignIntegrity() ?? []
+            url = try node.requiredMember("src", "a URL")
+            claims = try node["integrity"]?.toolIntegrityClaims() ?? []
         } else {
             url = node
         }
@@ -51,7 +51,7 @@ enum AssetMap {
     }
 
     /// `{"js": ["main.js"], "css": […]}`; in older versions only a list.
-    private static func addEntry(_ entry: Node, to list: inout BundleList) throws(ManifestError) {
+    private static func addEntry(_ entry: ManifestNode, to list: inout BundleList) throws(ManifestError) {
         guard entry.value.array == nil else {
             for file in try entry.elements() { try add(file, to: &list) }
             return
@@ -73,15 +73,15 @@ extension String {
 /// Sprockets' manifest. It is in the folder of its files. Files of earlier releases stay listed and are
 /// optional.
 enum SprocketsManifest {
-    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+    static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var current: Set<String> = []
         var list = BundleList()
         for (_, file) in try root["assets"]?.members() ?? [] { current.insert(try file.text()) }
         let hasCurrent = !current.isEmpty
-        for (path, file) in try root.required("files", "an object").members() {
+        for (path, file) in try root.requiredMember("files", "an object").members() {
             var claims: [Claim] = []
             if let digest = file["digest"], !digest.value.isNull { claims.append(try claim(digest)) }
-            claims += try file["integrity"]?.foreignIntegrity() ?? []
+            claims += try file["integrity"]?.toolIntegrityClaims() ?? []
             if let size = file["size"] { claims.append(Claim(byteCount: try size.count(of: "bytes"))) }
             let bundle = Bundle(
                 reference: PathReference.reference(to: path), claims: claims,
@@ -89,14 +89,14 @@ enum SprocketsManifest {
             try file.add(bundle, to: &list)
         }
         for path in current.sorted() {
-            throw root.refuse("\"assets\" lists \(Node.short(path)), which is not in \"files\"")
+            throw root.error("\"assets\" lists \(ManifestNode.abbreviate(path)), which is not in \"files\"")
         }
         return Manifest(.sprockets, bundles: list.bundles)
     }
 
     /// Returns the digest, whose algorithm only follows from its length: MD5 up to Sprockets 2, SHA-256
     /// since.
-    private static func claim(_ node: Node) throws(ManifestError) -> Claim {
+    private static func claim(_ node: ManifestNode) throws(ManifestError) -> Claim {
         let text = try node.string()
         let algorithm = DigestAlgorithm.allCases.first { $0.byteCount * 2 == text.utf8.count }
         return Claim(.digest(try node.digest(algorithm ?? .sha256)), source: "digest")
@@ -108,11 +108,11 @@ enum SprocketsManifest {
 /// webpack's `stats.json`: names and sizes. Its `contenthash` covers more than the file, so it proves
 /// nothing. With webpack-subresource-integrity, there is an `integrity`.
 enum WebpackStats {
-    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+    static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.webpackStats)
-        guard root.value.members != nil else { throw root.expected("an object") }
+        guard root.value.members != nil else { throw root.typeError(expected: "an object") }
         guard root["assets"] != nil || root["children"] != nil else {
-            throw root.refuse("expected \"assets\", found none: write the statistics with assets")
+            throw root.error("expected \"assets\", found none: write the statistics with assets")
         }
         manifest.version = try root["hash"]?.version()
         var list = BundleList()
@@ -126,13 +126,15 @@ enum WebpackStats {
         return manifest
     }
 
-    private static func addAssets(of compilation: Node, to list: inout BundleList) throws(ManifestError) {
+    private static func addAssets(of compilation: ManifestNode, to list: inout BundleList)
+        throws(ManifestError)
+    {
         let written = try compilation["publicPath"]?.version() ?? ""
         let publicPath = written == "auto" ? "" : written
         for asset in try compilation["assets"]?.elements() ?? [] {
-            let name = try asset.required("name", "the name of a file")
+            let name = try asset.requiredMember("name", "the name of a file")
             let text = try name.text()
-            var claims = try asset["integrity"]?.foreignIntegrity() ?? []
+            var claims = try asset["integrity"]?.toolIntegrityClaims() ?? []
             if let size = asset["size"] { claims.append(Claim(byteCount: try size.count(of: "bytes"))) }
             let bundle = Bundle(
                 reference: publicPath + reference(to: text), claims: claims, isRequired: !text.isSourceMap)
@@ -153,22 +155,22 @@ enum WebpackStats {
 /// others optional.
 struct ViteManifest {
     private let source: SourceText
-    private let chunks: [(name: String, node: Node)]
+    private let chunks: [(name: String, node: ManifestNode)]
     private let places: [String: Int]
 
-    init(_ root: Node) throws(ManifestError) {
+    init(_ root: ManifestNode) throws(ManifestError) {
         source = root.source
         chunks = try root.members()
         places = Dictionary(uniqueKeysWithValues: chunks.enumerated().map { ($1.name, $0) })
     }
 
     func manifest() throws(ManifestError) -> Manifest {
-        let reached = try reached()
+        let reached = try reachableChunks()
         var list = BundleList()
         for (place, chunk) in chunks.enumerated() {
             let isRequired = reached.contains(place)
-            let file = try chunk.node.required("file", "the path of a file")
-            let integrity = try chunk.node["integrity"]?.foreignIntegrity() ?? []
+            let file = try chunk.node.requiredMember("file", "the path of a file")
+            let integrity = try chunk.node["integrity"]?.toolIntegrityClaims() ?? []
             try add(file, integrity, isRequired, to: &list)
             for key in ["css", "assets"] {
                 for path in try chunk.node[key]?.elements() ?? [] { try add(path, [], isRequired, to: &list) }
@@ -182,7 +184,7 @@ struct ViteManifest {
     }
 
     private func add(
-        _ path: Node, _ claims: [Claim], _ isRequired: Bool, to list: inout BundleList
+        _ path: ManifestNode, _ claims: [Claim], _ isRequired: Bool, to list: inout BundleList
     ) throws(ManifestError) {
         let text = try path.text()
         let bundle = Bundle(
@@ -192,7 +194,7 @@ struct ViteManifest {
     }
 
     /// Returns the indices of the chunks that the entries reach; all chunks if there is no entry.
-    private func reached() throws(ManifestError) -> Set<Int> {
+    private func reachableChunks() throws(ManifestError) -> Set<Int> {
         let imports = try imports()
         var waiting: [Int] = []
         for (place, chunk) in chunks.enumerated() {
@@ -213,7 +215,8 @@ struct ViteManifest {
                 for name in try chunk.node[key]?.elements() ?? [] {
                     let text = try name.string()
                     guard let target = places[text] else {
-                        throw name.refuse("expected the name of another chunk, found \"\(Node.short(text))\"")
+                        throw name.error(
+                            "expected the name of another chunk, found \"\(ManifestNode.abbreviate(text))\"")
                     }
                     imports[place].append(target)
                 }

@@ -18,17 +18,17 @@ struct ChecksumList {
                 guard let read = try ChecksumLine(source.bytes[range]) else { continue }
                 line = read
             } catch {
-                throw source.refuse(at: range.lowerBound, error.detail)
+                throw source.error(at: range.lowerBound, error.detail)
             }
             guard let claim = line.claim else {
                 manifest.note("\(line.reference): \(line.algorithm) is not supported")
                 continue
             }
             let bundle = Bundle(reference: line.reference, claims: [claim])
-            if let refusal = list.merge(bundle) { throw source.refuse(at: range.lowerBound, refusal.detail) }
+            if let refusal = list.merge(bundle) { throw source.error(at: range.lowerBound, refusal.detail) }
         }
         guard !list.bundles.isEmpty else {
-            throw source.refuse(at: 0, "expected lines with a digest and a file name, found none")
+            throw source.error(at: 0, "expected lines with a digest and a file name, found none")
         }
         manifest.bundles = list.bundles
         return manifest
@@ -41,7 +41,7 @@ struct ChecksumList {
             do throws(ChecksumLine.Mistake) {
                 if let line = try ChecksumLine(head[range]) { return line.claim != nil }
             } catch {
-                return error.isNearlyOne
+                return error.resemblesChecksumLine
             }
         }
         return false
@@ -78,7 +78,7 @@ struct ChecksumLine {
     struct Mistake: Error {
         let detail: String
         /// Whether the line has the form of a checksum line, and only a part of it is wrong.
-        var isNearlyOne = false
+        var resemblesChecksumLine = false
     }
 
     /// Parses a line; returns nil for a blank line or a comment.
@@ -86,24 +86,24 @@ struct ChecksumLine {
         guard let first = line.first(where: { $0 > 0x20 }), first != 0x23 else { return nil }
         let isEscaped = line.first == 0x5C
         let text = isEscaped ? line.dropFirst() : line
-        let tagged = Self.tagged(text)
-        guard let parts = tagged ?? Self.plain(text) else {
+        let tagged = Self.parseTagged(text)
+        guard let parts = tagged ?? Self.parsePlain(text) else {
             throw Mistake(
                 detail: "expected a digest and a file name, found neither form of checksum line")
         }
-        let name = try isEscaped ? Self.unescaped(parts.name) : Array(parts.name)
+        let name = try isEscaped ? Self.unescape(parts.name) : Array(parts.name)
         guard !name.isEmpty else {
             throw Mistake(
-                detail: "expected a file name after the digest, found none", isNearlyOne: true)
+                detail: "expected a file name after the digest, found none", resemblesChecksumLine: true)
         }
         guard name != [0x2D] else {
             throw Mistake(
                 detail: "expected a file name, found -, which means standard input",
-                isNearlyOne: true)
+                resemblesChecksumLine: true)
         }
         reference = PathReference.reference(to: name)
         if tagged != nil {
-            algorithm = Node.short(String(decoding: parts.tag, as: UTF8.self))
+            algorithm = ManifestNode.abbreviate(String(decoding: parts.tag, as: UTF8.self))
             claim = try Self.claim(tag: parts.tag, value: parts.value)
         } else {
             guard
@@ -112,7 +112,7 @@ struct ChecksumLine {
             else {
                 throw Mistake(
                     detail: "expected the 32, 40, 64, 96 or 128 hexadecimal digits of a digest, "
-                        + "found \(parts.value.count)", isNearlyOne: true)
+                        + "found \(parts.value.count)", resemblesChecksumLine: true)
             }
             algorithm = known.label
             claim = Claim(digest)
@@ -123,7 +123,7 @@ struct ChecksumLine {
 
     /// Splits `TAG (name) = value`; the spaces are optional. The name may contain parentheses; the last one
     /// ends it.
-    private static func tagged(_ line: ArraySlice<UInt8>) -> Parts? {
+    private static func parseTagged(_ line: ArraySlice<UInt8>) -> Parts? {
         guard let open = line.firstIndex(of: 0x28), let close = line.lastIndex(of: 0x29), open < close else {
             return nil
         }
@@ -139,7 +139,7 @@ struct ChecksumLine {
         return value.isEmpty ? nil : (tag, line[(open + 1)..<close], value)
     }
 
-    private static func plain(_ line: ArraySlice<UInt8>) -> Parts? {
+    private static func parsePlain(_ line: ArraySlice<UInt8>) -> Parts? {
         let digits = line.prefix { $0.hexDigitValue != nil }
         let rest = line[digits.endIndex...]
         guard digits.count >= 8, rest.first == 0x20 else { return nil }
@@ -157,7 +157,8 @@ struct ChecksumLine {
         if name == "size" {
             guard let count = Int(text), count >= 0 else {
                 throw Mistake(
-                    detail: "expected a number of bytes, found \"\(Node.short(text))\"", isNearlyOne: true)
+                    detail: "expected a number of bytes, found \"\(ManifestNode.abbreviate(text))\"",
+                    resemblesChecksumLine: true)
             }
             return Claim(byteCount: count)
         }
@@ -171,29 +172,30 @@ struct ChecksumLine {
         else {
             throw Mistake(
                 detail: "expected the \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.label), "
-                    + "found \"\(Node.short(text))\"", isNearlyOne: true)
+                    + "found \"\(ManifestNode.abbreviate(text))\"", resemblesChecksumLine: true)
         }
         return Claim(digest)
     }
 
-    private static func unescaped(_ name: ArraySlice<UInt8>) throws(Mistake) -> [UInt8] {
+    private static func unescape(_ name: ArraySlice<UInt8>) throws(Mistake) -> [UInt8] {
         var bytes: [UInt8] = []
-        var isBehindBackslash = false
+        var isAfterBackslash = false
         for byte in name {
-            if isBehindBackslash {
+            if isAfterBackslash {
                 guard let meant = escapes[byte] else {
-                    throw Mistake(detail: "expected \\\\, \\n or \\r in an escaped name", isNearlyOne: true)
+                    throw Mistake(
+                        detail: "expected \\\\, \\n or \\r in an escaped name", resemblesChecksumLine: true)
                 }
                 bytes.append(meant)
-                isBehindBackslash = false
+                isAfterBackslash = false
             } else if byte == 0x5C {
-                isBehindBackslash = true
+                isAfterBackslash = true
             } else {
                 bytes.append(byte)
             }
         }
-        guard !isBehindBackslash else {
-            throw Mistake(detail: "expected \\\\, \\n or \\r in an escaped name", isNearlyOne: true)
+        guard !isAfterBackslash else {
+            throw Mistake(detail: "expected \\\\, \\n or \\r in an escaped name", resemblesChecksumLine: true)
         }
         return bytes
     }

@@ -10,11 +10,11 @@ enum LarderManifest {
     private static let bundleKeys =
         ["url"] + DigestAlgorithm.allCases.map(\.rawValue) + ["integrity", "size", "version", "required"]
 
-    static func read(_ root: Node) throws(ManifestError) -> Manifest {
-        guard root.value.members != nil else { throw root.expected("an object") }
+    static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
+        guard root.value.members != nil else { throw root.typeError(expected: "an object") }
         try root.allowOnly(keys)
         guard root["bundles"] != nil || root["start"] != nil else {
-            throw root.refuse("expected \"bundles\" or \"start\", found neither")
+            throw root.error("expected \"bundles\" or \"start\", found neither")
         }
         var manifest = Manifest(.larder)
         _ = try root["$schema"]?.string()
@@ -22,39 +22,39 @@ enum LarderManifest {
         manifest.version = try root["version"]?.text()
         manifest.base = try root["base"]?.text()
         manifest.start = try texts(root["start"])
-        manifest.wishes = try wishes(root)
+        manifest.settings = try settings(root)
         manifest.bundles = try bundles(root["bundles"])
         return manifest
     }
 
-    private static func wishes(_ root: Node) throws(ManifestError) -> Manifest.Wishes {
-        var wishes = Manifest.Wishes()
-        wishes.extent = try root["scope"]?.choice(SiteExtent.self)
-        wishes.depth = try root["depth"]?.count(of: "links")
-        wishes.include = try texts(root["include"])
-        wishes.exclude = try texts(root["exclude"])
-        wishes.nofollow = try root["nofollow"]?.choice(NofollowPolicy.self)
-        wishes.noindex = try root["noindex"]?.choice(RobotsPolicy.self)
-        wishes.headers = try texts(root["headers"], check: header)
-        wishes.policy = try root["policy"]?.choice(CachePolicy.self)
-        wishes.rules = try texts(root["rules"], check: rule)
-        return wishes
+    private static func settings(_ root: ManifestNode) throws(ManifestError) -> Manifest.PrefetchSettings {
+        var settings = Manifest.PrefetchSettings()
+        settings.extent = try root["scope"]?.choice(SiteExtent.self)
+        settings.depth = try root["depth"]?.count(of: "links")
+        settings.include = try texts(root["include"])
+        settings.exclude = try texts(root["exclude"])
+        settings.nofollow = try root["nofollow"]?.choice(NofollowPolicy.self)
+        settings.noindex = try root["noindex"]?.choice(RobotsPolicy.self)
+        settings.headers = try texts(root["headers"], check: header)
+        settings.policy = try root["policy"]?.choice(CachePolicy.self)
+        settings.rules = try texts(root["rules"], check: rule)
+        return settings
     }
 
-    private static func bundles(_ list: Node?) throws(ManifestError) -> [Bundle] {
+    private static func bundles(_ list: ManifestNode?) throws(ManifestError) -> [Bundle] {
         guard let list else { return [] }
         var bundles = BundleList()
         for item in try nonEmpty(list) {
             try item.allowOnly(bundleKeys)
-            let url = try item.required("url", "a URL")
+            let url = try item.requiredMember("url", "a URL")
             if let refusal = bundles.add(try bundle(item, reference: try url.text())) {
-                throw url.refuse(refusal.detail)
+                throw url.error(refusal.detail)
             }
         }
         return bundles.bundles
     }
 
-    private static func bundle(_ item: Node, reference: String) throws(ManifestError) -> Bundle {
+    private static func bundle(_ item: ManifestNode, reference: String) throws(ManifestError) -> Bundle {
         var bundle = Bundle(reference: reference, claims: [])
         for algorithm in DigestAlgorithm.allCases {
             guard let written = item[algorithm.rawValue] else { continue }
@@ -64,7 +64,7 @@ enum LarderManifest {
             bundle.claims.append(Claim(try written.integrity()))
         }
         guard !bundle.claims.isEmpty else {
-            throw item.refuse("expected a digest (md5, sha256, sha384, sha512 or integrity), found none")
+            throw item.error("expected a digest (md5, sha256, sha384, sha512 or integrity), found none")
         }
         if let size = item["size"] {
             bundle.claims.append(Claim(byteCount: try size.count(of: "bytes")))
@@ -74,16 +74,16 @@ enum LarderManifest {
         return bundle
     }
 
-    private static func nonEmpty(_ list: Node) throws(ManifestError) -> [Node] {
+    private static func nonEmpty(_ list: ManifestNode) throws(ManifestError) -> [ManifestNode] {
         let elements = try list.elements()
         guard !elements.isEmpty else {
-            throw list.refuse("expected at least one element, found an empty list: leave the key out")
+            throw list.error("expected at least one element, found an empty list: leave the key out")
         }
         return elements
     }
 
     private static func texts(
-        _ list: Node?, check: (Node, String) throws(ManifestError) -> Void = { _, _ in }
+        _ list: ManifestNode?, check: (ManifestNode, String) throws(ManifestError) -> Void = { _, _ in }
     ) throws(ManifestError) -> [String] {
         guard let list else { return [] }
         var texts: [String] = []
@@ -91,7 +91,7 @@ enum LarderManifest {
         for element in try nonEmpty(list) {
             let text = try element.text()
             guard seen.insert(text).inserted else {
-                throw element.refuse("\"\(Node.short(text))\" is listed twice")
+                throw element.error("\"\(ManifestNode.abbreviate(text))\" is listed twice")
             }
             try check(element, text)
             texts.append(text)
@@ -100,22 +100,24 @@ enum LarderManifest {
     }
 
     /// Checks a header: `Name: value`, preceded by a host if it is for that host only.
-    private static func header(_ node: Node, _ text: String) throws(ManifestError) {
+    private static func header(_ node: ManifestNode, _ text: String) throws(ManifestError) {
         let isOneLine = !text.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
-        let behindHost = text.utf8.firstIndex(of: 0x20).map { String(text[$0...].dropFirst()) }
-        let isField = [text, behindHost ?? ""].contains { HTTPFields(block: $0.utf8.span).list.count == 1 }
+        let textAfterHost = text.utf8.firstIndex(of: 0x20).map { String(text[$0...].dropFirst()) }
+        let isField = [text, textAfterHost ?? ""].contains { HTTPFields(block: $0.utf8.span).list.count == 1 }
         guard isOneLine, isField else {
-            throw node.refuse(
-                "expected \"Name: value\" or \"example.com Name: value\", found \"\(Node.short(text))\"")
+            throw node.error(
+                "expected \"Name: value\" or \"example.com Name: value\", found \"\(ManifestNode.abbreviate(text))\""
+            )
         }
     }
 
-    private static func rule(_ node: Node, _ text: String) throws(ManifestError) {
+    private static func rule(_ node: ManifestNode, _ text: String) throws(ManifestError) {
         do throws(CacheRules.Rule.ParseError) {
             _ = try CacheRules.Rule(text)
         } catch {
-            throw node.refuse(
-                "expected a rule such as \"/api/** max-age=600\": \(Node.short(error.description))")
+            throw node.error(
+                "expected a rule such as \"/api/** max-age=600\": \(ManifestNode.abbreviate(error.description))"
+            )
         }
     }
 }
@@ -127,11 +129,11 @@ extension Manifest {
     package var json: String {
         let members: JSONMembers = [
             "site": IfAny(site), "version": IfAny(version), "base": IfAny(base), "start": IfAny(start),
-            "scope": IfAny(wishes.extent?.rawValue), "depth": IfAny(wishes.depth),
-            "include": IfAny(wishes.include), "exclude": IfAny(wishes.exclude),
-            "nofollow": IfAny(wishes.nofollow?.rawValue), "noindex": IfAny(wishes.noindex?.rawValue),
-            "headers": IfAny(wishes.headers), "policy": IfAny(wishes.policy?.rawValue),
-            "rules": IfAny(wishes.rules), "bundles": IfAny(sortedBundles),
+            "scope": IfAny(settings.extent?.rawValue), "depth": IfAny(settings.depth),
+            "include": IfAny(settings.include), "exclude": IfAny(settings.exclude),
+            "nofollow": IfAny(settings.nofollow?.rawValue), "noindex": IfAny(settings.noindex?.rawValue),
+            "headers": IfAny(settings.headers), "policy": IfAny(settings.policy?.rawValue),
+            "rules": IfAny(settings.rules), "bundles": IfAny(sortedBundles),
         ]
         return members.text() + "\n"
     }

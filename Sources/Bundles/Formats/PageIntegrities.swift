@@ -12,11 +12,11 @@ enum PageIntegrities {
         var places: [String: Int] = [:]
         for attribute in found {
             let reference = String(decoding: attribute.reference, as: UTF8.self)
-            guard !reference.isEmpty, reference.utf8.count <= ManifestLimits.referenceByteCount else {
+            guard !reference.isEmpty, reference.utf8.count <= ManifestLimits.maxReferenceBytes else {
                 continue
             }
-            guard places.count < ManifestLimits.bundleCount else {
-                throw source.refuse(at: 0, "more than \(ManifestLimits.bundleCount) bundles")
+            guard places.count < ManifestLimits.maxBundles else {
+                throw source.error(at: 0, "more than \(ManifestLimits.maxBundles) bundles")
             }
             let place = places[reference, default: manifest.bundles.count]
             if place == manifest.bundles.count {
@@ -30,7 +30,7 @@ enum PageIntegrities {
         }
         // An empty check would be clean.
         guard !manifest.bundles.isEmpty else {
-            throw source.refuse(at: 0, "expected scripts or links with an integrity attribute, found none")
+            throw source.error(at: 0, "expected scripts or links with an integrity attribute, found none")
         }
         return manifest
     }
@@ -42,7 +42,7 @@ enum PageIntegrities {
 
     /// Whether a manifest of this name is probably not a page. A server that lacks the manifest may answer
     /// with a page.
-    static func isUnlikely(_ file: String) -> Bool {
+    static func isUnlikelyName(_ file: String) -> Bool {
         let path = file.utf8.prefix { $0 != 0x3F && $0 != 0x23 }
         guard let name = path.split(separator: 0x2F).last, let dot = name.lastIndex(of: 0x2E) else {
             return false
@@ -58,12 +58,12 @@ enum PageIntegrities {
 
 /// An import map. URLs in `integrity` have a digest; URLs that are only mapped must exist.
 enum ImportMap {
-    static func read(_ root: Node) throws(ManifestError) -> Manifest {
-        guard root.value.members != nil else { throw root.expected("an object") }
+    static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
+        guard root.value.members != nil else { throw root.typeError(expected: "an object") }
         var list = BundleList()
         for (url, integrity) in try root["integrity"]?.members() ?? [] {
             try integrity.add(
-                Bundle(reference: url, claims: try integrity.foreignIntegrity()), to: &list)
+                Bundle(reference: url, claims: try integrity.toolIntegrityClaims()), to: &list)
         }
         var maps = [root["imports"]].compactMap(\.self)
         for (_, scope) in try root["scopes"]?.members() ?? [] { maps.append(scope) }

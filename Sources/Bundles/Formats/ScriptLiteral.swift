@@ -40,7 +40,7 @@ struct ScriptLiteralParser {
     private let bytes: [UInt8]
     private(set) var offset: Int
     private var depth = 0
-    private var valuesLeft = ManifestLimits.valueCount
+    private var valuesLeft = ManifestLimits.maxValues
 
     init(_ source: SourceText, at offset: Int) {
         self.source = source
@@ -51,7 +51,7 @@ struct ScriptLiteralParser {
     mutating func literal() throws(ManifestError) -> ScriptLiteral {
         skipSpace()
         valuesLeft -= 1
-        guard valuesLeft >= 0 else { throw expected("at most \(ManifestLimits.valueCount) values") }
+        guard valuesLeft >= 0 else { throw typeError(expected: "at most \(ManifestLimits.maxValues) values") }
         let start = offset
         let content: ScriptLiteral.Content
         switch next {
@@ -95,7 +95,7 @@ struct ScriptLiteralParser {
         while !close(0x7D) {
             let key = try key()
             skipSpace()
-            guard next == 0x3A else { throw expected("':' after the key") }
+            guard next == 0x3A else { throw typeError(expected: "':' after the key") }
             offset += 1
             members.append((key, try literal()))
             try separator(0x7D, "'}'")
@@ -107,7 +107,7 @@ struct ScriptLiteralParser {
         if next == 0x22 || next == 0x27 { return try text() }
         let start = offset
         while let byte = next, byte.isASCIIAlphanumeric || byte == 0x5F || byte == 0x24 { offset += 1 }
-        guard offset > start else { throw expected("a key") }
+        guard offset > start else { throw typeError(expected: "a key") }
         return String(decoding: bytes[start..<offset], as: UTF8.self)
     }
 
@@ -115,13 +115,13 @@ struct ScriptLiteralParser {
         let start = offset
         while let byte = next, byte.isASCIIAlphanumeric || Self.wordBytes.contains(byte) { offset += 1 }
         let word = bytes[start..<offset]
-        guard !word.isEmpty else { throw expected("a value") }
+        guard !word.isEmpty else { throw typeError(expected: "a value") }
         guard word.elementsEqual("void".utf8) else {
             let isNothing = word.elementsEqual("null".utf8) || word.elementsEqual("undefined".utf8)
             return isNothing ? .nothing : .other
         }
         skipSpace()
-        guard next?.isASCIIDigit == true else { throw expected("a number after void") }
+        guard next?.isASCIIDigit == true else { throw typeError(expected: "a number after void") }
         offset += 1
         return .nothing
     }
@@ -130,8 +130,8 @@ struct ScriptLiteralParser {
 
     private mutating func descend() throws(ManifestError) {
         depth += 1
-        guard depth <= ManifestLimits.depth else {
-            throw expected("at most \(ManifestLimits.depth) levels of nesting")
+        guard depth <= ManifestLimits.maxDepth else {
+            throw typeError(expected: "at most \(ManifestLimits.maxDepth) levels of nesting")
         }
         offset += 1
     }
@@ -146,13 +146,17 @@ struct ScriptLiteralParser {
 
     private mutating func separator(_ bracket: UInt8, _ name: String) throws(ManifestError) {
         skipSpace()
-        if next == 0x2C { offset += 1 } else if next != bracket { throw expected("',' or \(name)") }
+        if next == 0x2C {
+            offset += 1
+        } else if next != bracket {
+            throw typeError(expected: "',' or \(name)")
+        }
     }
 
-    func expected(_ what: String) -> ManifestError {
+    func typeError(expected what: String) -> ManifestError {
         let found =
             next.map { $0 > 0x20 && $0 < 0x7F ? "'\(Unicode.Scalar($0))'" : "byte \($0)" } ?? "the end"
-        return source.refuse(at: offset, "expected \(what), found \(found)")
+        return source.error(at: offset, "expected \(what), found \(found)")
     }
 
     private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
@@ -171,16 +175,17 @@ extension ScriptLiteralParser {
             case 0x5C: try escape(into: &text)
             case 0x0A where quote != 0x60, 0x0D where quote != 0x60:
                 offset -= 1
-                throw expected("the end of the string")
-            case 0x24 where quote == 0x60 && next == 0x7B: throw expected("a string without placeholders")
+                throw typeError(expected: "the end of the string")
+            case 0x24 where quote == 0x60 && next == 0x7B:
+                throw typeError(expected: "a string without placeholders")
             default: text.append(byte)
             }
         }
-        throw expected("the end of the string")
+        throw typeError(expected: "the end of the string")
     }
 
     private mutating func escape(into text: inout [UInt8]) throws(ManifestError) {
-        guard let byte = next else { throw expected("a character after '\\'") }
+        guard let byte = next else { throw typeError(expected: "a character after '\\'") }
         offset += 1
         switch byte {
         case 0x6E: text.append(0x0A)
@@ -207,7 +212,7 @@ extension ScriptLiteralParser {
                 value = value << 4 | UInt32(digit)
                 offset += 1
             }
-            guard next == 0x7D else { throw expected("'}' after hexadecimal digits") }
+            guard next == 0x7D else { throw typeError(expected: "'}' after hexadecimal digits") }
             offset += 1
             return value
         }
@@ -224,7 +229,9 @@ extension ScriptLiteralParser {
     private mutating func hex(_ count: Int) throws(ManifestError) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<count {
-            guard let digit = next?.hexDigitValue else { throw expected("\(count) hexadecimal digits") }
+            guard let digit = next?.hexDigitValue else {
+                throw typeError(expected: "\(count) hexadecimal digits")
+            }
             value = value << 4 | UInt32(digit)
             offset += 1
         }

@@ -13,8 +13,8 @@ struct WorkboxList {
     func manifest() throws(ManifestError) -> Manifest {
         var manifest = Manifest(.workbox)
         var list = BundleList()
-        let lists = try lists()
-        guard !lists.isEmpty else { throw nothingFound }
+        let lists = try findLists()
+        guard !lists.isEmpty else { throw noListError }
         for literal in lists {
             guard case .list(let entries) = literal.content else { continue }
             for entry in entries { try add(entry, to: &list) }
@@ -34,13 +34,15 @@ struct WorkboxList {
 
     // MARK: Finding
 
-    private func lists() throws(ManifestError) -> [ScriptLiteral] {
+    private func findLists() throws(ManifestError) -> [ScriptLiteral] {
         var parser = ScriptLiteralParser(source, at: source.bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
         parser.skipSpace()
         if parser.offset < source.bytes.count, source.bytes[parser.offset] == 0x5B {
             let list = try parser.literal()
             parser.skipSpace()
-            guard parser.offset == source.bytes.count else { throw parser.expected("the end of the text") }
+            guard parser.offset == source.bytes.count else {
+                throw parser.typeError(expected: "the end of the text")
+            }
             return [list]
         }
         var lists: [ScriptLiteral] = []
@@ -49,7 +51,7 @@ struct WorkboxList {
         for place in places where place >= done {
             done = place
             repeat {
-                guard let start = listStart(behind: done) else { break }
+                guard let start = listStart(after: done) else { break }
                 var parser = ScriptLiteralParser(source, at: start)
                 lists.append(try parser.literal())
                 done = parser.offset
@@ -61,9 +63,9 @@ struct WorkboxList {
 
     /// Returns the next `[` in the same statement that starts a list of files, as in `precacheAndRoute([{…`
     /// and `= (self.__precacheManifest || []).concat([{…`; nil if there is none nearby.
-    private func listStart(behind place: Int) -> Int? {
+    private func listStart(after place: Int) -> Int? {
         let bytes = source.bytes
-        let end = min(bytes.count, place + ManifestLimits.scriptLookahead)
+        let end = min(bytes.count, place + ManifestLimits.maxLookaheadBytes)
         for at in place..<max(place, end) {
             if bytes[at] == 0x3B { return nil }
             guard bytes[at] == 0x5B else { continue }
@@ -80,7 +82,7 @@ struct WorkboxList {
 
     /// Whether `.concat(` follows, as in `(self.__precacheManifest || []).concat([{…`.
     private func isConcatenated(at place: Int) -> Bool {
-        let near = source.bytes[place..<min(source.bytes.count, place + ManifestLimits.scriptLookahead)]
+        let near = source.bytes[place..<min(source.bytes.count, place + ManifestLimits.maxLookaheadBytes)]
         return near.drop { $0 <= 0x20 || $0 == 0x29 }.starts(with: ".concat(".utf8)
     }
 
@@ -103,11 +105,11 @@ struct WorkboxList {
         }
     }
 
-    private var nothingFound: ManifestError {
+    private var noListError: ManifestError {
         guard let place = Self.places(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
-            return source.refuse(at: 0, "expected precacheAndRoute([…]) or a list of URLs, found neither")
+            return source.error(at: 0, "expected precacheAndRoute([…]) or a list of URLs, found neither")
         }
-        return source.refuse(
+        return source.error(
             at: place - 13,
             "expected a list of URLs, found __WB_MANIFEST itself: this is the source of a service worker; "
                 + "name the built file")
@@ -117,12 +119,12 @@ struct WorkboxList {
 
     private func add(_ entry: ScriptLiteral, to list: inout BundleList) throws(ManifestError) {
         guard let url = entry.text ?? entry["url"]?.text else {
-            throw source.refuse(at: entry.offset, "expected a URL or an object with \"url\"")
+            throw source.error(at: entry.offset, "expected a URL or an object with \"url\"")
         }
         var claims: [Claim] = []
         if let revision = entry["revision"], !revision.isNothing {
             guard let text = revision.text else {
-                throw source.refuse(at: revision.offset, key: "revision", "expected a string or null")
+                throw source.error(at: revision.offset, key: "revision", "expected a string or null")
             }
             // Other tools use a version or the hash of a chunk as revision.
             if let md5 = Digest(.md5, hex: text) {
@@ -134,7 +136,7 @@ struct WorkboxList {
             claims.append(Claim(Integrity(integrity)))
         }
         if let refusal = list.merge(Bundle(reference: url, claims: claims)) {
-            throw source.refuse(at: entry.offset, refusal.detail)
+            throw source.error(at: entry.offset, refusal.detail)
         }
     }
 

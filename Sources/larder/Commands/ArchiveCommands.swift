@@ -7,7 +7,7 @@ enum ExportCommand {
         await terminal.attempt {
             var options = ExportOptions()
             let larder = try arguments.larder
-            let parts = try await larder.parted(arguments.operands[0])
+            let parts = try await larder.splitSnapshotName(arguments.operands[0])
             options.snapshot = try arguments.snapshotOption?.name
             if let snapshot = parts.snapshot {
                 guard options.snapshot == nil || options.snapshot == snapshot else {
@@ -27,10 +27,10 @@ enum ExportCommand {
                 }
                 options.form = .program
             }
-            options.hasPrivate = arguments.has(.privateToo)
+            options.includesPrivate = arguments.has(.privateToo)
             options.replacesFile = arguments.has(.replaceFile)
-            options.split = try arguments.size(.split)
-            if let split = options.split, split.byteCount < 1_000_000 {
+            options.maxFileSize = try arguments.size(.split)
+            if let split = options.maxFileSize, split.byteCount < 1_000_000 {
                 throw UsageError(
                     "--split must be at least 1M; each file repeats the records that all of them need")
             }
@@ -45,8 +45,8 @@ enum ExportCommand {
             options.include = isChosen(.include) ? arguments.texts(.include) : []
             options.exclude = isChosen(.exclude) ? arguments.texts(.exclude) : []
             options.language = isMeant(.language, .zim) ? arguments.text(.language) : nil
-            options.keepsScripts = !(isMeant(.noScripts, .html) && arguments.has(.noScripts))
-            options.largestPart = try arguments.size(.maxBody)
+            options.includesScripts = !(isMeant(.noScripts, .html) && arguments.has(.noScripts))
+            options.maxAssetSize = try arguments.size(.maxBody)
             options.browser = arguments.text(.browser)
             options.viewport = isMeant(.oneViewport, .pdf, .png) ? arguments.text(.oneViewport) : nil
             options.prefersDark = isMeant(.dark, .pdf, .png) && arguments.has(.dark)
@@ -112,7 +112,7 @@ enum ExportCommand {
         }
         for url in report.damaged.prefix(mostShown) { lines.append("  damaged and left out: \(url)") }
         let more = report.damaged.count - mostShown
-        if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (list: --json)") }
+        if more > 0 { lines.append("  and \(Wording.number(more)) more damaged (list: --json)") }
         if let signer = report.signer { lines.append("Signed with the key \(signer)") }
         for part in report.tooLarge.prefix(mostShown) {
             lines.append(
@@ -124,7 +124,7 @@ enum ExportCommand {
         }
         let others = max(0, report.missing.count - mostShown) + max(0, report.tooLarge.count - mostShown)
         if others > 0 {
-            lines.append("  and \(Wording.grouped(others)) more left out or not stored (list: --json)")
+            lines.append("  and \(Wording.number(others)) more left out or not stored (list: --json)")
         }
         if !report.libraries.isEmpty {
             lines.append(
@@ -143,7 +143,7 @@ enum ExportCommand {
         }
         if let first = report.wantServer.first {
             let count = report.wantServer.count
-            let subject = count == 1 ? "1 file uses" : "\(Wording.grouped(count)) files use"
+            let subject = count == 1 ? "1 file uses" : "\(Wording.number(count)) files use"
             let folder = report.form == .folder ? path : "FOLDER"
             lines.append(
                 "  \(subject) 3D models, workers or other content that browsers do not load from a folder: "
@@ -175,7 +175,8 @@ enum ImportCommand {
             )
             let growth = try arguments.size(.growth)
             let report = try await watch.during(again: arguments.again) {
-                try await larder.takeIn(paths, into: site, at: base, growth: growth, progress: progress)
+                try await larder.importArchives(
+                    paths, into: site, at: base, sizeAllowance: growth, progress: progress)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             if report.isPublished, !arguments.has(.noIndex) {
@@ -232,7 +233,7 @@ enum ImportCommand {
             "  \(word): \(fault.url.map { "\($0): " } ?? "")\(fault.reason) (\(fault.place))"
         }
         let more = count - mostShown
-        if more > 0 { lines.append("  and \(Wording.grouped(more)) more \(word) (list: --json)") }
+        if more > 0 { lines.append("  and \(Wording.number(more)) more \(word) (list: --json)") }
         return lines
     }
 }

@@ -52,7 +52,7 @@ enum CheckCommand {
             let names = try await storedSites(arguments)
             // The configured target may be a manifest, which is not a site.
             let place = arguments.text(.target).flatMap {
-                SiteName.place(of: $0, among: names, acceptsOrigin: true)
+                SiteName.index(of: $0, among: names, acceptsOrigin: true)
             }
             return .sites(place.map { [names[$0]] } ?? names)
         }
@@ -68,7 +68,7 @@ enum CheckCommand {
         if given != nil || WholeFile.exists(name) { return .manifest(name) }
         // A folder without a store has no sites.
         let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
-        if let place = SiteName.place(of: name, among: names, acceptsOrigin: true) {
+        if let place = SiteName.index(of: name, among: names, acceptsOrigin: true) {
             return .sites([names[place]])
         }
         guard name.contains("://") || names.isEmpty else {
@@ -100,15 +100,15 @@ enum CheckCommand {
         options.requires = level ?? .read
         let mustOpen = arguments.has(.renderOffline) || level == .rehearsed
         if !mustOpen, arguments.has(.quick) || level == .read {
-            options.reasonForNotShowing =
+            options.reasonForNoBrowserCheck =
                 "no page was opened, because of \(arguments.has(.quick) ? "--quick" : "--require read")"
         } else {
-            var showing = OfflineCheckOptions.Showing()
-            showing.browser = arguments.text(.browser)
-            showing.needsBrowser = mustOpen
+            var browserCheck = OfflineCheckOptions.BrowserCheck()
+            browserCheck.browser = arguments.text(.browser)
+            browserCheck.requiresBrowser = mustOpen
             let pages = try arguments.number(.renderPages, in: 0...Int(Int32.max))
-            showing.pages = pages == 0 ? nil : pages
-            options.showing = showing
+            browserCheck.pages = pages == 0 ? nil : pages
+            options.browserCheck = browserCheck
         }
         options.progress = watch.progress("Verifying stored pages")
         let larder = try arguments.larder
@@ -136,7 +136,7 @@ enum CheckCommand {
         options.failsOn = try arguments.failsOn
         options.requiresStrongDigests = arguments.has(.strong)
         var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
-        if arguments.has(.stored) { places.append(.held) }
+        if arguments.has(.stored) { places.append(.stored) }
         if arguments.has(.live) { places.append(.live) }
         options.places = places
         options.progress = watch.progress("Checking bundles")

@@ -22,7 +22,7 @@ enum DemoCommand {
 
     /// Serves the demo site until Ctrl-C, for trying other commands on it.
     private static func showSite(_ port: UInt16, _ terminal: Terminal) async throws -> ExitStatus {
-        let site = try FileService(port: port) { path in
+        let site = try InMemorySite(port: port) { path in
             DemoSite.file(at: path, of: .first).map { (type: $0.type, body: $0.body) }
         }
         defer { site.stop() }
@@ -75,7 +75,7 @@ enum DemoCommand {
         _ larder: Larder, _ terminal: Terminal
     ) async throws -> (origin: String, report: PrefetchReport) {
         let release = Mutex(DemoSite.Release.first)
-        let site = try FileService { path in
+        let site = try InMemorySite { path in
             DemoSite.file(at: path, of: release.withLock { $0 }).map { (type: $0.type, body: $0.body) }
         }
         defer { site.stop() }
@@ -105,7 +105,7 @@ enum DemoCommand {
 
     private static func checkBundle(_ larder: Larder, origin: String) async throws -> CheckReport {
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         return try await larder.check(origin + DemoSite.manifestPath, options: options)
     }
 }

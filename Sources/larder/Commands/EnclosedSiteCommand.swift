@@ -18,7 +18,7 @@ enum EnclosedSiteCommand {
         guard words.first?.hasPrefix("-") ?? true, words.first != "--version" else { return nil }
         let name = CommandLine.arguments.first ?? program
         do throws(LarderError) {
-            guard try EnclosedSite.isThere(in: program, named: name) else { return nil }
+            guard try EmbeddedSite.exists(in: program, named: name) else { return nil }
         } catch {
             terminal.fail("\(error)")
             return .unable
@@ -30,7 +30,7 @@ enum EnclosedSiteCommand {
         return await terminal.attempt {
             let arguments = try Arguments(words[...], for: entry, settings: Settings())
             let port = try arguments.numberIfGiven(.port, in: 0...65_535) ?? 0
-            let opening = Task { try await EnclosedSite.open(in: program, named: name) }
+            let opening = Task { try await EmbeddedSite.open(in: program, named: name) }
             Signals.shared.onFirst { opening.cancel() }
             let site = try await opening.value
             let stop = Signals.shared.first()

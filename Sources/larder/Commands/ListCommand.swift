@@ -10,7 +10,7 @@ enum ListCommand {
             var options = ListOptions()
             let larder = try arguments.larder
             if let site = arguments.operands.first {
-                let parts = try await larder.parted(site)
+                let parts = try await larder.splitSnapshotName(site)
                 (options.site, options.snapshot) = (parts.site, parts.snapshot)
             }
             options.status = try arguments.numberIfGiven(.status, in: 100...999)
@@ -23,7 +23,7 @@ enum ListCommand {
             terminal.note(
                 "\(Wording.count(report.urls - hidden, "URL")), \(Wording.bytes(report.byteCount))")
             if hidden > 0 {
-                let urls = hidden == 1 ? "1 URL was" : "\(Wording.grouped(hidden)) URLs were"
+                let urls = hidden == 1 ? "1 URL was" : "\(Wording.number(hidden)) URLs were"
                 terminal.note("\(urls) not found on the live site; to list them: --status 404")
             }
             return .done
@@ -114,7 +114,7 @@ enum MissesCommand {
         return report.misses.map { miss in
             let asked = miss.referrer.map { ", asked for by \($0)" } ?? ""
             let method = miss.method == "GET" ? "" : "\(miss.method) "
-            let times = miss.count == 1 ? "once" : "\(Wording.grouped(miss.count)) times"
+            let times = miss.count == 1 ? "once" : "\(Wording.number(miss.count)) times"
             return "\(method)\(miss.url): \(miss.isPage ? "a page" : "an asset"), \(times)\(asked)"
         }.joined(separator: "\n")
     }
@@ -146,7 +146,7 @@ enum StatusCommand {
         }
     }
 
-    private static func count(_ number: Int?) -> String { number.map(Wording.grouped) ?? "-" }
+    private static func count(_ number: Int?) -> String { number.map(Wording.number) ?? "-" }
 
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
         let disk =
@@ -166,7 +166,7 @@ enum StatusCommand {
             table.add([
                 site.name, site.live.map { "\($0)" } ?? "-",
                 live.map { LocalTime.age(of: $0.confirmed ?? $0.finished ?? $0.started) } ?? "-",
-                site.figures.map { Wording.grouped($0.pages) } ?? "-",
+                site.figures.map { Wording.number($0.pages) } ?? "-",
                 site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
                 count(site.figures?.missing?.failed), count(site.figures?.missing?.broken),
                 count(site.figures?.missing?.notFetched),

@@ -15,7 +15,7 @@ enum LoginCommand {
             var options = LoginOptions()
             options.browser = arguments.text(.browser)
             options.network = try arguments.networkOptions()
-            options.onWindow = {
+            options.didOpenWindow = {
                 terminal.remark(
                     "log in in the browser window, then close it or press Ctrl-C here")
             }
@@ -33,8 +33,10 @@ enum LoginCommand {
 
     private static func text(of report: LoginsReport) -> String {
         guard !report.logins.isEmpty else { return "no logins are stored" }
-        return report.logins.map { "\($0.site): \(Wording.count($0.cookies, "cookie")), stored \($0.kept)" }
-            .joined(separator: "\n")
+        return report.logins.map {
+            "\($0.site): \(Wording.count($0.cookies, "cookie")), stored \($0.storedAt)"
+        }
+        .joined(separator: "\n")
     }
 }
 

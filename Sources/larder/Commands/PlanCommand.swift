@@ -83,7 +83,7 @@ enum PlanCommand {
         bounds.low == 1 && bounds.high == 1 ? "page" : "pages"
     }
 
-    private static func count(_ bounds: PlanEstimate.Bounds) -> String { range(bounds, Wording.grouped) }
+    private static func count(_ bounds: PlanEstimate.Bounds) -> String { range(bounds, Wording.number) }
 
     private static func bytes(_ bounds: PlanEstimate.Bounds) -> String { range(bounds) { Wording.bytes($0) } }
 
@@ -127,7 +127,7 @@ enum ExplainCommand {
             lines += report.linkedFrom.prefix(mostShown).map { "    \($0)" }
             if report.linkedFrom.count > mostShown {
                 lines.append(
-                    "    and \(Wording.grouped(report.linkedFrom.count - mostShown)) more (list: --json)"
+                    "    and \(Wording.number(report.linkedFrom.count - mostShown)) more (list: --json)"
                 )
             }
         }

@@ -63,7 +63,7 @@ enum PrefetchCommand {
                     + "command again, else accept the snapshot with --allow-shrink")
             return .incomplete
         }
-        if let wall = report.wall {
+        if let wall = report.loginPage {
             terminal.fail(
                 "\(report.site): the new snapshot is rejected: \(wall); log in (larder login URL, --cookies FILE, --user) and run "
                     + "the same command again, or accept the snapshot with --allow-shrink")
@@ -135,7 +135,7 @@ enum PrefetchCommand {
     /// Reduces the store to `--max-size`, if it is given.
     static func collect(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let limit = try arguments.size(.maxSize) else { return .done }
-        let report = try await arguments.larder.collect(limit: limit)
+        let report = try await arguments.larder.collectGarbage(limit: limit)
         guard !report.isWithinLimit else { return .done }
         let size = arguments.text(.maxSize) ?? ""
         terminal.fail(
@@ -161,7 +161,7 @@ enum UpdateCommand {
             let updates = try await watch.during(again: arguments.again) {
                 isDue
                     ? try await larder.updateDue(sites, options: options)
-                    : try await larder.updates(of: sites, options: options)
+                    : try await larder.updateEach(sites, options: options)
             }
             let reports = updates.compactMap { try? $0.result.get() }
             let failed = updates.reduce(ExitStatus.done) { status, update in
@@ -249,7 +249,7 @@ enum PrefetchSummary {
                 (changes.added.count, "added"), (changes.changed.count, "changed"),
                 (changes.moved.count, "moved"),
                 (changes.gone.count, "gone"),
-            ].filter { $0.0 > 0 }.map { "\(Wording.grouped($0.0)) \($0.1)" }
+            ].filter { $0.0 > 0 }.map { "\(Wording.number($0.0)) \($0.1)" }
             lines.append(
                 "  since snapshot \(changes.from): "
                     + (counts.isEmpty
@@ -259,7 +259,7 @@ enum PrefetchSummary {
         }
         if !report.isUnchanged, report.confirmed > 0 {
             lines.append(
-                "  \(Wording.grouped(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
+                "  \(Wording.number(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
                     + "downloaded again")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
@@ -268,12 +268,12 @@ enum PrefetchSummary {
             lines.append("  \(page) has a login form; to store what is behind it: \(Self.loginAdvice)")
         }
         if let cookies = report.cookieCounts {
-            let expired = cookies.expired > 0 ? ", and \(Wording.grouped(cookies.expired)) have expired" : ""
+            let expired = cookies.expired > 0 ? ", and \(Wording.number(cookies.expired)) have expired" : ""
             let files =
                 report.plan.cookieFiles.isEmpty
                 ? "the cookie file" : report.plan.cookieFiles.joined(separator: ", ")
             lines.append(
-                "  \(Wording.grouped(cookies.valid)) of the \(Wording.count(cookies.total, "cookie")) in \(files) are for this site\(expired)"
+                "  \(Wording.number(cookies.valid)) of the \(Wording.count(cookies.total, "cookie")) in \(files) are for this site\(expired)"
             )
         }
         lines += hosts(report)
@@ -309,7 +309,7 @@ enum PrefetchSummary {
         }
         for deferral in report.deferrals {
             lines.append(
-                "  \(deferral.host) requires a pause of \(Wording.grouped(Int(deferral.seconds))) s (Retry-After); "
+                "  \(deferral.host) requires a pause of \(Wording.number(Int(deferral.seconds))) s (Retry-After); "
                     + "run the same command after that")
         }
         let broken = missing.filter(\.isBroken)
@@ -404,10 +404,10 @@ enum PrefetchSummary {
         let notable = report.patterns.filter { $0.foundAssets + $0.foundPages + $0.unfinished > 0 }
         for pattern in notable.count > 1 ? notable.prefix(mostShown) : [] {
             lines.append(
-                "    \(pattern.pattern): \(Wording.grouped(pattern.rendered)) of \(Wording.count(pattern.pages, "page")) rendered, "
-                    + "\(Wording.grouped(pattern.foundAssets + pattern.foundPages)) found"
+                "    \(pattern.pattern): \(Wording.number(pattern.rendered)) of \(Wording.count(pattern.pages, "page")) rendered, "
+                    + "\(Wording.number(pattern.foundAssets + pattern.foundPages)) found"
                     + (pattern.unfinished > 0
-                        ? ", \(Wording.grouped(pattern.unfinished)) not finished" : ""))
+                        ? ", \(Wording.number(pattern.unfinished)) not finished" : ""))
         }
         let lookedAt = Set(report.lookedAtPatterns)
         let left = report.patterns.count { $0.rendered == 0 && !lookedAt.contains($0.pattern) }
@@ -447,7 +447,7 @@ enum PrefetchSummary {
         case "crash": "\(Wording.count(count, "crash", plural: "crashes")) of pages"
         case "too-many-requests": "\(Wording.count(count, "page")) stopped, because of too many requests"
         case "script-error": "\(Wording.count(count, "error")) in scripts"
-        default: "\(notice): \(Wording.grouped(count))"
+        default: "\(notice): \(Wording.number(count))"
         }
     }
 
@@ -461,12 +461,12 @@ enum PrefetchSummary {
         for group in groups.prefix(mostShown) {
             let first = group.count == 1 ? "" : "such as "
             let hint = Remedy.hint(group.first.remedy)
-            lines.append("    \(Wording.grouped(group.count)) at \(group.host): \(group.reason)\(hint)")
+            lines.append("    \(Wording.number(group.count)) at \(group.host): \(group.reason)\(hint)")
             lines.append("      \(first)\(group.first.url)")
             if !group.first.chain.isEmpty { lines.append("      found through \(way(group.first.chain))") }
         }
         let rest = groups.dropFirst(mostShown).reduce(0) { $0 + $1.count }
-        if rest > 0 { lines.append("    \(Wording.grouped(rest)) more on other hosts or for other reasons") }
+        if rest > 0 { lines.append("    \(Wording.number(rest)) more on other hosts or for other reasons") }
         lines.append("    (list: --json)")
         return lines
     }
@@ -492,14 +492,14 @@ enum PrefetchSummary {
         guard report.hosts.count > 1 || failures > 0 else { return [] }
         var lines = ["  \(Wording.count(report.hosts.count, "host")):"]
         for host in report.hosts.sorted(by: { $0.byteCount > $1.byteCount }).prefix(mostShown) {
-            let failed = host.failures > 0 ? ", \(Wording.grouped(host.failures)) failed" : ""
+            let failed = host.failures > 0 ? ", \(Wording.number(host.failures)) failed" : ""
             lines.append(
                 "    \(host.name): \(Wording.count(host.requests, "request"))\(failed), "
                     + Wording.bytes(host.byteCount))
         }
         if report.hosts.count > mostShown {
             lines.append(
-                "    and \(Wording.grouped(report.hosts.count - mostShown)) more (list: --json)")
+                "    and \(Wording.number(report.hosts.count - mostShown)) more (list: --json)")
         }
         return lines
     }
@@ -516,10 +516,10 @@ enum PrefetchSummary {
         if reasons.count == 1 { return ["  \(count) not fetched: \(reasons[0].key) (list: --json)"] }
         var lines = ["  \(count) not fetched (list: --json):"]
         for (reason, count) in reasons.prefix(mostShown) {
-            lines.append("    \(Wording.grouped(count)): \(reason)")
+            lines.append("    \(Wording.number(count)): \(reason)")
         }
         let rest = reasons.dropFirst(mostShown).reduce(0) { $0 + $1.value }
-        if rest > 0 { lines.append("    \(Wording.grouped(rest)): other reasons") }
+        if rest > 0 { lines.append("    \(Wording.number(rest)): other reasons") }
         return lines
     }
 }

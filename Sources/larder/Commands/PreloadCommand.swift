@@ -36,9 +36,9 @@ enum PreloadCommand {
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
-        options.provesHeld = arguments.has(.proveHeld)
+        options.rehashesStoredBundles = arguments.has(.proveHeld)
         options.requiresStrongDigests = arguments.has(.strong)
-        options.hasAssets = try arguments.choice(.assets) ?? Assets.all == .all
+        options.includesAssets = try arguments.choice(.assets) ?? Assets.all == .all
         options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
         options.network = try arguments.networkOptions()
         options.progress = prefetch.progress
@@ -123,16 +123,16 @@ enum PreloadCommand {
     }
 
     private static func counts(_ report: PreloadReport) -> String {
-        "\(Wording.grouped(report.reused)) reused, \(Wording.grouped(report.fetched)) fetched, "
+        "\(Wording.number(report.reused)) reused, \(Wording.number(report.fetched)) fetched, "
             + "\(Wording.bytes(report.byteCount)) in \(Wording.time(report.elapsed))"
     }
 
     private static func list(_ problems: [PreloadReport.Problem], _ word: String) -> [String] {
         guard !problems.isEmpty else { return [] }
-        var lines = ["  \(Wording.grouped(problems.count)) \(word):"]
+        var lines = ["  \(Wording.number(problems.count)) \(word):"]
         for problem in problems.prefix(mostShown) { lines.append("    \(problem.url): \(problem.reason)") }
         if problems.count > mostShown {
-            lines.append("    and \(Wording.grouped(problems.count - mostShown)) more (list: --json)")
+            lines.append("    and \(Wording.number(problems.count - mostShown)) more (list: --json)")
         }
         return lines
     }

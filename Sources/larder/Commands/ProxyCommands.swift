@@ -34,12 +34,12 @@ enum ProxyCommand {
         options.port = port
         options.site = arguments.text(.into)
         options.login = arguments.text(.proxyUser)
-        options.untouched = arguments.texts(.untouched)
+        options.passthroughHosts = arguments.texts(.untouched)
         for text in arguments.texts(.connectPort) {
             guard let port = Int(text), (0...65_535).contains(port) else {
                 throw arguments.wrong(.connectPort, "must be a number from 0 to 65535, not \"\(text)\"")
             }
-            options.ports.append(port)
+            options.connectPorts.append(port)
         }
         return options
     }
@@ -48,8 +48,10 @@ enum ProxyCommand {
     ///
     /// - Parameter isOffline: the policy loaded nothing, so that a request without a response is a miss.
     static func summary(of traffic: ProxyTraffic, isOffline: Bool) -> String {
-        var parts = ["\(traffic.answered) from the store"]
-        if traffic.loaded > 0 { parts.append("\(traffic.loaded) loaded, \(traffic.kept) of them stored") }
+        var parts = ["\(traffic.answeredFromStore) from the store"]
+        if traffic.loadedFromOrigins > 0 {
+            parts.append("\(traffic.loadedFromOrigins) loaded, \(traffic.stored) of them stored")
+        }
         if traffic.tunnels > 0 { parts.append("\(traffic.tunnels) passed through unchanged") }
         if traffic.missedCount > 0 {
             parts.append("\(traffic.missedCount) \(isOffline ? "missed" : "could not be loaded")")
@@ -59,10 +61,10 @@ enum ProxyCommand {
 
     /// The responses that could not be stored, with the reason; nil if there are none.
     static func losses(of traffic: ProxyTraffic) -> String? {
-        traffic.lostWhy.map { why in
-            traffic.lost == 1
+        traffic.reasonNotStored.map { why in
+            traffic.notStored == 1
                 ? "1 could not be stored: \(why)"
-                : "\(traffic.lost) could not be stored; the last one: \(why)"
+                : "\(traffic.notStored) could not be stored; the last one: \(why)"
         }
     }
 }
@@ -71,7 +73,7 @@ enum ProxyCommand {
 enum RecordCommand {
     static func record(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await run(arguments, terminal, hint: replayHint(arguments)) { options, proxy in
-            proxy.keepsEverything = true
+            proxy.storesEverything = true
         }
     }
 
@@ -85,7 +87,7 @@ enum RecordCommand {
         await run(arguments, terminal) { options, proxy in
             options.policy = .offline
             // Recorded responses to POST are found only with this.
-            proxy.keepsEverything = true
+            proxy.storesEverything = true
         }
     }
 
@@ -100,7 +102,7 @@ enum RecordCommand {
             options.policy = try arguments.choice(.policy) ?? .revalidate
             var proxy = try ProxyCommand.proxyOptions(arguments, port: 0)
             // The proxy serves only the user's own command, which may connect to any port.
-            proxy.ports = [0]
+            proxy.connectPorts = [0]
             change(&options, &proxy)
             let isOffline = options.policy == .offline
             let larder = try arguments.larder
@@ -117,7 +119,7 @@ enum RecordCommand {
             folder.remove()
             if let traffic = service.traffic {
                 report(traffic, isOffline: isOffline, terminal)
-                if let hint, traffic.kept + traffic.answered > 0 { terminal.remark(hint) }
+                if let hint, traffic.stored + traffic.answeredFromStore > 0 { terminal.remark(hint) }
             }
             fflush(nil)
             // The status of the command need not be a case of `ExitStatus`.
@@ -130,10 +132,10 @@ enum RecordCommand {
     private static func report(_ traffic: ProxyTraffic, isOffline: Bool, _ terminal: Terminal) {
         terminal.remark(ProxyCommand.summary(of: traffic, isOffline: isOffline))
         if let losses = ProxyCommand.losses(of: traffic) { terminal.remark(losses) }
-        for url in traffic.missed.prefix(mostNamed) {
+        for url in traffic.missedURLs.prefix(mostNamed) {
             terminal.remark(isOffline ? "missed \(url)" : "could not be loaded: \(url)")
         }
-        let more = traffic.missed.count - mostNamed
+        let more = traffic.missedURLs.count - mostNamed
         if more > 0 {
             let state = isOffline ? "missed" : "that could not be loaded"
             terminal.remark("and \(more) more \(state); list them with: larder misses")

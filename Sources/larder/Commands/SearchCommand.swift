@@ -12,7 +12,7 @@ enum SearchCommand {
             let snapshot = try arguments.snapshotOption
             (options.site, options.snapshot) = (snapshot?.site, snapshot?.name)
             if let site = arguments.text(.inSite) {
-                let parts = try await larder.parted(site)
+                let parts = try await larder.splitSnapshotName(site)
                 (options.site, options.snapshot) = (parts.site, snapshot?.name ?? parts.snapshot)
             }
             options.limit = try arguments.number(.limit, in: 1...1000)
@@ -129,11 +129,11 @@ enum IndexCommand {
 
     static func text(of report: IndexReport) -> String {
         var parts = ["\(Wording.count(report.texts, "page")) indexed in \(Wording.time(report.elapsed))"]
-        if report.known > 0 { parts.append("\(Wording.grouped(report.known)) already indexed") }
+        if report.known > 0 { parts.append("\(Wording.number(report.known)) already indexed") }
         if report.forgotten > 0 {
-            parts.append("\(Wording.grouped(report.forgotten)) removed from the index")
+            parts.append("\(Wording.number(report.forgotten)) removed from the index")
         }
-        if report.left > 0 { parts.append("\(Wording.grouped(report.left)) left for the next run") }
+        if report.left > 0 { parts.append("\(Wording.number(report.left)) left for the next run") }
         return parts.joined(separator: ", ")
     }
 }

@@ -13,9 +13,9 @@ enum ServeCommand {
             options.notice = { terminal.fail($0) }
             options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
             options.isRecorded = true
-            options.finishesIndex = !options.isReadOnly
+            options.indexesInBackground = !options.isReadOnly
             // Sites can be added in the portal.
-            options.mayBeEmpty = !options.isReadOnly
+            options.createsStore = !options.isReadOnly
             if arguments.has(.scheduled), arguments.has(.noSchedule) {
                 throw UsageError("--scheduled and --no-schedule contradict each other; use one of them")
             }
@@ -54,7 +54,7 @@ enum ServeCommand {
                         + arguments.command("prefetch", ["URL"]))
             }
             if let root = options.root, options.policy == .offline,
-                (try? await larder.holds(root, orOfItsOrigin: true)) == false
+                (try? await larder.hasContent(for: root, orItsOrigin: true)) == false
             {
                 terminal.fail(
                     "\(root) is not stored yet, and is served as soon as it is; store it with: "
@@ -145,9 +145,9 @@ enum ServeCommand {
     }
 
     private static func exposure(of service: MirrorService) -> String {
-        let places = service.reachable.map { "\(service.scheme)://\($0):\(service.port)/" }.joined(
+        let places = service.reachableAddresses.map { "\(service.scheme)://\($0):\(service.port)/" }.joined(
             separator: " and ")
-        guard service.isPortalAlone else {
+        guard service.servesOnlyPortal else {
             return
                 "Anyone who can reach this machine can read the stored sites without a password: \(places)"
         }
@@ -172,7 +172,7 @@ enum ServeCommand {
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
         options.requiresStrongDigests = arguments.has(.strong)
-        options.hasAssets = try arguments.choice(.assets) ?? PreloadCommand.Assets.all == .all
+        options.includesAssets = try arguments.choice(.assets) ?? PreloadCommand.Assets.all == .all
         options.network = try network(arguments)
         let wanted = options
         let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -214,12 +214,12 @@ enum OpenCommand {
             if arguments.has(.stop) { return try await stop(port, larder, arguments, terminal) }
             var (name, snapshot) = (arguments.operands.first, SnapshotName?.none)
             if let text = name {
-                let parts = try await larder.parted(text)
+                let parts = try await larder.splitSnapshotName(text)
                 (name, snapshot) = (parts.site, parts.snapshot)
             }
             // Finds mistakes before a server starts.
             if name != nil { _ = try await larder.address(of: name, in: snapshot, at: port) }
-            if let name, try await !larder.holds(name) {
+            if let name, try await !larder.hasContent(for: name) {
                 terminal.fail(
                     "\(name) is not stored; store it with: \(arguments.command("prefetch", [name]))")
                 return .incomplete
@@ -233,14 +233,15 @@ enum OpenCommand {
                 // might not answer, and do not have to: there are other ports.
                 let isOfEarlierVersion = RunningServer.all().contains { $0.port == port && $0.store == nil }
                 let served =
-                    arguments.namesPort || isOfEarlierVersion ? await larder.served(at: port) : .nothing
-                if case .other(let store) = served, arguments.namesPort {
+                    arguments.namesPort || isOfEarlierVersion
+                    ? await larder.identifyServer(at: port) : .noServer
+                if case .otherStore(let store) = served, arguments.namesPort {
                     terminal.fail(
                         "port \(port) serves another store (\(store)); name a free port with \(Option.port.name)"
                     )
                     return .unable
                 }
-                if served != .this {
+                if served != .thisStore {
                     if let failure = start(larder, arguments.namesPort ? port : nil, arguments) {
                         terminal.fail(failure)
                         return .unable
@@ -286,7 +287,7 @@ enum OpenCommand {
             var other = isOurs ? nil : server?.store
             // A server of an earlier version has not recorded its store, but reports it.
             if !isOurs, other == nil, server != nil || arguments.namesPort,
-                case .other(let store) = await larder.served(at: port)
+                case .otherStore(let store) = await larder.identifyServer(at: port)
             {
                 other = store
             }

@@ -5,16 +5,16 @@ internal import Reports
 enum ShowCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try await arguments.larder.show(arguments.operands[0])
+            let report = try await arguments.larder.describe(arguments.operands[0])
             terminal.say(arguments.has(.json) ? report.json : HoldingText.text(of: report, arguments))
-            return report.isHeld ? .done : .incomplete
+            return report.isStored ? .done : .incomplete
         }
     }
 }
 
 /// The report of `larder show` for people.
 enum HoldingText {
-    static func text(of report: HoldingReport, _ arguments: Arguments) -> String {
+    static func text(of report: URLReport, _ arguments: Arguments) -> String {
         var lines: [String] = []
         if let absence = report.absence {
             lines.append(AbsenceText.text(of: report.url, absence, arguments))
@@ -23,13 +23,13 @@ enum HoldingText {
         }
         let listsLinks = arguments.has(.links)
         // The text and the screenshot that the page had when it was rendered are told with the page.
-        let isOfRendering = { (row: HoldingReport.Row) in ["shown", "pictured"].contains(row.request) }
-        let rows = report.rows.filter { !isOfRendering($0) }
+        let isOfRendering = { (row: URLReport.Response) in ["shown", "pictured"].contains(row.request) }
+        let rows = report.responses.filter { !isOfRendering($0) }
         for (place, row) in rows.enumerated() {
             lines += text(
                 of: row, isLive: report.isLive(row), seen: rows[..<place],
-                shownAt: row.isShown ? report.shownAt : nil, listsLinks)
-            let rendered = report.rows.filter {
+                servedAt: row.isServed ? report.servedAt : nil, listsLinks)
+            let rendered = report.responses.filter {
                 isOfRendering($0) && $0.snapshot == row.snapshot && $0.site == row.site && row.request == nil
             }
             if !rendered.isEmpty {
@@ -41,7 +41,7 @@ enum HoldingText {
             lines.append("linked from \(Wording.count(report.linkedFrom.count, "URL"))")
             if listsLinks { lines += report.linkedFrom.map { "  \($0)" } }
         }
-        let hasLinks = !report.linkedFrom.isEmpty || report.rows.contains { $0.links?.isEmpty == false }
+        let hasLinks = !report.linkedFrom.isEmpty || report.responses.contains { $0.links?.isEmpty == false }
         if hasLinks, !listsLinks {
             lines.append("to list the links: \(arguments.command("show", [report.url, "--links"]))")
         }
@@ -49,22 +49,22 @@ enum HoldingText {
     }
 
     private static func text(
-        of row: HoldingReport.Row, isLive: Bool, seen: ArraySlice<HoldingReport.Row>, shownAt: String?,
+        of row: URLReport.Response, isLive: Bool, seen: ArraySlice<URLReport.Response>, servedAt: String?,
         _ listsLinks: Bool
     ) -> [String] {
         let role = row.isAsset ? "asset" : "page"
         let body = row.body.map { "\(row.type ?? "no type"), \(Wording.bytes($0.byteCount))" } ?? "no body"
         var lines = [
             "snapshot \(row.snapshot) of \(row.site)"
-                + (isLive ? ", live" : row.isShown ? ", unfinished, but served" : ""),
+                + (isLive ? ", live" : row.isServed ? ", unfinished, but served" : ""),
             "  \(row.status), \(body), \(role), fetched \(row.fetchDate)",
         ]
         func say(_ name: String, _ value: String?) {
             if let value { lines.append("  \(name.padded(14))\(value)") }
         }
-        say("served at", shownAt)
+        say("served at", servedAt)
         say("confirmed", row.confirmed.map { "in snapshot \($0)" })
-        if row.provenance != .fetched { say("provenance", row.provenanceText) }
+        if row.provenance != .fetched { say("provenance", row.provenanceDescription) }
         say("requested by", row.referrer)
         say("request", row.request)
         say("variant for", row.variant?.replacing("\n", with: "; "))
@@ -82,16 +82,16 @@ enum HoldingText {
         return lines
     }
 
-    private static func describe(_ body: HoldingReport.Body, _ say: (String, String?) -> Void) {
+    private static func describe(_ body: URLReport.Body, _ say: (String, String?) -> Void) {
         say("title", body.title)
-        say("parsed as", body.readAs)
+        say("parsed as", body.formDescription)
         say("SHA-256", body.sha256)
         say("MD5", body.md5)
         say("damaged", body.fault)
         say("stored in", body.place)
     }
 
-    private static func text(of links: HoldingReport.Links, _ listsLinks: Bool) -> [String] {
+    private static func text(of links: URLReport.Links, _ listsLinks: Bool) -> [String] {
         guard !links.isEmpty else { return [] }
         var counts = [
             Wording.count(links.pages.count, "page"), Wording.count(links.assets.count, "asset"),
@@ -110,7 +110,7 @@ enum HoldingText {
     }
 }
 
-extension HoldingReport.Links {
+extension URLReport.Links {
     fileprivate var isEmpty: Bool { pages.isEmpty && assets.isEmpty && guesses.isEmpty }
 }
 
@@ -118,8 +118,8 @@ extension HoldingReport.Links {
 enum AbsenceText {
     static func text(of url: String, _ absence: Absence, _ arguments: Arguments) -> String {
         var lines = ["\(url) is not stored" + (absence.failure.map { ": \($0)" } ?? "")]
-        if let standIn = absence.standIn {
-            lines.append("\(standIn.reason): \(arguments.command("show", [standIn.url]))")
+        if let substitute = absence.substitute {
+            lines.append("\(substitute.reason): \(arguments.command("show", [substitute.url]))")
         } else if absence.nearby.isEmpty {
             lines.append(
                 "nothing of its host is stored; to list all stored URLs: \(arguments.command("list"))")
@@ -151,7 +151,7 @@ enum CatCommand {
     {
         let url = report.url
         switch report.outcome {
-        case .whole, .cut:
+        case .complete, .stopped:
             return nil
         case .damaged(let fault):
             let repair = arguments.command("fsck", ["--repair"])
@@ -170,9 +170,10 @@ enum CatCommand {
             return
                 "snapshot \(snapshot?.description ?? "") does not contain \(url); print it from the last one that does with: "
                 + arguments.command("cat", [url, "--snapshot", last])
-        case .notHeld(let absence):
-            if let standIn = absence.standIn {
-                return "\(url) is not stored; \(standIn.reason): \(arguments.command("cat", [standIn.url]))"
+        case .notStored(let absence):
+            if let substitute = absence.substitute {
+                return
+                    "\(url) is not stored; \(substitute.reason): \(arguments.command("cat", [substitute.url]))"
             }
             let reason = absence.failure.map { ": \($0)" } ?? ""
             return "\(url) is not stored\(reason); see similar URLs with: \(arguments.command("show", [url]))"

@@ -22,7 +22,7 @@ enum SnapshotsCommand {
             for snapshot in site.snapshots {
                 table.add([
                     snapshot.name.description, LocalTime.minute(snapshot.started),
-                    Wording.grouped(snapshot.responses), state(of: snapshot, in: site),
+                    Wording.number(snapshot.responses), state(of: snapshot, in: site),
                 ])
             }
             return [site.name] + table.lines.map { "  " + $0 }
@@ -35,7 +35,7 @@ enum SnapshotsCommand {
         case .overlay(let isLive): "loaded by a server or proxy" + (isLive ? ", live" : "")
         case .unfinished: "incomplete"
         case .rejected: "rejected"
-        case .kept: ""
+        case .complete: ""
         }
     }
 }
@@ -97,7 +97,7 @@ enum DiffCommand {
                 arguments.operands[0], try arguments.snapshot(1), try arguments.snapshot(2)
             )
             if arguments.has(.pictures) {
-                let report = try await arguments.larder.pictures(of: site, from: from, to: to)
+                let report = try await arguments.larder.screenshotDifferences(of: site, from: from, to: to)
                 terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             } else {
                 let report = try await arguments.larder.difference(of: site, from: from, to: to)
@@ -107,7 +107,7 @@ enum DiffCommand {
         }
     }
 
-    private static func text(of report: PictureReport, _ arguments: Arguments) -> String {
+    private static func text(of report: ScreenshotReport, _ arguments: Arguments) -> String {
         let snapshots = "\(report.site), snapshot \(report.from) to \(report.to)"
         guard !report.pages.isEmpty else {
             let prefetch = arguments.command(
@@ -118,12 +118,12 @@ enum DiffCommand {
             let word = page.state.rawValue
             return word + String(repeating: " ", count: max(1, 8 - word.utf8.count)) + page.url
         }
-        let counts = PictureReport.State.allCases.map { ($0, report.count($0)) }.filter { $0.1 > 0 }.map {
+        let counts = ScreenshotReport.State.allCases.map { ($0, report.count($0)) }.filter { $0.1 > 0 }.map {
             state, count in
             switch state {
             case .changed, .added, .gone: "\(count) \(state.rawValue)"
             case .same: "\(count) the same"
-            case .kept: "\(count) not taken again"
+            case .reused: "\(count) not taken again"
             }
         }
         lines.append(
@@ -157,7 +157,7 @@ enum DropCommand {
             let snapshots = try arguments.operands.indices.dropFirst().compactMap {
                 try arguments.snapshot($0)
             }
-            let report = try await arguments.larder.drop(snapshots, of: arguments.operands[0])
+            let report = try await arguments.larder.removeSnapshots(snapshots, of: arguments.operands[0])
             terminal.report(arguments.has(.json) ? report.json : text(of: report, snapshots.count, arguments))
             return .done
         }

@@ -61,7 +61,7 @@ enum PinsCommand {
         }.joined(separator: "\n")
     }
 
-    static func cover(of pin: HeldPin) -> String {
+    static func cover(of pin: PinReport) -> String {
         pin.urls == 0
             ? "no stored URL matches"
             : "\(Wording.count(pin.urls, "URL")), \(Wording.bytes(pin.byteCount))"
@@ -109,7 +109,7 @@ enum GCCommand {
             let watch = try Watch(arguments, terminal)
             let before = try await larder.snapshots()
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
-                try await larder.collect(
+                try await larder.collectGarbage(
                     limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete,
                     progress: watch.progress("Removing unused data"))
             }
@@ -210,7 +210,7 @@ enum GCCommand {
             let listed = report.evicted.prefix(arguments.has(.details) ? .max : mostEvicted)
             lines += listed.map { "  \($0)" }
             if report.evictedURLs > listed.count {
-                let more = Wording.grouped(report.evictedURLs - listed.count)
+                let more = Wording.number(report.evictedURLs - listed.count)
                 lines.append("  and \(more) more (list: --json)")
             }
         }
@@ -268,7 +268,7 @@ enum FsckCommand {
     private static func text(of report: InspectionReport, _ arguments: Arguments) -> String {
         let checked = Wording.count(report.bodiesChecked, "body", plural: "bodies")
         let result =
-            report.damaged.isEmpty ? "all intact" : "\(Wording.grouped(report.damaged.count)) damaged"
+            report.damaged.isEmpty ? "all intact" : "\(Wording.number(report.damaged.count)) damaged"
         var lines = ["\(checked), \(Wording.bytes(report.bytesChecked)): \(result)"]
         if let rebuilt = report.rebuilt {
             lines.append(
@@ -287,7 +287,7 @@ enum FsckCommand {
         }
         if report.damaged.count > mostShown {
             lines.append(
-                "and \(Wording.grouped(report.damaged.count - mostShown)) more damaged (list: --json)")
+                "and \(Wording.number(report.damaged.count - mostShown)) more damaged (list: --json)")
         }
         lines += report.databaseFaults.map { "database: \($0)" }
         lines += report.journalFaults.map { "journal: \($0)" }

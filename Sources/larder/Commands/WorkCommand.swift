@@ -11,7 +11,7 @@ enum WorkCommand {
             let larder = try arguments.larder
             let (wanted, stays) = (options, arguments.has(.stay))
             let reports = try await watch.during(again: arguments.again) {
-                try await larder.work(arguments.operands, options: wanted, stays: stays)
+                try await larder.runWorker(arguments.operands, options: wanted, waitsForMore: stays)
             }
             if arguments.has(.json) {
                 terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")

@@ -27,7 +27,7 @@ final class CacheProxy: Sendable {
     private struct Door: Sendable {
         let name: String
         let folder: StoreFolder
-        let loads: ServerLoads
+        let loads: LoadThread
         let server: MirrorServer
         let client: RawClient
         /// What stands before a path, and in `Host`.
@@ -64,7 +64,7 @@ final class CacheProxy: Sendable {
         }
         var fetch = FetchOptions(userAgent: "test", spoolFolder: folder.incoming)
         fetch.proxies = ProxyRules()
-        let loads = try ServerLoads(fetch, clock: { clock.now })
+        let loads = try LoadThread(fetch, clock: { clock.now })
         var options = MirrorOptions()
         if !isProxy { options.root = WebURL(origin.url("/")) }
         options.policy = .protocol

@@ -8,7 +8,7 @@ import Testing
 @testable import LarderKit
 
 /// What an app does with single URLs.
-@Suite struct AppLoadTests {
+@Suite struct URLLoaderTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
     private let larder: Larder
@@ -58,19 +58,19 @@ import Testing
 
     /// Of "old" that is held as the field says, when its server has "new"; nil for what cannot be answered.
     static let rows: [Row] = [
-        Row(policy: .protocol, cacheControl: "max-age=600", source: .held, isNew: false),
+        Row(policy: .protocol, cacheControl: "max-age=600", source: .stored, isNew: false),
         Row(policy: .protocol, cacheControl: "max-age=0", source: .loaded, isNew: true),
         Row(policy: .preferCache, cacheControl: "max-age=0", source: .stale, isNew: false),
         Row(policy: .offline, cacheControl: "max-age=0", source: .stale, isNew: false),
-        Row(policy: .offline, cacheControl: "max-age=600", source: .held, isNew: false),
+        Row(policy: .offline, cacheControl: "max-age=600", source: .stored, isNew: false),
         Row(policy: .reload, cacheControl: "max-age=600", source: .loaded, isNew: true),
         Row(policy: .reloadEndToEnd, cacheControl: "max-age=600", source: .loaded, isNew: true),
         Row(policy: .revalidate, cacheControl: "max-age=600", source: .loaded, isNew: true),
         Row(policy: .auto, cacheControl: "max-age=0", source: .loaded, isNew: true),
-        Row(policy: .auto, cacheControl: "max-age=600", source: .held, isNew: false),
+        Row(policy: .auto, cacheControl: "max-age=600", source: .stored, isNew: false),
         Row(policy: .auto, cacheControl: "max-age=0", source: .stale, isNew: false, isDown: true),
         Row(policy: .refreshBehind, cacheControl: "max-age=0", source: .stale, isNew: false),
-        Row(policy: .protocol, cacheControl: "max-age=600", source: .held, isNew: false, isDown: true),
+        Row(policy: .protocol, cacheControl: "max-age=600", source: .stored, isNew: false, isDown: true),
         Row(policy: .revalidate, cacheControl: "max-age=600", source: nil, isNew: false, isDown: true),
         Row(policy: .reload, cacheControl: "max-age=600", source: nil, isNew: false, isDown: true),
     ]
@@ -89,7 +89,7 @@ import Testing
         let report = try await load(row.policy)
         #expect(report.source == source)
         #expect(Self.text(report) == (row.isNew ? "new" : "old"))
-        #expect(report.notStored == nil)
+        #expect(report.reasonNotStored == nil)
         if row.isNew { #expect(Self.text(try await load(.offline)) == "new") }
         if row.policy == .refreshBehind {
             #expect(origin.waitForRequests(2))
@@ -113,7 +113,7 @@ import Testing
         #expect(origin.requests.isEmpty)
         #expect(!larder.folder.exists)
         serve("x", "no-store")
-        #expect(try await load(nil).notStored != nil)
+        #expect(try await load(nil).reasonNotStored != nil)
         await #expect(throws: LarderError.self) { try await load(.offline) }
         await #expect(throws: LarderError.self) { try await larder.load("mailto:x") }
     }
@@ -128,7 +128,7 @@ import Testing
         let report = try await larder.load(origin.url("/old"))
         #expect(report.response.url == origin.url("/a") && report.response.status == 200)
         let held = try await larder.load(origin.url("/old"), policy: .offline)
-        #expect(Self.text(held) == "x" && held.source == .held)
+        #expect(Self.text(held) == "x" && held.source == .stored)
         origin.on("/loop", .redirect(to: "/loop"))
         await #expect(throws: LarderError.self) { try await larder.load(origin.url("/loop")) }
     }
@@ -141,16 +141,16 @@ import Testing
         await #expect(throws: LarderError.self) { try await load(.offline) }
         #expect(try NoteBook(larder.folder).damaged() == [body.sha256])
         #expect(try await load(.preferCache).source == .loaded)
-        #expect(try await load(.offline).source == .held)
+        #expect(try await load(.offline).source == .stored)
     }
 
     @Test func `rules say what is stored and how, and what stands in is not`() async throws {
         var options = LoadOptions()
         options.rules = ["/a not-allowed"]
         serve("x")
-        #expect(try await load(.protocol, options).notStored != nil)
+        #expect(try await load(.protocol, options).reasonNotStored != nil)
         options.rules = ["/a refuse text=x"]
-        #expect(try await load(.protocol, options).notStored?.contains("refuse text=x") == true)
+        #expect(try await load(.protocol, options).reasonNotStored?.contains("refuse text=x") == true)
         options.rules = ["/a policy=reload"]
         _ = try await load(nil, options)
         #expect(try await load(nil, options).source == .loaded)
@@ -158,7 +158,7 @@ import Testing
         await #expect(throws: LarderError.self) { try await load(nil, options) }
         origin.on("/lib.js", .page("<h1>Log in</h1>").adding("Cache-Control", "max-age=600"))
         let portal = try await larder.load(origin.url("/lib.js"))
-        #expect(portal.notStored != nil)
+        #expect(portal.reasonNotStored != nil)
         await #expect(throws: LarderError.self) {
             try await larder.load(origin.url("/lib.js"), policy: .offline)
         }
@@ -177,7 +177,7 @@ import Testing
     @Test func `a bundle that is held with its digest is not asked for`() async throws {
         serveBundle("a")
         #expect(try await bundle("a").source == .loaded)
-        #expect(try await bundle("a").source == .held)
+        #expect(try await bundle("a").source == .stored)
         #expect(origin.requests.count == 1)
         origin.stop()
         #expect(Self.text(try await bundle("a")) == "a")
@@ -195,7 +195,7 @@ import Testing
         let error = await #expect(throws: LarderError.self) { try await bundle("b") }
         let text = try #require(error?.description)
         #expect(text.contains(Self.md5["b"] ?? "") && text.contains("9dd4e461268c8034f5c8564e155c67a6"))
-        #expect(try await bundle("a").source == .held)
+        #expect(try await bundle("a").source == .stored)
         serveBundle("b")
         #expect(try await bundle("b").source == .loaded)
         // What was held before is still known by its digest.
@@ -212,7 +212,7 @@ import Testing
         origin.on("/one.js", kind == "302" ? .redirect(to: "/login") : .page("<h1>Log in</h1>"))
         await #expect(throws: LarderError.self) { try await bundle("b") }
         #expect(try await larder.load(origin.url("/one.js"), policy: .offline).body == Array("a".utf8))
-        #expect(try await bundle("a").source == .held)
+        #expect(try await bundle("a").source == .stored)
     }
 
     @Test func `a bundle that is damaged on the disk is fetched again`() async throws {
@@ -221,7 +221,7 @@ import Testing
         _ = try await bundle(md5)
         try damage()
         #expect(try await bundle(md5).source == .loaded)
-        #expect(try await bundle(md5).source == .held)
+        #expect(try await bundle(md5).source == .stored)
     }
 
     @Test func `what a manifest requires holds for loads, whatever their policy`() async throws {
@@ -238,7 +238,7 @@ import Testing
         // An app may know better than an old manifest: it gets what verifies, and the manifest's stays.
         serveBundle("b")
         let newer = try await bundle("b")
-        #expect(Self.text(newer) == "b" && newer.notStored != nil)
+        #expect(Self.text(newer) == "b" && newer.reasonNotStored != nil)
         #expect(try await larder.load(origin.url("/one.js"), policy: .offline).body == Array("a".utf8))
     }
 
@@ -252,7 +252,8 @@ import Testing
         try await larder.store(own)
         let held = try await load(.protocol)
         #expect(
-            Self.text(held) == "own" && held.source == .held && held.response["content-type"] == "text/plain")
+            Self.text(held) == "own" && held.source == .stored
+                && held.response["content-type"] == "text/plain")
         own.lifetime = .zero
         own.body = Array("newer".utf8)
         try await larder.store(own)
@@ -271,7 +272,7 @@ import Testing
         serve("secret", "no-cache")
         var options = LoadOptions()
         options.willStore = { _ in nil }
-        #expect(try await load(.protocol, options).notStored != nil)
+        #expect(try await load(.protocol, options).reasonNotStored != nil)
         await #expect(throws: LarderError.self) { try await load(.offline) }
         options.willStore = { response in
             var edited = response
@@ -282,12 +283,12 @@ import Testing
         }
         #expect(Self.text(try await load(.protocol, options)) == "secret")
         let held = try await load(.protocol)
-        #expect(Self.text(held) == "***" && held.source == .held && held.response["X-Edited"] == "yes")
+        #expect(Self.text(held) == "***" && held.source == .stored && held.response["X-Edited"] == "yes")
 
         serveBundle("a")
         let report = try await bundle("a", options)
         #expect(Self.text(report) == "a")
-        #expect(report.notStored?.contains("willStore") == true)
+        #expect(report.reasonNotStored?.contains("willStore") == true)
     }
 
     @Test func `a prefetch asks the app before it stores`() async throws {
@@ -308,7 +309,7 @@ import Testing
         #expect(report.isPublished)
         #expect(report.missing.isEmpty)
         let page = try await larder.load(origin.url("/"), policy: .protocol)
-        #expect(Self.text(page).contains("Mine") && page.source == .held)
+        #expect(Self.text(page).contains("Mine") && page.source == .stored)
         // What the page links to now is what counts.
         #expect(origin.requests(to: "/ad.png").isEmpty)
 

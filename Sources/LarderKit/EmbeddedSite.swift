@@ -5,7 +5,7 @@ internal import System
 
 /// The site in a program that an export wrote (`ArchiveForm.program`). It is unpacked into a temporary store, which is
 /// removed with this object.
-public final class EnclosedSite: Sendable {
+public final class EmbeddedSite: Sendable {
     /// The name of the site.
     public let name: String
     /// The URLs that the site starts with.
@@ -25,20 +25,21 @@ public final class EnclosedSite: Sendable {
     ///
     /// - Parameter name: The path of the program for messages.
     /// - Throws: `LarderError` of kind `.machine` if the program has only a part of a site.
-    public static func isThere(in program: String, named name: String) throws(LarderError) -> Bool {
+    public static func exists(in program: String, named name: String) throws(LarderError) -> Bool {
         guard access(program, R_OK) == 0 else { return false }
-        return try archiving { () throws(ArchiveError) in try ProgramFile(program, named: name).hasSite }
+        return try mapArchiveError { () throws(ArchiveError) in try ProgramFile(program, named: name).hasSite
+        }
     }
 
     /// Verifies the site of a program and unpacks it.
     ///
     /// - Throws: `LarderError` of kind `.machine` if the site is damaged, or there is no room for it.
-    public static func open(in program: String, named name: String) async throws(LarderError) -> EnclosedSite
+    public static func open(in program: String, named name: String) async throws(LarderError) -> EmbeddedSite
     {
         let interruption = Interruption()
-        return try await Larder.onThread("larder-import", onCancel: interruption.request) {
-            () throws(LarderError) -> EnclosedSite in
-            try archiving { () throws(ArchiveError) -> EnclosedSite in
+        return try await Larder.runOnThread("larder-import", onCancel: interruption.request) {
+            () throws(LarderError) -> EmbeddedSite in
+            try mapArchiveError { () throws(ArchiveError) -> EmbeddedSite in
                 let folder: ScratchFolder
                 do throws(SystemError) {
                     folder = try ScratchFolder(named: "larder-site")
@@ -56,7 +57,7 @@ public final class EnclosedSite: Sendable {
                     throw ArchiveError(
                         .machine, "\(name) is damaged: its site is incomplete; copy the file again")
                 }
-                return EnclosedSite(site, folder, Larder(at: store.path))
+                return EmbeddedSite(site, folder, Larder(at: store.path))
             }
         }
     }

@@ -40,7 +40,7 @@ extension ManifestReport {
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
             throw LarderError(.input, "\(path) has no files: name the build's output folder")
         }
-        let found = WorkTeam.share(files.paths.count, named: "larder-files", interruption) { next, give in
+        let found = ParallelWork.share(files.paths.count, named: "larder-files", interruption) { next, give in
             while let number = next() {
                 let name = files.paths[number]
                 let content = BodyContent.file(path: path + "/" + name)
@@ -65,8 +65,8 @@ extension ManifestReport {
     }
 
     /// Creates a manifest of the stored responses of a site. Blocks.
-    package init(ofHeld site: Site, _ types: TypeFilter?, _ reader: StoreReader) throws(StoreError) {
-        self = try HeldSite(site, types).manifest(reader, reader.folder)
+    package init(ofStoredSite site: Site, _ types: TypeFilter?, _ reader: StoreReader) throws(StoreError) {
+        self = try StoredSiteManifest(site, types).manifest(reader, reader.folder)
     }
 
     /// The report with further skipped files or URLs.
@@ -76,7 +76,7 @@ extension ManifestReport {
 }
 
 /// Lists the stored responses of a site as a manifest.
-struct HeldSite {
+struct StoredSiteManifest {
     private let site: Site
     private let types: TypeFilter?
 

@@ -3,42 +3,42 @@ public import Store
 package import Web
 
 /// Everything that a store knows about one URL.
-public struct HoldingReport: Sendable, Equatable {
+public struct URLReport: Sendable, Equatable {
     public let url: String
     /// The stored responses of the URL in all snapshots, the newest first. Empty if none is stored.
-    public let rows: [Row]
+    public let responses: [Response]
     /// The URLs of live responses that link to the URL, whether or not it is stored.
     public let linkedFrom: [String]
     /// The URL under which `larder serve` serves it on its default port; nil if it is not stored.
-    public let shownAt: String?
+    public let servedAt: String?
     /// The stored URLs that replace it or are near it; nil if the URL is stored.
     public let absence: Absence?
 
     /// The sites of the store that have a live snapshot. Of the others, the unfinished snapshot is served.
-    private let hasLive: Set<String>
+    private let sitesWithLiveSnapshot: Set<String>
 
     /// Whether the row is served, and its snapshot is live.
-    package func isLive(_ row: Row) -> Bool { row.isShown && hasLive.contains(row.site) }
+    package func isLive(_ row: Response) -> Bool { row.isServed && sitesWithLiveSnapshot.contains(row.site) }
 
     /// Whether a response of the URL is stored.
-    public var isHeld: Bool { !rows.isEmpty }
+    public var isStored: Bool { !responses.isEmpty }
 
     /// Reads all stored responses of the URL, however large. Missing MD5s are computed and stored.
     ///
     /// - Parameter shownAt: the URL under which a server serves it, if it is stored.
-    package init(of url: WebURL, shownAt: String?, _ reader: StoreReader) throws(StoreError) {
+    package init(of url: WebURL, servedAt: String?, _ reader: StoreReader) throws(StoreError) {
         var md5s = KnownMD5s(reader)
-        var rows: [Row] = []
+        var rows: [Response] = []
         let names = try reader.snapshotNames()
         for row in try reader.rows(of: url.href) where row.response.request != .frozen {
-            rows.append(try Row(row, names, links: reader.storedLinks(of: row.response), reader, &md5s))
+            rows.append(try Response(row, names, links: reader.storedLinks(of: row.response), reader, &md5s))
         }
-        hasLive = Set(try reader.sites().filter { $0.published != nil }.map(\.name))
+        sitesWithLiveSnapshot = Set(try reader.sites().filter { $0.published != nil }.map(\.name))
         try md5s.keep(in: reader.folder)
         self.url = url.href
-        self.rows = rows
+        self.responses = rows
         linkedFrom = try reader.shownReferrers(of: url.href)
-        self.shownAt = rows.isEmpty ? nil : shownAt
+        self.servedAt = rows.isEmpty ? nil : servedAt
         absence = rows.isEmpty ? try Absence(of: url, in: reader) : nil
     }
 
@@ -46,13 +46,13 @@ public struct HoldingReport: Sendable, Equatable {
     public var json: String { members.text() }
 
     /// A stored response.
-    public struct Row: Sendable, Equatable {
+    public struct Response: Sendable, Equatable {
         public let site: String
         public let snapshot: SnapshotName
         /// The number of the last snapshot that confirmed this response; nil if none did.
         public let confirmed: Int64?
         /// Whether a server serves this response by default.
-        public let isShown: Bool
+        public let isServed: Bool
         public let status: Int
         /// Whether the URL is an asset; else it is a page.
         public let isAsset: Bool
@@ -110,7 +110,7 @@ public struct HoldingReport: Sendable, Equatable {
         }
 
         /// The provenance for messages: `imported from site.warc.gz`.
-        package var provenanceText: String {
+        package var provenanceDescription: String {
             let names = archives.map { $0.split(separator: "/").last.map { String($0) } ?? $0 }
             return names.isEmpty
                 ? provenance.rawValue : "\(provenance.rawValue) from \(names.joined(separator: ", "))"
@@ -138,7 +138,7 @@ public struct HoldingReport: Sendable, Equatable {
             site = row.site
             snapshot = names[response.snapshot] ?? 0
             confirmed = row.confirmed > response.snapshot ? names[row.confirmed]?.number : nil
-            isShown = row.isShown
+            isServed = row.isShown
             status = response.status
             isAsset = response.role != 0
             type = response.type
@@ -183,7 +183,7 @@ public struct HoldingReport: Sendable, Equatable {
         public let place: String?
 
         /// The format for messages: `html, UTF-8`.
-        package var readAs: String { form.replacing(";", with: ", ") }
+        package var formDescription: String { form.replacing(";", with: ", ") }
 
         init(_ body: StoredBody, _ reader: StoreReader, _ md5s: inout KnownMD5s) throws(StoreError) {
             byteCount = body.byteCount
@@ -217,23 +217,23 @@ public struct HoldingReport: Sendable, Equatable {
     }
 }
 
-extension HoldingReport: JSONObject {
+extension URLReport: JSONObject {
     package var members: JSONMembers {
         [
-            "url": url, "stored": isHeld, "shownAt": shownAt, "rows": rows, "linkedFrom": linkedFrom,
+            "url": url, "stored": isStored, "shownAt": servedAt, "rows": responses, "linkedFrom": linkedFrom,
             "instead": IfAny(absence),
         ]
     }
 }
 
-extension HoldingReport.Row: JSONObject {
-    package var members: JSONMembers { answerMembers + ["links": links] }
+extension URLReport.Response: JSONObject {
+    package var members: JSONMembers { membersWithoutLinks + ["links": links] }
 
     /// All members except the links.
-    package var answerMembers: JSONMembers {
+    package var membersWithoutLinks: JSONMembers {
         [
             "site": site, "snapshot": snapshot.number, "overlay": IfAny(snapshot.isOverlay ? true : nil),
-            "confirmed": confirmed, "shown": isShown, "status": status,
+            "confirmed": confirmed, "shown": isServed, "status": status,
             "role": isAsset ? "asset" : "page", "type": type, "request": request, "variant": variant,
             "requested": Wording.date(requested), "fetched": Wording.date(fetched), "referrer": referrer,
             "invalidated": isInvalidated,
@@ -243,11 +243,11 @@ extension HoldingReport.Row: JSONObject {
     }
 }
 
-extension HoldingReport.Header: JSONObject {
+extension URLReport.Header: JSONObject {
     package var members: JSONMembers { ["name": name, "value": value] }
 }
 
-extension HoldingReport.Body: JSONObject {
+extension URLReport.Body: JSONObject {
     package var members: JSONMembers {
         [
             "bytes": byteCount, "sha256": sha256, "md5": md5, "fault": IfAny(fault), "form": form,
@@ -257,7 +257,7 @@ extension HoldingReport.Body: JSONObject {
     }
 }
 
-extension HoldingReport.Links: JSONObject {
+extension URLReport.Links: JSONObject {
     package var members: JSONMembers { ["pages": pages, "assets": assets, "guesses": guesses] }
 }
 
@@ -266,12 +266,12 @@ public struct Absence: Sendable, Equatable {
     /// Why the run that made the live snapshot could not load the URL; nil if it did not request it.
     public let failure: String?
     /// The stored URL that is served instead, if any.
-    public let standIn: StandIn?
+    public let substitute: Substitute?
     /// Stored URLs of the same folder or, if it has none, of the nearest parent folder.
     public let nearby: [String]
 
     /// A stored URL that is served instead of another one.
-    public struct StandIn: Sendable, Equatable {
+    public struct Substitute: Sendable, Equatable {
         public let url: String
         /// The differences from the requested URL; never empty.
         public let differences: [Difference]
@@ -289,7 +289,7 @@ public struct Absence: Sendable, Equatable {
         /// With or without the slash at the path's end, if one redirects to the other.
         case slash
         /// Without known cache-busting parameters.
-        case busters = "cache-busters"
+        case cacheBusters = "cache-busters"
         /// Without the query, because a rule of the site says so.
         case query
         /// Without the query, which only the page's own scripts read, as in a static search page.
@@ -299,7 +299,7 @@ public struct Absence: Sendable, Equatable {
             switch self {
             case .scheme: "in http and https"
             case .slash: "in the trailing slash"
-            case .busters: "in cache-busting parameters"
+            case .cacheBusters: "in cache-busting parameters"
             case .query: "in the query"
             case .search: "in the query, which its scripts read,"
             }
@@ -308,12 +308,12 @@ public struct Absence: Sendable, Equatable {
 }
 
 extension Absence {
-    private static let mostNeighbours = 5
+    private static let maxNearbyURLs = 5
 
     package init(of url: WebURL, in reader: StoreReader) throws(StoreError) {
         failure = try reader.sites().lazy.compactMap { StoredFailures(of: $0).reason(for: url.href) }.first
-        standIn = try reader.find(url).map { found in
-            StandIn(url: found.response.href, differences: Self.differences(found.change))
+        substitute = try reader.find(url).map { found in
+            Substitute(url: found.response.href, differences: Self.differences(found.change))
         }
         nearby = try Self.neighbours(of: url, in: reader)
     }
@@ -323,7 +323,7 @@ extension Absence {
             switch difference {
             case .scheme: change.contains(.scheme)
             case .slash: change.contains(.slash)
-            case .busters: change.contains(.busters)
+            case .cacheBusters: change.contains(.busters)
             case .query: change.contains(.query)
             case .search: change.contains(.search)
             }
@@ -335,7 +335,7 @@ extension Absence {
         var path = url.path[...]
         while let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
             let folder = url.origin + path[...slash]
-            let found = try reader.neighbours(of: url.href, below: folder, count: mostNeighbours)
+            let found = try reader.neighbours(of: url.href, below: folder, count: maxNearbyURLs)
             if !found.isEmpty { return found }
             path = path[..<slash]
         }
@@ -345,11 +345,11 @@ extension Absence {
 
 extension Absence: JSONObject {
     package var members: JSONMembers {
-        ["failure": IfAny(failure), "standIn": standIn, "nearby": nearby]
+        ["failure": IfAny(failure), "standIn": substitute, "nearby": nearby]
     }
 }
 
-extension Absence.StandIn: JSONObject {
+extension Absence.Substitute: JSONObject {
     package var members: JSONMembers { ["url": url, "differences": differences.map(\.rawValue)] }
 }
 
@@ -361,9 +361,9 @@ public struct BodyReport: Sendable, Equatable {
     /// How the reading ended.
     public enum Outcome: Sendable, Equatable {
         /// The whole body was read, and its digest is correct.
-        case whole
+        case complete
         /// The caller ended the reading.
-        case cut
+        case stopped
         /// The body is damaged, for the reason given. Part of it may have been passed to the caller.
         case damaged(String)
         /// The response is a redirect; nil if its target is not a valid URL.
@@ -373,7 +373,7 @@ public struct BodyReport: Sendable, Equatable {
         /// The snapshot does not have the URL; these snapshots do, oldest first.
         case notInSnapshot([SnapshotName])
         /// The URL is not stored.
-        case notHeld(Absence)
+        case notStored(Absence)
     }
 
     /// Passes the body to a function in pieces. A damaged body is marked, so that the next prefetch loads it again.
@@ -393,24 +393,24 @@ public struct BodyReport: Sendable, Equatable {
             if case .damaged = outcome, let body = response.body {
                 try NoteBook.mark(damaged: [body.sha256], in: reader.folder)
             }
-        case .failure(let refusal): outcome = refusal.outcome
+        case .failure(let result): outcome = result.outcome
         }
     }
 
-    private struct Refusal: Error {
+    private struct UnreadableResult: Error {
         let outcome: Outcome
     }
 
     private static func find(
         _ url: WebURL, _ name: SnapshotName?, of wanted: String?, in reader: StoreReader
-    ) throws(StoreError) -> Result<StoredResponse, Refusal> {
+    ) throws(StoreError) -> Result<StoredResponse, UnreadableResult> {
         guard let name else {
             if let response = try reader.response(for: url.href) { return .success(response) }
-            return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+            return .failure(UnreadableResult(outcome: .notStored(try Absence(of: url, in: reader))))
         }
         let rows = try reader.rows(of: url.href).filter { $0.response.request == .get }
         guard !rows.isEmpty else {
-            return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+            return .failure(UnreadableResult(outcome: .notStored(try Absence(of: url, in: reader))))
         }
         let sites = try reader.sites()
         let chosen = try wanted.map { (text) throws(StoreError) in
@@ -441,7 +441,7 @@ public struct BodyReport: Sendable, Equatable {
         let others = rows.filter { $0.site == site.name }.compactMap {
             site.name(ofSnapshot: $0.response.snapshot)
         }
-        return .failure(Refusal(outcome: .notInSnapshot(others.reversed())))
+        return .failure(UnreadableResult(outcome: .notInSnapshot(others.reversed())))
     }
 
     private static func read(
@@ -466,8 +466,8 @@ public struct BodyReport: Sendable, Equatable {
         } catch {
             return .damaged(error.detail)
         }
-        guard isWhole else { return .cut }
-        return stream.finish().bytes == body.sha256 ? .whole : .damaged("its bytes have changed")
+        guard isWhole else { return .stopped }
+        return stream.finish().bytes == body.sha256 ? .complete : .damaged("its bytes have changed")
     }
 
     /// The report as JSON.
@@ -481,13 +481,13 @@ extension BodyReport: JSONObject {
 extension BodyReport.Outcome: JSONObject {
     package var members: JSONMembers {
         switch self {
-        case .whole: ["outcome": "whole"]
-        case .cut: ["outcome": "cut"]
+        case .complete: ["outcome": "whole"]
+        case .stopped: ["outcome": "cut"]
         case .damaged(let fault): ["outcome": "damaged", "fault": fault]
         case .redirect(let status, let target): ["outcome": "redirect", "status": status, "target": target]
         case .empty(let status): ["outcome": "empty", "status": status]
         case .notInSnapshot(let names): ["outcome": "notInSnapshot", "snapshots": names.map(\.number)]
-        case .notHeld(let absence): ["outcome": "notHeld", "instead": absence]
+        case .notStored(let absence): ["outcome": "notHeld", "instead": absence]
         }
     }
 }

@@ -2,7 +2,7 @@ package import Store
 package import Web
 
 /// A manifest as it is stored with a snapshot.
-package struct KeptManifest: Sendable, Equatable {
+package struct StoredManifest: Sendable, Equatable {
     /// The path or URL of the manifest, after following a manifest that only names another one.
     package var place: String
     var declaredBase: String?
@@ -59,11 +59,12 @@ package struct KeptManifest: Sendable, Equatable {
     }
 }
 
-extension KeptManifest {
+extension StoredManifest {
     /// Returns the manifest that the site's live snapshot was checked against; nil if there is none.
-    package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
+    package static func current(of site: String, _ reader: StoreReader) throws(StoreError) -> StoredManifest?
+    {
         try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
-            try KeptManifest(row, reader)
+            try StoredManifest(row, reader)
         }
     }
 }

@@ -9,7 +9,11 @@ package import System
 package import Web
 
 /// Decides whether a snapshot may be published: the bundles that its manifest requires must verify in it.
-package struct BundleGate: Sendable {
+///
+/// `SiteRun` asks it twice. Before the crawl it takes the bundles, start URLs and settings from the manifest. Before the
+/// snapshot is published, `report(onSnapshot:)` checks every bundle as it would be served. If one fails, the snapshot is
+/// rejected, and the last good one stays live.
+package struct ManifestVerifier: Sendable {
     private let manifest: ManifestSource
     private let folder: StoreFolder
     private let failsOn: Set<CheckReport.Verdict>
@@ -23,11 +27,11 @@ package struct BundleGate: Sendable {
         targets = try CheckTarget.all(of: manifest)
     }
 
-    /// Returns the start URLs that the manifest declares; empty if it declares none.
+    /// Returns the start URLs that the manifest declares, resolved against its base; empty if it declares none.
     ///
     /// - Throws: `LarderError` of kind `.input` for a URL that is relative without a base, or neither http
     ///   nor https.
-    package func start() throws(LarderError) -> [WebURL] {
+    package func startURLs() throws(LarderError) -> [WebURL] {
         var start: [WebURL] = []
         for text in manifest.manifest.start {
             guard let url = WebURL(text, base: manifest.bases[0].url) else {
@@ -50,7 +54,7 @@ package struct BundleGate: Sendable {
     /// of its first bundle.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is neither.
-    package func home() throws(LarderError) -> WebURL {
+    package func defaultSite() throws(LarderError) -> WebURL {
         if let root = manifest.bases[0].root { return root.key }
         guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
             throw LarderError(
@@ -62,7 +66,7 @@ package struct BundleGate: Sendable {
     }
 
     /// The path or URL of the manifest, after following a manifest that only names another one.
-    var place: String { manifest.name }
+    var location: String { manifest.name }
 
     /// The requirements of all bundles, by URL.
     package var requirements: Requirements {
@@ -72,15 +76,15 @@ package struct BundleGate: Sendable {
     }
 
     /// The bundles with their URLs.
-    package var expected: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
+    package var bundlesWithURLs: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
 
     /// Required bundles that have no digest of at least SHA-256.
     var weakBundles: [PreloadReport.Problem] {
         targets.filter(\.bundle.isRequired).compactMap { target in
             let bundle = target.bundle.requiringStrongDigest
             guard
-                let reason = bundle.proof == nil
-                    ? "not verified: the manifest gives no digest" : bundle.weakness
+                let reason = bundle.strongestAlgorithm == nil
+                    ? "not verified: the manifest gives no digest" : bundle.reasonTooWeak
             else { return nil }
             return PreloadReport.Problem(url: target.urls[0].href, reason: reason, isRequired: true)
         }
@@ -88,21 +92,21 @@ package struct BundleGate: Sendable {
 
     /// The number of bundles for each digest algorithm, counting the strongest digest of each bundle.
     var proofCounts: [DigestAlgorithm: Int] {
-        targets.compactMap(\.bundle.proof).reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        targets.compactMap(\.bundle.strongestAlgorithm).reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
     /// The URLs of the required bundles.
     package var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
 
     /// The number of responses that were fetched to get the manifest.
-    package var requestCount: Int { manifest.answers.count }
+    package var requestCount: Int { manifest.fetchedDocuments.count }
 
     /// Whether the manifest equals the stored one.
-    package func isSame(as kept: KeptManifest) -> Bool { KeptManifest(manifest) == kept }
+    package func isEqual(to kept: StoredManifest) -> Bool { StoredManifest(manifest) == kept }
 
     /// Whether the user gave the same base as for the stored manifest. True if the stored manifest does not
     /// record it.
-    package func hasBase(of kept: KeptManifest) -> Bool {
+    package func hasSameBase(as kept: StoredManifest) -> Bool {
         kept.reading.map { $0.base == manifest.reading.base } ?? true
     }
 
@@ -114,9 +118,9 @@ package struct BundleGate: Sendable {
     /// Returns the documents that a snapshot of the site stores: the manifest, and the responses that were
     /// fetched to get it.
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
-        let kept = KeptManifest(manifest)
+        let kept = StoredManifest(manifest)
         return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
-            + manifest.answers.map {
+            + manifest.fetchedDocuments.map {
                 CrawlPlan.Document(href: $0.url.href, fields: $0.fields, bytes: $0.bytes)
             }
     }
@@ -124,25 +128,28 @@ package struct BundleGate: Sendable {
     /// The site's name, if the manifest gives one.
     package var site: String? { manifest.manifest.site }
 
-    /// Returns the prefetch settings that the manifest gives. Headers of a manifest that was fetched are sent
-    /// to the manifest's own origin only, and never replace a header from the user.
+    /// Returns the prefetch settings that the manifest gives.
+    ///
+    /// A manifest that was fetched is not trusted: its headers are sent to the manifest's own origin only, and never
+    /// replace a header from the user.
     ///
     /// - Parameter headers: the headers that the user gave.
-    package func wishes(beside headers: [String]) -> Manifest.Wishes {
-        var wishes = manifest.manifest.wishes
-        guard let place = WebURL(place), place.isHTTP else { return wishes }
-        let taken = Set(headers.map { Self.name(of: $0).lowercased() })
-        wishes.headers = wishes.headers.compactMap { header in
+    package func settings(beside headers: [String]) -> Manifest.PrefetchSettings {
+        var settings = manifest.manifest.settings
+        guard let place = WebURL(location), place.isHTTP else { return settings }
+        let userNames = Set(headers.map { Self.name(of: $0).lowercased() })
+        settings.headers = settings.headers.compactMap { header in
             let words = header.split(separator: " ", maxSplits: 1)
             let isForAll = words[0].contains(":") && words[0].last == ":" || words.count == 1
-            guard !taken.contains(Self.name(of: header).lowercased()) else { return nil }
+            guard !userNames.contains(Self.name(of: header).lowercased()) else { return nil }
             if isForAll { return "\(place.origin) \(header)" }
             // Another port of the same host is another origin.
             return words[0] == place.host || words[0] == place.origin ? "\(place.origin) \(words[1])" : nil
         }
-        return wishes
+        return settings
     }
 
+    /// The field name of `Name: value` or `HOST Name: value`.
     private static func name(of header: String) -> Substring {
         let field =
             header.split(separator: " ").first { $0.contains(":") && !$0.contains("://") } ?? header[...]
@@ -163,9 +170,9 @@ package struct BundleGate: Sendable {
     ) throws(StoreError) -> CheckReport {
         let folder = folder
         let targets = targets
-        let found = try WorkTeam.share(targets.count, named: "larder-gate", interruption) {
+        let found = try ParallelWork.share(targets.count, named: "larder-gate", interruption) {
             (next, give) throws(StoreError) in
-            var bundles = HeldBundles(try StoreReader(folder), snapshot: snapshot, provesBytes: false)
+            var bundles = StoredBundleCheck(try StoreReader(folder), snapshot: snapshot, provesBytes: false)
             while let number = next() {
                 let url = targets[number].urls[0]
                 let examination = try bundles.examination(of: targets[number].bundle, at: url)
@@ -192,89 +199,95 @@ package struct BundleGate: Sendable {
             subject: .manifest(manifest.name), places: ["new snapshot"], items: items, failsOn: failsOn)
         // A rejected snapshot is not served: the stored verdicts stay those of the previous manifest.
         if report.isClean {
-            try VerdictNotes.keep(
+            try VerdictStore.store(
                 zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, snapshot: snapshot, in: folder)
         }
         return report
     }
 }
 
-/// The manifest that a site's bundles are verified against, and the stored response that contains it.
-private struct ManifestInForce {
+/// The manifest of a site's live snapshot, and the stored response that contains it.
+private struct CurrentManifest {
     let site: String
     let settings: String
     let plan: ManifestPlan
     let row: StoredResponse
 
     /// Returns the manifests of all sites, newest snapshot first.
-    static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
-        var all: [ManifestInForce] = []
+    static func all(_ reader: StoreReader) throws(StoreError) -> [CurrentManifest] {
+        var all: [CurrentManifest] = []
         for site in try reader.settingsWithManifest() {
             guard let plan = SitePlan(text: site.settings).manifest,
                 let row = try reader.response(for: site.name, request: .manifest)
             else { continue }
-            all.append(ManifestInForce(site: site.name, settings: site.settings, plan: plan, row: row))
+            all.append(CurrentManifest(site: site.name, settings: site.settings, plan: plan, row: row))
         }
         return all.sorted { $0.row.snapshot > $1.row.snapshot }
     }
 }
 
-/// Joins the requirements of several manifests.
+/// Merges the requirements of several manifests into one table.
 ///
-/// If two manifests require different bundles at one URL, a manifest of the URL's origin or on this machine
-/// wins, else the first that was added. A requirement at a URL that redirects also applies to the redirect
-/// targets.
-private struct JoinedRequirements {
-    private var atHome = Requirements()
-    private var elsewhere = Requirements()
-    /// The origins where sites start, with the names of these sites. A fetched manifest of one site has no
-    /// say over another site's origin, unless it is the manifest's own.
-    private var homes: [(begin: String, site: String)] = []
+/// If two manifests require different bundles at one URL, a manifest of the URL's origin or on this machine wins, else the
+/// first that was added. A manifest from another origin cannot require anything at the origin where another site starts:
+/// otherwise the author of one mirrored site could make the responses of another one unusable.
+///
+/// A requirement at a URL that redirects also applies to the redirect targets.
+private struct MergedRequirements {
+    /// Requirements from manifests of the URL's own origin or on this machine.
+    private var fromOwnOrigin = Requirements()
+    /// Requirements from manifests of other origins.
+    private var fromOtherOrigins = Requirements()
+    /// The prefixes of the origins where sites start, such as `https://example.com/`, with the names of these sites.
+    private var siteOrigins: [(prefix: String, site: String)] = []
 
-    mutating func add(_ requirements: Requirements, ofManifestAt place: String, of site: String) {
-        let home = WebURL(place).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
+    mutating func add(_ requirements: Requirements, ofManifestAt location: String, of site: String) {
+        let home = WebURL(location).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
         let isAtHome = { (href: String) in home.map { href.utf8.starts(with: $0.utf8) } ?? true }
-        atHome.add(requirements.filter(isAtHome))
-        let others = Set(homes.filter { $0.site != site }.map(\.begin))
-            .subtracting(homes.filter { $0.site == site }.map(\.begin))
-        elsewhere.add(requirements.filter { href in !others.contains { href.utf8.starts(with: $0.utf8) } })
+        fromOwnOrigin.add(requirements.filter(isAtHome))
+        let others = Set(siteOrigins.filter { $0.site != site }.map(\.prefix))
+            .subtracting(siteOrigins.filter { $0.site == site }.map(\.prefix))
+        fromOtherOrigins.add(
+            requirements.filter { href in !others.contains { href.utf8.starts(with: $0.utf8) } })
     }
 
-    mutating func add(home start: [String], of site: String) {
-        for url in start.compactMap({ WebURL($0) }) { homes.append((url.origin + "/", site)) }
+    mutating func addSite(start: [String], of site: String) {
+        for url in start.compactMap({ WebURL($0) }) { siteOrigins.append((url.origin + "/", site)) }
     }
 
     /// Returns the requirements, extended to the targets of stored redirects.
     ///
     /// - Parameter reader: nil if there is no store.
-    func joined(_ reader: StoreReader?) throws(StoreError) -> Requirements {
-        var all = atHome
-        all.add(elsewhere)
+    func resolve(_ reader: StoreReader?) throws(StoreError) -> Requirements {
+        var all = fromOwnOrigin
+        all.add(fromOtherOrigins)
         guard let reader else { return all }
         var rest = all.hrefs.sorted()[...]
         while !rest.isEmpty {
-            let some = Array(rest.prefix(Self.together))
-            rest = rest.dropFirst(Self.together)
+            let some = Array(rest.prefix(Self.hrefsPerQuery))
+            rest = rest.dropFirst(Self.hrefsPerQuery)
             let leading = try reader.steadily { () throws(StoreError) in
                 try reader.shown(some).filter { (300..<400).contains($0.value.status) }
             }
-            for href in leading.keys.sorted() { try follow(href, reader, &all) }
+            for href in leading.keys.sorted() { try followRedirects(from: href, reader, &all) }
         }
         return all
     }
 
     /// Requires the bundle at the redirect targets too. If the redirects end at a stored body that does not
     /// match, for example a home page in place of a removed file, the targets are not required to match.
-    private func follow(_ href: String, _ reader: StoreReader, _ all: inout Requirements) throws(StoreError) {
+    private func followRedirects(from href: String, _ reader: StoreReader, _ all: inout Requirements)
+        throws(StoreError)
+    {
         guard var url = WebURL(href), let bundle = all[url] else { return }
         var targets: [WebURL] = []
-        while targets.count < Self.mostRedirects {
+        while targets.count < Self.maxRedirects {
             guard let response = try reader.response(for: url.href) else { break }
             guard
                 let redirect = Redirect(
                     response.status, HTTPFields(block: response.fields.utf8.span), from: url)
             else {
-                guard let body = response.body, try !body.isOther(than: bundle, reader) else { return }
+                guard let body = response.body, try !body.differs(from: bundle, reader) else { return }
                 break
             }
             guard let target = redirect.url, all[target] == nil else { return }
@@ -284,13 +297,15 @@ private struct JoinedRequirements {
         for target in targets { all.require(bundle, at: target) }
     }
 
-    private static let together = 1000
-    private static let mostRedirects = 20
+    /// The number of URLs that are looked up with one query of the database.
+    private static let hrefsPerQuery = 1000
+    /// The maximum number of redirects from a bundle's URL. Targets beyond it have no requirement.
+    private static let maxRedirects = 20
 }
 
 extension StoredBody {
     /// Whether the body does not match the bundle. Uses known digests if they suffice, else reads the body.
-    fileprivate func isOther(than bundle: Bundle, _ reader: StoreReader) throws(StoreError) -> Bool {
+    fileprivate func differs(from bundle: Bundle, _ reader: StoreReader) throws(StoreError) -> Bool {
         let known = [(DigestAlgorithm.sha256, sha256), (.md5, md5 ?? [])].compactMap { Digest($0, bytes: $1) }
         var finding = bundle.finding(knowing: known, byteCount: byteCount)
         if finding == nil, let content = try reader.content(of: self) {
@@ -301,63 +316,69 @@ extension StoredBody {
     }
 }
 
-/// The requirements of all manifests in force, read again only after they changed. Thread-safe.
-package final class RequirementsInForce: Sendable {
-    private let known = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
+/// The requirements of the manifests of all live snapshots, cached until one of them changes. May be used from any
+/// thread; a lock protects the cache.
+package final class CurrentRequirements: Sendable {
+    /// The merged requirements, with the sites, settings and snapshots that they were read from.
+    private let cache = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
 
     package init() {}
 
-    /// Returns the requirements that new bodies must meet; only those of `gate` if there is no store.
+    /// Returns the requirements that new bodies must meet; only those of `verifier` if there is no store.
     ///
     /// - Parameters:
     ///   - own: the site that is being fetched; its stored manifest is ignored.
     ///   - start: the start URLs of that site.
-    ///   - gate: the current manifest of that site; nil if it has none.
+    ///   - verifier: the current manifest of that site; nil if it has none.
     /// - Throws: `StoreError` if a stored manifest can no longer be read.
     package static func all(
         in folder: StoreFolder, besides own: String? = nil, at start: [String] = [],
-        with gate: BundleGate? = nil
+        with verifier: ManifestVerifier? = nil
     ) throws(StoreError) -> Requirements {
-        var joined = JoinedRequirements()
-        joined.add(home: start, of: own ?? "")
+        var merged = MergedRequirements()
+        merged.addSite(start: start, of: own ?? "")
         do throws(StoreError) {
             let reader = folder.exists ? try StoreReader(folder) : nil
-            for site in try reader?.siteSettings() ?? [] { joined.add(home: site.start, of: site.name) }
-            if let gate { joined.add(gate.requirements, ofManifestAt: gate.place, of: own ?? "") }
-            guard let reader else { return try joined.joined(nil) }
-            for manifest in try ManifestInForce.all(reader) where manifest.site != own {
-                guard let kept = try KeptManifest(manifest.row, reader) else { continue }
-                joined.add(
+            for site in try reader?.siteSettings() ?? [] { merged.addSite(start: site.start, of: site.name) }
+            if let verifier {
+                merged.add(verifier.requirements, ofManifestAt: verifier.location, of: own ?? "")
+            }
+            guard let reader else { return try merged.resolve(nil) }
+            for manifest in try CurrentManifest.all(reader) where manifest.site != own {
+                guard let kept = try StoredManifest(manifest.row, reader) else { continue }
+                merged.add(
                     try manifest.plan.requirements(of: kept), ofManifestAt: kept.place, of: manifest.site)
             }
-            return try joined.joined(reader)
+            return try merged.resolve(reader)
         } catch  where error.reason == .missing {
-            if let gate { joined.add(gate.requirements, ofManifestAt: gate.place, of: own ?? "") }
-            return try joined.joined(nil)
+            if let verifier {
+                merged.add(verifier.requirements, ofManifestAt: verifier.location, of: own ?? "")
+            }
+            return try merged.resolve(nil)
         }
     }
 
     /// Returns the requirements that apply to the stored bodies that are served.
     package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
-        let manifests = try ManifestInForce.all(reader)
+        let manifests = try CurrentManifest.all(reader)
         guard !manifests.isEmpty else { return Requirements() }
         let sites = try reader.siteSettings()
         let key =
             manifests.flatMap { [$0.site, $0.settings, "\($0.row.snapshot) \($0.row.body?.id ?? 0)"] }
             + sites.flatMap(\.start)
-        if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) {
+        if let requirements = cache.withLock({ $0.key == key ? $0.requirements : nil }) {
             return requirements
         }
-        var joined = JoinedRequirements()
-        for site in sites { joined.add(home: site.start, of: site.name) }
+        var merged = MergedRequirements()
+        for site in sites { merged.addSite(start: site.start, of: site.name) }
         for manifest in manifests {
-            guard let kept = try KeptManifest(manifest.row, reader) else { continue }
+            guard let kept = try StoredManifest(manifest.row, reader) else { continue }
             // An unreadable manifest does not block serving. The next fetch reports it.
             guard let required = try? manifest.plan.requirements(of: kept) else { continue }
-            joined.add(required, ofManifestAt: kept.place, of: manifest.site)
+            merged.add(required, ofManifestAt: kept.place, of: manifest.site)
         }
-        let requirements = try joined.joined(reader)
-        known.withLock { $0 = (key, requirements) }
+        let requirements = try merged.resolve(reader)
+        cache.withLock { $0 = (key, requirements) }
         return requirements
     }
 }
@@ -366,7 +387,7 @@ extension ManifestPlan {
     /// Returns the requirements of a stored manifest.
     ///
     /// - Throws: `StoreError` if the manifest can no longer be read.
-    package func requirements(of kept: KeptManifest) throws(StoreError) -> Requirements {
+    package func requirements(of kept: StoredManifest) throws(StoreError) -> Requirements {
         do throws(LarderError) {
             let source = try ManifestSource(kept, of: self)
             var requirements = Requirements()

@@ -4,7 +4,7 @@ internal import Synchronization
 package import System
 
 /// Shares a list of tasks among threads, one per core; each thread takes the next task when it is free.
-package enum WorkTeam {
+package enum ParallelWork {
     /// Returns the results of the tasks, in order; nil for tasks that an interruption left out. Blocks. The
     /// first error stops all threads and is thrown.
     ///
@@ -16,7 +16,7 @@ package enum WorkTeam {
         _ count: Int, atMost threads: Int = .max, named name: String, _ interruption: Interruption,
         _ work: @escaping @Sendable (_ next: () -> Int?, _ give: (Int, Value) -> Void) throws(Failure) -> Void
     ) throws(Failure) -> [Value?] {
-        let state = State<Value, Failure>(count)
+        let state = ParallelWorkState<Value, Failure>(count)
         let run: @Sendable () -> Void = {
             do throws(Failure) {
                 try work({ interruption.isRequested ? nil : state.next() }, state.give)
@@ -40,7 +40,7 @@ package enum WorkTeam {
     }
 
     /// The state that the threads share: the next task, the results and the first error.
-    private final class State<Value: Sendable, Failure: Error>: Sendable {
+    private final class ParallelWorkState<Value: Sendable, Failure: Error>: Sendable {
         private let count: Int
         private let begun = Atomic(0)
         private let outcome: Mutex<(values: [Value?], failure: Failure?)>

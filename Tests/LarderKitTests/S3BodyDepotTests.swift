@@ -9,7 +9,7 @@ import Web
 @testable import LarderKit
 
 /// Bodies in buckets of Amazon's S3 and of those who speak like it.
-struct BucketTests {
+struct S3BodyDepotTests {
     private let scratch: TemporaryFolder
 
     init() throws {
@@ -19,12 +19,12 @@ struct BucketTests {
 
     private func depot(
         _ words: String, id: String = "KEYID", secret: String = "sec/ret+key", _ more: [String: String] = [:]
-    ) throws -> BucketDepot {
+    ) throws -> S3BodyDepot {
         let folder = StoreFolder("postgres://h/db?folder=\(scratch.path)&\(words)")
         let place = try #require(folder.server?.bodies)
         let variables = more.merging(["AWS_ACCESS_KEY_ID": id, "AWS_SECRET_ACCESS_KEY": secret]) { $1 }
-        let depot = try BucketDepot(place, folder) { variables[$0] }
-        depot.attempts = 3
+        let depot = try S3BodyDepot(place, folder) { variables[$0] }
+        depot.maxAttempts = 3
         return depot
     }
 
@@ -81,7 +81,7 @@ struct BucketTests {
 
     /// What botocore's S3SigV4Auth makes of the same.
     @Test func `requests of larder's are signed as botocore signs them`() throws {
-        func signature(_ call: S3Call, _ endpoint: String, token: String? = nil) throws -> String {
+        func signature(_ call: S3Request, _ endpoint: String, token: String? = nil) throws -> String {
             let origin = S3Origin(url: try #require(WebURL(endpoint)), bucket: "bkt", region: "eu-west-1")
             let now = try #require(HTTPDate(iso8601: "2026-01-02T03:04:05Z"))
             let fields = S3Signature.fields(
@@ -89,19 +89,19 @@ struct BucketTests {
             #expect(fields["x-amz-security-token"] == token)
             return try #require(fields["Authorization"]?.split(separator: "=").last.map(String.init))
         }
-        var range = S3Call(method: "GET", key: "pre/ab/abcd")
+        var range = S3Request(method: "GET", key: "pre/ab/abcd")
         range.fields = ["Range": "bytes=0-63"]
         #expect(
             try signature(range, "http://127.0.0.1:9000")
                 == "7c21249ece014d31dbe4afcc95457712400e23853c6dfa286c98aac26c0f3458")
-        var part = S3Call(
+        var part = S3Request(
             method: "PUT", key: "pre/ab/abcd", words: ["uploadId": "a/b+c=", "partNumber": "2"])
         part.body = Array("hello".utf8)
         #expect(part.query == "partNumber=2&uploadId=a%2Fb%2Bc%3D")
         #expect(
             try signature(part, "http://127.0.0.1:9000", token: "to/ken==")
                 == "4b21bb49ebc8a25246cbc2f3c0180a1ed72bf27a4fb15a50c6e90cf6839802ba")
-        let list = S3Call(
+        let list = S3Request(
             method: "GET", key: "", words: ["list-type": "2", "prefix": "pre/", "start-after": "pre/ab/abcd"])
         #expect(
             try signature(list, "https://s3.eu-west-1.amazonaws.com")
@@ -180,7 +180,7 @@ struct BucketTests {
         let condition = try await larder.storeStatus()
         #expect(condition.json.contains("s3://\(server.bucket)/sites"))
         _ = try await larder.remove(origin.url("/"))
-        _ = try await larder.collect()
+        _ = try await larder.collectGarbage()
         let depot = try depot(
             "bodies=\(try #require(StoreFolder(place).server?.bodies?.text))&s3-endpoint=\(server.endpoint)",
             id: server.keyID, secret: server.secretKey)

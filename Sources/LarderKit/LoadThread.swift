@@ -62,13 +62,13 @@ final class LoadLoop: OwnLoads {
 }
 
 /// Sends requests like `LoadLoop`, on a thread of its own. May be called from any thread.
-final class ServerLoads: Sendable {
-    private struct Waiting {
+final class LoadThread: Sendable {
+    private struct LoadQueue {
         var requests: [(LoadRequest, LoadLoop.Completion)] = []
         var isClosed = false
     }
 
-    private let waiting = Mutex(Waiting())
+    private let waiting = Mutex(LoadQueue())
     private let waker: FetchWaker
     private let thread = Mutex<NamedThread?>(nil)
 
@@ -77,9 +77,9 @@ final class ServerLoads: Sendable {
         do throws(FetchFailure) {
             let loop = try LoadLoop(options, clock: clock)
             waker = loop.waker
-            let lent = Lent(loop: loop)
+            let transfer = LoopTransfer(loop: loop)
             do throws(SystemError) {
-                let started = try NamedThread.start("larder-fetch") { [self] in run(lent.loop) }
+                let started = try NamedThread.start("larder-fetch") { [self] in run(transfer.loop) }
                 thread.withLock { $0 = started }
             } catch {
                 throw FetchFailure(.machine, error.description)
@@ -117,7 +117,7 @@ final class ServerLoads: Sendable {
     }
 
     /// Carries the loop to its thread, the only one that uses it from then on, so the transfer is safe.
-    private struct Lent: @unchecked Sendable {
+    private struct LoopTransfer: @unchecked Sendable {
         let loop: LoadLoop
     }
 }

@@ -28,7 +28,7 @@ public struct LoadReport: Sendable, Equatable {
     /// How a response was obtained.
     public enum Source: String, Sendable, CaseIterable {
         /// A stored response. No request was made.
-        case held
+        case stored
         /// A stale stored response. Its server was not contacted, did not answer, or is being contacted in
         /// the background.
         case stale
@@ -43,14 +43,14 @@ public struct LoadReport: Sendable, Equatable {
     /// How the response was obtained.
     public let source: Source
     /// Why a loaded response was not stored; nil if it was.
-    public package(set) var notStored: String?
+    public package(set) var reasonNotStored: String?
 
     /// The body of the response.
     public var body: [UInt8] { response.body }
 }
 
 /// Loads one URL for an app, from the store or from its server. Blocks; belongs to one thread.
-package final class AppLoad {
+package final class URLLoader {
     private let folder: StoreFolder
     private let policy: CachePolicy?
     private let options: LoadOptions
@@ -63,12 +63,12 @@ package final class AppLoad {
     private var loop: FetchLoop?
     private var replacements = ReplacementCheck(.serving)
     /// The received responses, including redirects. They are stored at the end, if the load succeeds.
-    private var came: [Arrival] = []
+    private var receivedResponses: [ReceivedResponse] = []
 
     /// The zone that every request may connect to, whatever response names its URL.
     private var allowedZone = NetworkZone.publicNetwork
 
-    private static let mostRedirects = 20
+    private static let maxRedirects = 20
     private static let profile = CacheProfile.private
 
     /// - Parameter policy: nil uses the policy of a rule, or `protocol` if there is none.
@@ -80,8 +80,8 @@ package final class AppLoad {
         self.options = options
         self.interruption = interruption
         ownRules = try CacheRules(texts: options.rules)
-        required = try storing { () throws(StoreError) in try RequirementsInForce.all(in: folder) }
-        reader = try storing { () throws(StoreError) -> StoreReader? in
+        required = try mapStoreError { () throws(StoreError) in try CurrentRequirements.all(in: folder) }
+        reader = try mapStoreError { () throws(StoreError) -> StoreReader? in
             do throws(StoreError) {
                 return try StoreReader(folder)
             } catch {
@@ -94,25 +94,26 @@ package final class AppLoad {
     /// - Parameters:
     ///   - bundle: the digests that the body must have, in place of those of a manifest.
     ///   - principal: the user who loads the URL.
-    package func answer(
+    package func load(
         _ start: WebURL, requiring bundle: Bundle? = nil, by principal: Principal
     ) throws(LarderError) -> LoadReport {
         allowedZone = options.network.allowedZone(principal.nearestZone)
         if principal == .remoteUser { replacements = ReplacementCheck(.serving, keepsPrivate: true) }
-        return try answer(start, requiring: bundle, max(allowedZone, principal.nearestZone))
+        return try load(start, requiring: bundle, max(allowedZone, principal.nearestZone))
     }
 
-    private func answer(
+    private func load(
         _ start: WebURL, requiring bundle: Bundle? = nil, _ nearestZone: NetworkZone
     ) throws(LarderError) -> LoadReport {
         var (url, bundle, nearestZone) = (start, bundle, nearestZone)
-        for _ in 0...Self.mostRedirects {
+        for _ in 0...Self.maxRedirects {
             // A digest that is required of a URL is required of the target of its redirects.
             bundle = bundle ?? required[url]
             let step = try step(url, bundle, nearestZone)
             guard let redirect = Redirect(step.status, step.fields, from: url) else {
                 let response = WebResponse(url.href, step.status, step.fields, step.body)
-                return LoadReport(response: response, source: step.source, notStored: keepWhatCame())
+                return LoadReport(
+                    response: response, source: step.source, reasonNotStored: storeReceivedResponses())
             }
             guard let target = redirect.url, target.isHTTP else {
                 throw LarderError(.machine, "\(url.href): a redirect without a usable Location")
@@ -129,17 +130,17 @@ package final class AppLoad {
                 .input, "\(url.href) does not match the manifest: \(mismatch); provide the required body")
         }
         let now = Self.now
-        var arrival = Arrival(url: url, response: response, requested: now, responded: now)
-        try storing { () throws(StoreError) in
-            arrival.held = try reader?.response(for: url.href)
-            try keep(arrival, StoreWriter(folder))
+        var received = ReceivedResponse(url: url, response: response, requested: now, responded: now)
+        try mapStoreError { () throws(StoreError) in
+            received.held = try reader?.response(for: url.href)
+            try store(received, StoreWriter(folder))
         }
     }
 
     // MARK: - Deciding
 
     /// A response for the caller: the head and the body.
-    private struct Step {
+    private struct LoadStep {
         var status: Int
         var fields: HTTPFields
         var body: [UInt8]
@@ -147,17 +148,17 @@ package final class AppLoad {
         /// The nearest network zone to which its redirects may lead.
         var zone: NetworkZone
 
-        init(_ answer: Answer) {
+        init(_ answer: FetchedAnswer) {
             (status, fields, body) = (answer.head.status, answer.head.fields, answer.body)
             (source, zone) = (.loaded, answer.flags.zone)
         }
 
-        init(_ held: Held, _ entry: CacheEntry, _ hit: CacheHit) {
-            (status, fields, body) = (entry.status, entry.servedFields(at: AppLoad.now), held.bytes)
+        init(_ held: StoredCopy, _ entry: CacheEntry, _ hit: CacheHit) {
+            (status, fields, body) = (entry.status, entry.servedFields(at: URLLoader.now), held.bytes)
             zone = held.response.flags.zone
             source =
                 switch hit {
-                case .fresh: .held
+                case .fresh: .stored
                 case .stale: .stale
                 case .validated: .confirmed
                 }
@@ -166,32 +167,32 @@ package final class AppLoad {
 
     private func step(
         _ url: WebURL, _ bundle: Bundle?, _ nearestZone: NetworkZone
-    ) throws(LarderError) -> Step {
+    ) throws(LarderError) -> LoadStep {
         let rules = try rules(for: url)
         let policy = policy ?? rules.policy(for: url) ?? .protocol
         if let bundle {
-            if let held = try held(url, as: bundle, rules) { return held }
-            guard policy != .offline else { throw Self.isNotHeld(url, " with the required content") }
-            return try askForBundle(url, nearestZone, bundle)
+            if let held = try verifiedBundle(at: url, as: bundle, rules) { return held }
+            guard policy != .offline else { throw Self.notStoredError(url, " with the required content") }
+            return try requestBundle(url, nearestZone, bundle)
         }
-        let held = try held(url, policy, rules)
+        let held = try liveCopy(of: url, policy, rules)
         let entry = held?.response.cacheEntry(profile: Self.profile, rules: rules)
         let action = policy.action(for: CacheRequest(url: url), entry: entry, now: Self.now)
         switch action {
         case .serve(let hit), .serveAndRefresh(let hit, _):
-            guard let held, let entry else { throw Self.isNotHeld(url) }
+            guard let held, let entry else { throw Self.notStoredError(url) }
             if case .serveAndRefresh = action { refresh(url, nearestZone) }
-            return Step(held, entry, hit)
+            return LoadStep(held, entry, hit)
         case .validate(let fields):
-            return try ask(url, nearestZone, fields, policy, rules, held, entry, isConditional: true)
+            return try request(url, nearestZone, fields, policy, rules, held, entry, isConditional: true)
         case .load(let fields):
-            return try ask(url, nearestZone, fields, policy, rules, held, entry)
+            return try request(url, nearestZone, fields, policy, rules, held, entry)
         case .miss:
-            throw Self.isNotHeld(url)
+            throw Self.notStoredError(url)
         }
     }
 
-    private static func isNotHeld(_ url: WebURL, _ how: String = "") -> LarderError {
+    private static func notStoredError(_ url: WebURL, _ how: String = "") -> LarderError {
         LarderError(
             .machine,
             "\(url.href) is not stored\(how), and the policy offline makes no requests: prefetch it, or choose another policy"
@@ -202,7 +203,7 @@ package final class AppLoad {
     private func rules(for url: WebURL) throws(LarderError) -> CacheRules {
         var rules = ownRules
         rules.inspection = .rejectingHTMLStandIns
-        let sites = try storing { () throws(StoreError) in try reader?.siteSettings() ?? [] }
+        let sites = try mapStoreError { () throws(StoreError) in try reader?.siteSettings() ?? [] }
         for site in sites where site.start.contains(where: { WebURL($0)?.host == url.host }) {
             rules.rules += try CacheRules(texts: SitePlan(text: site.settings).rules).rules
         }
@@ -213,49 +214,52 @@ package final class AppLoad {
     private func refresh(_ url: WebURL, _ nearestZone: NetworkZone) {
         let (folder, options, allowedZone) = (folder, options, allowedZone)
         _ = try? NamedThread.start("larder-refresh") {
-            guard let load = try? AppLoad(folder, .revalidate, options, Interruption()) else { return }
+            guard let load = try? URLLoader(folder, .revalidate, options, Interruption()) else { return }
             load.allowedZone = allowedZone
-            _ = try? load.answer(url, nearestZone)
+            _ = try? load.load(url, nearestZone)
         }
     }
 
     // MARK: - Stored responses
 
     /// A stored response with its body.
-    private struct Held {
+    private struct StoredCopy {
         let response: StoredResponse
         let bytes: [UInt8]
     }
 
     /// Returns the stored body with the required digest, after computing its digest again; nil if there is
     /// none.
-    private func held(_ url: WebURL, as bundle: Bundle, _ rules: CacheRules) throws(LarderError) -> Step? {
+    private func verifiedBundle(at url: WebURL, as bundle: Bundle, _ rules: CacheRules) throws(LarderError)
+        -> LoadStep?
+    {
         guard let reader else { return nil }
-        return try storing { () throws(StoreError) in
+        return try mapStoreError { () throws(StoreError) in
             let shelf = try BundleFinder(reader, folder, provesBytes: true)
             guard let response = try shelf.response(for: url, as: bundle) else { return nil }
             let content = try response.body.flatMap { (body) throws(StoreError) in
                 try reader.content(of: body)
             }
             let entry = response.cacheEntry(profile: Self.profile, rules: rules)
-            return Step(Held(response: response, bytes: try content?.load() ?? []), entry, .fresh)
+            return LoadStep(StoredCopy(response: response, bytes: try content?.load() ?? []), entry, .fresh)
         }
     }
 
     /// Returns the live response with its body. A damaged body is marked, and counts as missing.
-    private func held(_ url: WebURL, _ policy: CachePolicy, _ rules: CacheRules) throws(LarderError) -> Held?
+    private func liveCopy(of url: WebURL, _ policy: CachePolicy, _ rules: CacheRules) throws(LarderError)
+        -> StoredCopy?
     {
         guard let reader else { return nil }
-        return try storing { () throws(StoreError) in
+        return try mapStoreError { () throws(StoreError) in
             // Only policies that use stored responses of any age accept one of a similar URL.
-            let takesOthers = policy == .offline || policy == .preferCache
+            let acceptsSimilarURLs = policy == .offline || policy == .preferCache
             let found =
-                takesOthers
+                acceptsSimilarURLs
                 ? try reader.find(url, rules: rules)?.response : try reader.response(for: url.href)
             guard let found else { return nil }
-            guard let body = found.body else { return Held(response: found, bytes: []) }
+            guard let body = found.body else { return StoredCopy(response: found, bytes: []) }
             if let content = try reader.content(of: body), try body.isWhole(content) {
-                return Held(response: found, bytes: try content.load())
+                return StoredCopy(response: found, bytes: try content.load())
             }
             try NoteBook.mark(damaged: [body.sha256], in: folder)
             return nil
@@ -265,7 +269,7 @@ package final class AppLoad {
     // MARK: - Requests
 
     /// A response from a server, with its decoded body.
-    fileprivate struct Answer {
+    fileprivate struct FetchedAnswer {
         let head: OriginResponse
         let body: [UInt8]
         let sentFields: HTTPFields
@@ -274,12 +278,12 @@ package final class AppLoad {
     }
 
     /// Loads a bundle. Only a body that verifies, and the redirects to it, replace stored responses.
-    private func askForBundle(
+    private func requestBundle(
         _ url: WebURL, _ nearestZone: NetworkZone, _ bundle: Bundle
-    ) throws(LarderError) -> Step {
+    ) throws(LarderError) -> LoadStep {
         let answer = try exchange(url, nearestZone, [:]).get(asking: url)
         let stays = "the stored copy is unchanged"
-        var arrival = Arrival(url, answer, answer.head.fields.storable(in: Self.profile))
+        var received = ReceivedResponse(url, answer, answer.head.fields.storable(in: Self.profile))
         if Redirect(answer.head.status, answer.head.fields, from: url) == nil {
             guard (200..<300).contains(answer.head.status) else {
                 throw LarderError(
@@ -289,18 +293,18 @@ package final class AppLoad {
                 throw LarderError(
                     .machine, "\(url.href): the response is not the required bundle: \(mismatch); \(stays)")
             }
-            arrival.bundle = bundle
+            received.bundle = bundle
         }
-        came.append(arrival)
-        return Step(answer)
+        receivedResponses.append(received)
+        return LoadStep(answer)
     }
 
-    private func ask(
+    private func request(
         _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields, _ policy: CachePolicy,
         _ rules: CacheRules,
-        _ held: Held?,
+        _ held: StoredCopy?,
         _ entry: CacheEntry?, isConditional: Bool = false
-    ) throws(LarderError) -> Step {
+    ) throws(LarderError) -> LoadStep {
         let outcome = try exchange(url, nearestZone, fields)
         let conclusion = policy.conclusion(
             of: outcome.cacheOutcome, for: CacheRequest(url: url), entry: entry,
@@ -310,36 +314,36 @@ package final class AppLoad {
         case .stored(let entry, let hit):
             guard let held else { break }
             if case .update(let updated) = conclusion.change, case .success(let answer) = outcome {
-                var arrival = Arrival(url, answer, updated.fields)
-                (arrival.held, arrival.isConfirmed) = (held.response, true)
-                came.append(arrival)
+                var received = ReceivedResponse(url, answer, updated.fields)
+                (received.held, received.isConfirmed) = (held.response, true)
+                receivedResponses.append(received)
             }
-            return Step(held, entry, hit)
+            return LoadStep(held, entry, hit)
         case .loadAgain:
-            return try ask(url, nearestZone, [:], policy, rules, nil, nil)
+            return try request(url, nearestZone, [:], policy, rules, nil, nil)
         case .received, .gatewayTimeout: break
         }
         let answer = try outcome.get(asking: url)
         // A server that rejects the conditions is asked again without them.
         if answer.head.status == 412, isConditional {
-            return try ask(url, nearestZone, [:], policy, rules, nil, nil)
+            return try request(url, nearestZone, [:], policy, rules, nil, nil)
         }
-        var arrival = Arrival(url, answer, answer.head.fields)
+        var received = ReceivedResponse(url, answer, answer.head.fields)
         if case .store(let entry, .allowed) = conclusion.change {
-            arrival.response = WebResponse(url.href, entry.status, entry.fields, answer.body)
-            arrival.refusal = refusal(of: answer, url, rules)
-            if arrival.refusal == nil { arrival.refusal = try rejected(answer, url, over: held) }
+            received.response = WebResponse(url.href, entry.status, entry.fields, answer.body)
+            received.refusal = refusal(of: answer, url, rules)
+            if received.refusal == nil { received.refusal = try reasonToKeepStored(answer, url, over: held) }
         } else {
-            arrival.refusal = "its server or a rule forbids storing it"
+            received.refusal = "its server or a rule forbids storing it"
         }
-        arrival.held = held?.response
-        came.append(arrival)
-        return Step(answer)
+        received.held = held?.response
+        receivedResponses.append(received)
+        return LoadStep(answer)
     }
 
     /// Returns why rules or the inspection forbid storing a response that its server allows to be stored; nil
     /// if they do not.
-    private func refusal(of answer: Answer, _ url: WebURL, _ rules: CacheRules) -> String? {
+    private func refusal(of answer: FetchedAnswer, _ url: WebURL, _ rules: CacheRules) -> String? {
         let subject = ResponseInspection.Subject(
             url: url, status: answer.head.status, fields: answer.head.fields,
             beginning: Array(answer.body.prefix(4096))
@@ -352,11 +356,11 @@ package final class AppLoad {
 
     /// Returns why the response does not replace the stored one, although its server and the rules allow
     /// storing it; nil if it does.
-    private func rejected(
-        _ answer: Answer, _ url: WebURL, over held: Held?
+    private func reasonToKeepStored(
+        _ answer: FetchedAnswer, _ url: WebURL, over held: StoredCopy?
     ) throws(LarderError) -> String? {
         guard let held, let stored = held.response.judged else { return nil }
-        let sha256 = try storing { () throws(StoreError) in
+        let sha256 = try mapStoreError { () throws(StoreError) in
             try BodyContent.bytes(answer.body).measure().sha256
         }
         let new = ResponseSummary(
@@ -373,7 +377,7 @@ package final class AppLoad {
 
     private func exchange(
         _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields
-    ) throws(LarderError) -> Result<Answer, FetchFailure> {
+    ) throws(LarderError) -> Result<FetchedAnswer, FetchFailure> {
         let start = Self.now
         let request = FetchRequest(number: 0, url: url, nearestZone: nearestZone, fields: fields)
         let fetch = try options.network.options(for: [url], spoolFolder: FetchOptions.forReading.spoolFolder)
@@ -390,8 +394,8 @@ package final class AppLoad {
         case .failure(let failure): return .failure(failure)
         case .response(let response):
             defer { response.body.discard() }
-            let body = try storing { () throws(StoreError) in try BodyContent(response.body).load() }
-            return .success(Answer(result, response, body, requested: start, responded: Self.now))
+            let body = try mapStoreError { () throws(StoreError) in try BodyContent(response.body).load() }
+            return .success(FetchedAnswer(result, response, body, requested: start, responded: Self.now))
         }
     }
 
@@ -406,7 +410,7 @@ package final class AppLoad {
     // MARK: - Storing
 
     /// A response to store.
-    fileprivate struct Arrival {
+    fileprivate struct ReceivedResponse {
         let url: WebURL
         var response: WebResponse
         let requested: HTTPDate
@@ -424,15 +428,15 @@ package final class AppLoad {
 
     /// Stores the received responses. Returns why the last one was not stored; nil if it was, or if there is
     /// none.
-    private func keepWhatCame() -> String? {
-        guard !came.isEmpty else { return nil }
+    private func storeReceivedResponses() -> String? {
+        guard !receivedResponses.isEmpty else { return nil }
         do throws(StoreError) {
             let writer = try StoreWriter(folder)
             var refusal: String?
-            for arrival in came {
-                var arrival = arrival
-                refusal = arrival.refusal ?? edit(&arrival)
-                if refusal == nil { try keep(arrival, writer) }
+            for received in receivedResponses {
+                var received = received
+                refusal = received.refusal ?? edit(&received)
+                if refusal == nil { try store(received, writer) }
             }
             return refusal
         } catch {
@@ -442,56 +446,56 @@ package final class AppLoad {
 
     /// Calls `willStore`, and compares the result with required digests. Returns why the response is not
     /// stored; nil if it is.
-    private func edit(_ arrival: inout Arrival) -> String? {
-        if let willStore = options.willStore, !arrival.isConfirmed {
-            guard let edited = willStore(arrival.response) else { return Failure.unwanted.description }
-            let wasEdited = edited.body != arrival.response.body
-            arrival.response = edited
-            if wasEdited, let mismatch = arrival.bundle?.mismatch(of: edited.body) {
+    private func edit(_ received: inout ReceivedResponse) -> String? {
+        if let willStore = options.willStore, !received.isConfirmed {
+            guard let edited = willStore(received.response) else { return Failure.unwanted.description }
+            let wasEdited = edited.body != received.response.body
+            received.response = edited
+            if wasEdited, let mismatch = received.bundle?.mismatch(of: edited.body) {
                 return Failure.altered("\(mismatch), after willStore edited it").description
             }
         }
-        guard !arrival.isConfirmed, (200..<300).contains(arrival.response.status) else { return nil }
-        return required[arrival.url]?.mismatch(of: arrival.response.body).map {
+        guard !received.isConfirmed, (200..<300).contains(received.response.status) else { return nil }
+        return required[received.url]?.mismatch(of: received.response.body).map {
             "it does not match the manifest: \($0)"
         }
     }
 
-    private func keep(_ arrival: Arrival, _ writer: StoreWriter) throws(StoreError) {
-        var fields = arrival.response.storedFields(now: arrival.responded)
+    private func store(_ received: ReceivedResponse, _ writer: StoreWriter) throws(StoreError) {
+        var fields = received.response.storedFields(now: received.responded)
         // Cookies belong to one client.
         fields.remove("Set-Cookie")
         let body: NewResponse.Body
-        if arrival.isConfirmed {
-            body = arrival.held?.body.map { .held($0) } ?? .none
-        } else if arrival.response.body.isEmpty, arrival.response.status >= 300 {
+        if received.isConfirmed {
+            body = received.held?.body.map { .held($0) } ?? .none
+        } else if received.response.body.isEmpty, received.response.status >= 300 {
             body = .none
         } else {
-            body = .new(try NewBody(scanning: arrival.response.body, fields, arrival.url, in: folder))
+            body = .new(try NewBody(scanning: received.response.body, fields, received.url, in: folder))
         }
         var new = NewResponse(
-            href: arrival.url.href, referrer: nil, status: arrival.response.status,
-            role: arrival.held?.role ?? 1,
-            fields: fields.block, fetched: arrival.responded.secondsSinceEpoch, body: body)
-        new.requested = arrival.requested.secondsSinceEpoch
+            href: received.url.href, referrer: nil, status: received.response.status,
+            role: received.held?.role ?? 1,
+            fields: fields.block, fetched: received.responded.secondsSinceEpoch, body: body)
+        new.requested = received.requested.secondsSinceEpoch
         new.type = fields.contentType?.essence
         new.variant =
             VaryKey(
-                decoded: fields, request: arrival.sentFields,
+                decoded: fields, request: received.sentFields,
                 secrets: folder.secretHasher(createsKey: true))?.text ?? VaryKey.never
-        new.flags = arrival.flags
-        if arrival.isConfirmed, let held = arrival.held {
+        new.flags = received.flags
+        if received.isConfirmed, let held = received.held {
             new.flags.formUnion(held.flags.intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin]))
         }
         try writer.add(
-            loaded: new, over: arrival.held, origin: arrival.url.origin, host: arrival.url.host,
-            now: arrival.responded.secondsSinceEpoch)
+            loaded: new, over: received.held, origin: received.url.origin, host: received.url.host,
+            now: received.responded.secondsSinceEpoch)
     }
 
     private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
 }
 
-extension AppLoad.Answer {
+extension URLLoader.FetchedAnswer {
     fileprivate init(
         _ result: FetchResult, _ response: FetchedResponse, _ body: [UInt8], requested: HTTPDate,
         responded: HTTPDate
@@ -509,8 +513,8 @@ extension AppLoad.Answer {
     }
 }
 
-extension AppLoad.Arrival {
-    fileprivate init(_ url: WebURL, _ answer: AppLoad.Answer, _ fields: HTTPFields) {
+extension URLLoader.ReceivedResponse {
+    fileprivate init(_ url: WebURL, _ answer: URLLoader.FetchedAnswer, _ fields: HTTPFields) {
         self.url = url
         response = WebResponse(url.href, answer.head.status, fields, answer.body)
         (requested, responded) = (answer.head.requestTime, answer.head.responseTime)
@@ -518,8 +522,8 @@ extension AppLoad.Arrival {
     }
 }
 
-extension Result<AppLoad.Answer, FetchFailure> {
-    fileprivate func get(asking url: WebURL) throws(LarderError) -> AppLoad.Answer {
+extension Result<URLLoader.FetchedAnswer, FetchFailure> {
+    fileprivate func get(asking url: WebURL) throws(LarderError) -> URLLoader.FetchedAnswer {
         do throws(FetchFailure) {
             return try get()
         } catch {
@@ -542,7 +546,8 @@ extension NewBody {
     ) throws(StoreError) {
         let type = fields.contentType
         let format =
-            bytes.count > Self.largestScan ? .opaque : BodyFormat(mediaType: type, url: url, body: bytes.span)
+            bytes.count > Self.maxScannedBytes
+            ? .opaque : BodyFormat(mediaType: type, url: url, body: bytes.span)
         let table = LinkScanner().scan(bytes.span, as: format, charset: type?.charset) { _, _ in }
         try self.init(
             .bytes(bytes), form: "\(format.name);\(table.encoding.name)", title: table.title,
@@ -551,7 +556,7 @@ extension NewBody {
     }
 
     /// The maximum size of a body that is scanned for links.
-    private static let largestScan = 64 * 1024 * 1024
+    private static let maxScannedBytes = 64 * 1024 * 1024
 }
 
 extension Bundle {

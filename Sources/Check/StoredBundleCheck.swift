@@ -6,7 +6,7 @@ package import Web
 
 /// Compares stored bodies with bundles. Unless `provesBytes` is set, no body is hashed twice: its SHA-256 is
 /// its key in the store, and its MD5 is computed once and stored.
-package struct HeldBundles {
+package struct StoredBundleCheck {
     private let reader: StoreReader
     private var md5s: KnownMD5s
     /// The snapshot to examine, published or not; nil for the live snapshots.
@@ -26,25 +26,26 @@ package struct HeldBundles {
     }
 
     package mutating func examination(of bundle: Bundle, at url: WebURL) throws(StoreError) -> Examination {
-        guard let (response, body) = try reader.answer(at: url, snapshot: snapshot) else {
+        guard let (response, body) = try reader.responseWithBody(at: url, snapshot: snapshot) else {
             return .missing("it is not stored")
         }
         // Known digests do not count if the bytes are gone or cut short.
-        guard let content = try reader.content(of: body) else { return Self.isGone }
+        guard let content = try reader.content(of: body) else { return Self.bytesAreGone }
         let fields = HTTPFields(block: response.fields.utf8.span)
         let bundle = bundle.adding(fields, evidence)
         // An imported body is always hashed: its stored digest is not trusted.
         if provesBytes || response.isImported {
-            return try proven(bundle, content, body, isCoded: fields.isCoded)
+            return try examineBytes(bundle, content, body, isCoded: fields.isCoded)
         }
         let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
-        guard wanted.isSubset(of: Self.known), let sha256 = Digest(.sha256, bytes: body.sha256) else {
+        guard wanted.isSubset(of: Self.storedAlgorithms), let sha256 = Digest(.sha256, bytes: body.sha256)
+        else {
             return Examination(of: content, as: bundle, isCoded: fields.isCoded)
         }
         var digests = [sha256]
         if wanted.contains(.md5) {
             do throws(StoreError) {
-                guard let md5 = try md5s.md5(of: body) else { return Self.isGone }
+                guard let md5 = try md5s.md5(of: body) else { return Self.bytesAreGone }
                 digests.append(md5)
             } catch {
                 return .missing(error.description)
@@ -56,7 +57,7 @@ package struct HeldBundles {
     }
 
     /// Examines the body by hashing its bytes, whatever digests are known.
-    private mutating func proven(
+    private mutating func examineBytes(
         _ bundle: Bundle, _ content: BodyContent, _ body: StoredBody, isCoded: Bool
     ) throws(StoreError) -> Examination {
         let meter = BundleMeter(bundle, isCoded: isCoded, and: [.sha256, .md5])
@@ -68,28 +69,28 @@ package struct HeldBundles {
         let measured = meter.measurement()
         guard measured.decoded.digest(.sha256)?.bytes == body.sha256 else {
             damaged.append(body.sha256)
-            return Self.isGone
+            return Self.bytesAreGone
         }
         if let md5 = measured.decoded.digest(.md5) { md5s.note(md5, of: body) }
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 
     /// Stores the MD5 digests that were computed, and marks damaged bodies.
-    package func keep(in folder: StoreFolder) throws(StoreError) {
+    package func storeResults(in folder: StoreFolder) throws(StoreError) {
         try md5s.keep(in: folder)
         try NoteBook.mark(damaged: damaged, in: folder)
     }
 
-    private static let isGone = Examination.missing(
+    private static let bytesAreGone = Examination.missing(
         "its bytes are gone, or damaged on the disk; see: larder fsck")
 
-    private static let known: Set<DigestAlgorithm> = [.md5, .sha256]
+    private static let storedAlgorithms: Set<DigestAlgorithm> = [.md5, .sha256]
 }
 
 extension StoreReader {
     /// Returns the response with a body for a URL, after following up to 20 stored redirects. With a
     /// snapshot, the response that would be served if that snapshot were live.
-    package func answer(at url: WebURL, snapshot: Int64? = nil) throws(StoreError) -> (
+    package func responseWithBody(at url: WebURL, snapshot: Int64? = nil) throws(StoreError) -> (
         StoredResponse, StoredBody
     )? {
         var url = url
@@ -109,7 +110,7 @@ extension StoreReader {
         return nil
     }
 
-    package func body(at url: WebURL) throws(StoreError) -> StoredBody? { try answer(at: url)?.1 }
+    package func body(at url: WebURL) throws(StoreError) -> StoredBody? { try responseWithBody(at: url)?.1 }
 }
 
 /// The result of comparing a body with a bundle.
@@ -140,16 +141,16 @@ package struct Examination: Sendable {
     }
 
     /// Adds the first difference between a body that does not match and one that does.
-    mutating func compare(_ content: BodyContent, with good: GoodBody) {
+    mutating func compare(_ content: BodyContent, with matching: MatchingBody) {
         guard case .mismatch = finding.verdict, let found = BodyPieces(content),
-            let expected = BodyPieces(good.content),
+            let expected = BodyPieces(matching.content),
             let difference = Difference.first(expected: expected.next, found: found.next)
         else { return }
-        add(difference, from: good)
+        add(difference, from: matching)
     }
 
-    package mutating func add(_ difference: Difference, from good: GoodBody) {
-        add(difference, from: good.place, byteCount: good.content.byteCount)
+    package mutating func add(_ difference: Difference, from matching: MatchingBody) {
+        add(difference, from: matching.place, byteCount: matching.content.byteCount)
     }
 
     package mutating func add(_ difference: Difference, from place: String, byteCount: Int?) {
@@ -165,7 +166,7 @@ package struct Examination: Sendable {
     }
 
     /// A body that matches, and the place where it was found.
-    package struct GoodBody: Sendable {
+    package struct MatchingBody: Sendable {
         let place: String
         let content: BodyContent
     }
@@ -178,7 +179,7 @@ extension CheckReport.Finding {
         self.init(
             url: url, verdict: CheckReport.Verdict(finding.verdict), detail: finding.verdict.fullDetail,
             remarks: finding.remarks)
-        if finding.verdict == .verified { algorithm = bundle?.proof?.rawValue }
+        if finding.verdict == .verified { algorithm = bundle?.strongestAlgorithm?.rawValue }
         if case .mismatch(let mismatch) = finding.verdict { briefDetail = mismatch.brief }
     }
 }
@@ -187,7 +188,7 @@ extension Verdict {
     /// The detail of the verdict. A mismatch that is not about sizes also gives both sizes.
     fileprivate var fullDetail: String? {
         guard case .mismatch(let mismatch) = self, let found = mismatch.foundByteCount else { return detail }
-        guard !mismatch.isOfSizes else { return detail }
+        guard !mismatch.hasSizeDifference else { return detail }
         let sizes =
             switch mismatch.expectedByteCount {
             case nil: "it has \(found) bytes"

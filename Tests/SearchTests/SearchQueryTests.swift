@@ -3,12 +3,12 @@ import Testing
 
 @testable import Search
 
-@Suite struct SearchQuestionTests {
+@Suite struct SearchQueryTests {
     /// Without the sign of inflected words, which nobody sees.
-    private static func expression(_ question: String, _ strictness: SearchQuestion.Strictness = .all) throws
+    private static func expression(_ question: String, _ strictness: SearchQuery.Strictness = .all) throws
         -> String?
     {
-        try SearchQuestion(question).expression(strictness, inSite: nil)?.text.replacing("\u{F8FF}", with: "")
+        try SearchQuery(question).expression(strictness, inSite: nil)?.text.replacing("\u{F8FF}", with: "")
     }
 
     @Test(arguments: [
@@ -29,8 +29,8 @@ import Testing
     }
 
     @Test func `less is asked when all is too much`() throws {
-        #expect(try Self.expression("hash ma", .lastBegins) == nil)
-        #expect(try Self.expression("hash mapp", .lastBegins) == #"("hash") AND ("mapp" *)"#)
+        #expect(try Self.expression("hash ma", .lastWordIsPrefix) == nil)
+        #expect(try Self.expression("hash mapp", .lastWordIsPrefix) == #"("hash") AND ("mapp" *)"#)
         #expect(try Self.expression("hash map", .some) == #"("hash") OR ("map")"#)
         #expect(try Self.expression("hash", .some) == nil)
     }
@@ -40,33 +40,33 @@ import Testing
         String(repeating: "a OR ", count: 10_000), (0..<100).map { "w\($0)" }.joined(separator: " "),
     ])
     func `what is no question is told with what to do`(question: String) throws {
-        let mistake = try #require(throws: QuestionMistake.self) { try SearchQuestion(question) }
+        let mistake = try #require(throws: SearchQueryError.self) { try SearchQuery(question) }
         #expect(mistake.description.contains(": "))
     }
 
     @Test func `what is not wanted stands in other parts than names`() throws {
-        #expect(try SearchQuestion("jam -plum").expression(.all, inSite: nil, in: .names) == nil)
-        #expect(try SearchQuestion("text:jam").expression(.all, inSite: nil, in: .names) == nil)
-        #expect(try SearchQuestion("title:jam").expression(.all, inSite: nil, in: .names) != nil)
+        #expect(try SearchQuery("jam -plum").expression(.all, inSite: nil, in: .names) == nil)
+        #expect(try SearchQuery("text:jam").expression(.all, inSite: nil, in: .names) == nil)
+        #expect(try SearchQuery("title:jam").expression(.all, inSite: nil, in: .names) != nil)
     }
 
     @Test func `for what stands in very many texts, and for what begins so, others are looked for`() throws {
-        var knowledge = SearchQuestion.Knowledge()
-        knowledge.isEverywhere = { phrase throws(StoreError) in phrase.contains("page") }
-        knowledge.frequentWords = { word throws(StoreError) in ["\(word)a", "\(word)b"] }
-        func expression(_ text: String, _ strictness: SearchQuestion.Strictness) throws -> String? {
-            try SearchQuestion(text).expression(strictness, inSite: nil, knowledge)?.text
+        var statistics = SearchQuery.WordStatistics()
+        statistics.isEverywhere = { phrase throws(StoreError) in phrase.contains("page") }
+        statistics.frequentWords = { word throws(StoreError) in ["\(word)a", "\(word)b"] }
+        func expression(_ text: String, _ strictness: SearchQuery.Strictness) throws -> String? {
+            try SearchQuery(text).expression(strictness, inSite: nil, statistics)?.text
                 .replacing("\u{F8FF}", with: "").replacing("\u{F8FE}", with: "<")
         }
         #expect(try expression("page jam", .all) == #"("page") AND ("jam")"#)
         #expect(try expression("page jam", .some) == #"("jam")"#)
         #expect(try expression("page pages", .some) == #"("page") OR ("pages")"#)
-        #expect(try expression("jam pea", .lastBegins) == #"("jam") AND ("<peaa peab")"#)
+        #expect(try expression("jam pea", .lastWordIsPrefix) == #"("jam") AND ("<peaa peab")"#)
         #expect(try expression("os.pa*", .all) == #"("os<paa pab")"#)
     }
 
     @Test func `each phrase of an expression is told, in its order`() throws {
-        let question = try SearchQuestion("one OR two three NEAR four \"five six\" -seven")
+        let question = try SearchQuery("one OR two three NEAR four \"five six\" -seven")
         let expression = try #require(try question.expression(.all, inSite: "S"))
         #expect(expression.phrases.map(\.isSilent) == [false, false, false, false, false, true, true])
         var rest = expression.text[...]
@@ -79,7 +79,7 @@ import Testing
 
     @Test func `a word is replaced as it was typed`() throws {
         #expect(
-            try SearchQuestion("Python dictonary views").replacing("dictonary", with: "dictionary")
+            try SearchQuery("Python dictonary views").replacing("dictonary", with: "dictionary")
                 == "Python dictionary views")
     }
 
@@ -87,9 +87,9 @@ import Testing
         for (typed, meant) in [
             ("dictonary", "dictionary"), ("recieve", "receive"), ("fiel", "file"), ("xfile", "file"),
         ] {
-            #expect(Slips.of(typed).contains(meant))
+            #expect(TypingErrors.of(typed).contains(meant))
         }
-        #expect(Slips.of("ab").isEmpty)
-        #expect(Slips.of(String(repeating: "x", count: 100)).isEmpty)
+        #expect(TypingErrors.of("ab").isEmpty)
+        #expect(TypingErrors.of(String(repeating: "x", count: 100)).isEmpty)
     }
 }

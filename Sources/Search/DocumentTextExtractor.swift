@@ -5,7 +5,7 @@ internal import Web
 
 /// Extracts the text of formats other than HTML and plain text: Markdown with our own parser, and documents
 /// with programs that are used if they are installed.
-enum OtherTexts {
+enum DocumentTextExtractor {
     /// Returns the text; nil for other media types, and if the program is missing or fails.
     static func text(of bytes: [UInt8], type: String?) -> DocumentText? {
         switch type {
@@ -29,7 +29,7 @@ enum OtherTexts {
     /// Limits for hostile documents: 1 GiB of memory, 10 seconds of CPU time, 20 seconds in total.
     private static let bounds = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec timeout 20 sh -c"
     /// The maximum size of a text in bytes. The rest is ignored.
-    private static let mostOutput = 8 << 20
+    private static let maxOutputBytes = 8 << 20
 
     /// Returns the output of a command for a document; nil if there is none.
     private static func output(of command: String, over bytes: [UInt8]) -> [UInt8]? {
@@ -46,14 +46,14 @@ enum OtherTexts {
         guard let process else { return nil }
         var output: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 16)
-        while output.count < mostOutput {
+        while output.count < maxOutputBytes {
             let count = read(pipe.reading, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
             output += piece[..<count]
         }
         // The program blocks on the full pipe, so it must be killed.
-        if output.count >= mostOutput { kill(process, SIGTERM) }
+        if output.count >= maxOutputBytes { kill(process, SIGTERM) }
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
         return output.isEmpty ? nil : output

@@ -9,7 +9,7 @@ extension Larder {
     /// Runs a closure with a browser, and a server of the store for it.
     ///
     /// - Parameter shared: the browser of a prefetch, which stays open; nil to start one for this call.
-    func showing<Result>(
+    func withBrowserAndServer<Result>(
         by program: String, in shared: SharedBrowser? = nil, _ options: ServeOptions = ServeOptions(),
         _ body: (Browser, MirrorService) throws(LarderError) -> Result
     ) throws(LarderError) -> Result {
@@ -32,7 +32,7 @@ extension Larder {
 }
 
 /// Opens one page of a stored site in a browser that reaches only this store's server, and exports it as PNG or PDF.
-struct PageShow {
+struct PageExport {
     private let larder: Larder
     private let plan: ExportPlan
     private let program: String
@@ -44,7 +44,7 @@ struct PageShow {
     ///   invalid.
     init(_ larder: Larder, _ plan: ExportPlan, _ options: ExportOptions) throws(LarderError) {
         (self.larder, self.plan, prefersDark) = (larder, plan, options.prefersDark)
-        program = try BrowserProgram.needed(options.browser)
+        program = try BrowserProgram.resolve(options.browser)
         guard let page = plan.page?.href ?? plan.site.start.first else {
             throw LarderError(.input, "\(plan.site.name) has no start page; name the URL of a page")
         }
@@ -61,7 +61,8 @@ struct PageShow {
     func run(_ interruption: Interruption) throws(LarderError) -> ExportReport {
         var serving = ServeOptions()
         serving.showsPrivate = plan.hasPrivate
-        return try larder.showing(by: program, serving) { (browser, service) throws(LarderError) in
+        return try larder.withBrowserAndServer(by: program, serving) {
+            (browser, service) throws(LarderError) in
             try show(browser, service, interruption)
         }
     }
@@ -112,7 +113,7 @@ struct PageShow {
                 .input, "cannot export \(page): it is not stored, or private; \(advice)",
                 remedy: plan.hasPrivate ? nil : .includePrivate)
         }
-        if let elsewhere = ledTo(outcome) {
+        if let elsewhere = unstoredRedirectTarget(outcome) {
             throw LarderError(
                 .input,
                 "cannot export \(page): a script redirects to \(original(of: elsewhere, service)), which is not stored; prefetch that, or export the page as HTML"
@@ -122,7 +123,7 @@ struct PageShow {
             throw LarderError(.machine, "cannot export \(page): \(words(outcome.ending))")
         }
         let (plan, missing) = (plan, missing(outcome, service))
-        return try archiving { () throws(ArchiveError) -> ExportReport in
+        return try mapArchiveError { () throws(ArchiveError) -> ExportReport in
             var report = ExportReport(
                 site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
             let file = try ArchiveFiles.write(bytes, to: plan.path)
@@ -140,7 +141,7 @@ struct PageShow {
     }
 
     /// The URL to which a script redirected the tab, if it is not stored.
-    private func ledTo(_ outcome: PageOutcome) -> String? {
+    private func unstoredRedirectTarget(_ outcome: PageOutcome) -> String? {
         guard let end = WebURL(outcome.address)?.key.href else { return nil }
         let last = outcome.requests.last { $0.type == "Document" && WebURL($0.url)?.key.href == end }
         return (last?.status ?? 0) >= 400 ? end : nil

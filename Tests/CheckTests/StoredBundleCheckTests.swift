@@ -4,7 +4,7 @@ import Testing
 @testable import Check
 @testable import LarderKit
 
-@Suite struct HeldBundlesTests {
+@Suite struct StoredBundleCheckTests {
     private let folder: TemporaryFolder
     private let origin: TestOrigin
     private let larder: Larder
@@ -21,7 +21,7 @@ import Testing
     private func verdict(_ digest: String, isQuick: Bool = false) async throws -> CheckReport.Item {
         let manifest = try folder.write("{\"bundles\": [{\"url\": \"/a.js\", \(digest)}]}", to: "m.json")
         var options = CheckOptions()
-        options.places = [.held]
+        options.places = [.stored]
         options.isQuick = isQuick
         options.bases = [origin.url("/")]
         return try #require(try await larder.check(manifest, options: options).items.first)
@@ -52,7 +52,7 @@ import Testing
         #expect(try await verdict(md5).verdict == .verified)
         #expect(try await larder.inspect().damaged.isEmpty)
         #expect(
-            try await larder.show(origin.url("/a.js")).rows.first?.body?.md5
+            try await larder.describe(origin.url("/a.js")).responses.first?.body?.md5
                 == "1af6d6f2f682f76f80e606aeaaee1680")
     }
 

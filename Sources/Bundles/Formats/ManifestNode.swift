@@ -2,7 +2,7 @@ internal import Digest
 internal import Web
 
 /// A JSON value of a manifest with its path, so that an error can name its position.
-struct Node {
+struct ManifestNode {
     let value: JSONValue
     /// The path of the value, such as `bundles[3].md5`; empty for the root.
     let key: String
@@ -14,19 +14,23 @@ struct Node {
         self.source = source
     }
 
-    func refuse(_ detail: String) -> ManifestError {
-        source.refuse(at: value.range.lowerBound, key: key.isEmpty ? nil : key, detail)
+    func error(_ detail: String) -> ManifestError {
+        source.error(at: value.range.lowerBound, key: key.isEmpty ? nil : key, detail)
     }
 
-    func expected(_ what: String) -> ManifestError { refuse("expected \(what), found \(value.kindName)") }
+    func typeError(expected what: String) -> ManifestError {
+        error("expected \(what), found \(value.kindName)")
+    }
 
     // MARK: Members
 
-    subscript(name: String) -> Node? { value[name].map { Node($0, key: path(name), in: source) } }
+    subscript(name: String) -> ManifestNode? {
+        value[name].map { ManifestNode($0, key: path(name), in: source) }
+    }
 
-    func required(_ name: String, _ what: String) throws(ManifestError) -> Node {
+    func requiredMember(_ name: String, _ what: String) throws(ManifestError) -> ManifestNode {
         guard let node = self[name] else {
-            throw source.refuse(
+            throw source.error(
                 at: value.range.lowerBound, key: path(name), "expected \(what), found nothing")
         }
         return node
@@ -35,17 +39,17 @@ struct Node {
     /// Returns the members in source order.
     ///
     /// - Throws: `ManifestError` if a key is listed twice.
-    func members() throws(ManifestError) -> [(name: String, node: Node)] {
-        guard let members = value.members else { throw expected("an object") }
+    func members() throws(ManifestError) -> [(name: String, node: ManifestNode)] {
+        guard let members = value.members else { throw typeError(expected: "an object") }
         if let twice = value.duplicateMembers.first {
-            throw source.refuse(at: twice.keyOffset, key: path(twice.key), "the key is listed twice")
+            throw source.error(at: twice.keyOffset, key: path(twice.key), "the key is listed twice")
         }
-        return members.map { ($0.key, Node($0.value, key: path($0.key), in: source)) }
+        return members.map { ($0.key, ManifestNode($0.value, key: path($0.key), in: source)) }
     }
 
     /// Throws if the object has a member with another name.
     func allowOnly(_ names: [String]) throws(ManifestError) {
-        guard let members = value.members else { throw expected("an object") }
+        guard let members = value.members else { throw typeError(expected: "an object") }
         for member in members where !names.contains(member.key) {
             let advice =
                 if let close = Spelling.closest(to: member.key, among: names) {
@@ -53,7 +57,7 @@ struct Node {
                 } else {
                     "expected one of \(names.joined(separator: ", "))"
                 }
-            throw source.refuse(at: member.keyOffset, key: path(member.key), "unknown key: \(advice)")
+            throw source.error(at: member.keyOffset, key: path(member.key), "unknown key: \(advice)")
         }
         _ = try self.members()
     }
@@ -66,31 +70,31 @@ struct Node {
 
     // MARK: Values
 
-    func elements() throws(ManifestError) -> [Node] {
-        guard let elements = value.array else { throw expected("an array") }
-        return elements.enumerated().map { Node($1, key: "\(key)[\($0)]", in: source) }
+    func elements() throws(ManifestError) -> [ManifestNode] {
+        guard let elements = value.array else { throw typeError(expected: "an array") }
+        return elements.enumerated().map { ManifestNode($1, key: "\(key)[\($0)]", in: source) }
     }
 
     func string() throws(ManifestError) -> String {
-        guard let string = value.string else { throw expected("a string") }
+        guard let string = value.string else { throw typeError(expected: "a string") }
         return string
     }
 
     func text() throws(ManifestError) -> String {
         let text = try string()
-        guard !text.isEmpty else { throw refuse("expected a non-empty string, found an empty one") }
+        guard !text.isEmpty else { throw error("expected a non-empty string, found an empty one") }
         return text
     }
 
     func bool() throws(ManifestError) -> Bool {
-        guard let bool = value.bool else { throw expected("true or false") }
+        guard let bool = value.bool else { throw typeError(expected: "true or false") }
         return bool
     }
 
     func count(of what: String) throws(ManifestError) -> Int {
-        guard let number = value.number else { throw expected("a number of \(what)") }
+        guard let number = value.number else { throw typeError(expected: "a number of \(what)") }
         guard let count = number.int, count >= 0 else {
-            throw refuse("expected a number of \(what), found \(number.text)")
+            throw error("expected a number of \(what), found \(number.text)")
         }
         return count
     }
@@ -98,22 +102,22 @@ struct Node {
     func digest(_ algorithm: DigestAlgorithm) throws(ManifestError) -> Digest {
         let hex = try string()
         guard let digest = Digest(algorithm, hex: hex) else {
-            throw refuse(
+            throw error(
                 "expected the \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.label), "
-                    + "found \"\(Self.short(hex))\"")
+                    + "found \"\(Self.abbreviate(hex))\"")
         }
         return digest
     }
 
-    static func short(_ text: String) -> String {
+    static func abbreviate(_ text: String) -> String {
         text.utf8.count <= 160 ? text : "\(text.prefix(80))…"
     }
 }
 
-extension Node {
+extension ManifestNode {
     /// The manifest format, detected by members that other formats do not have; nil if none is recognised.
-    var shape: ManifestFormat? {
-        if let items = value.array { return Self.shape(ofList: items) }
+    var detectedFormat: ManifestFormat? {
+        if let items = value.array { return Self.format(ofList: items) }
         guard let members = value.members, !members.isEmpty else { return nil }
         func has(_ key: String, _ is: (JSONValue) -> Bool = { _ in true }) -> Bool {
             value[key].map(`is`) ?? false
@@ -133,24 +137,24 @@ extension Node {
         if has("imports", isObject) || has("scopes", isObject) || has("integrity", isObject) {
             return .importMap
         }
-        if has("jsPath", isText) || WeexManifest.isAnswer(value) { return .weexBundle }
+        if has("jsPath", isText) || WeexManifest.isBundleResponse(value) { return .weexBundle }
         if members.allSatisfy({ $0.value["file"]?.string != nil }) { return .vite }
         return AssetMap.isRecognised(members) ? .webpackAssets : nil
     }
 
-    private static func shape(ofList items: [JSONValue]) -> ManifestFormat? {
+    private static func format(ofList items: [JSONValue]) -> ManifestFormat? {
         guard let first = items.first else { return nil }
         if first["file"] != nil, first["hash"] != nil { return .cordova }
         return first.string != nil || first["url"] != nil ? .workbox : nil
     }
 
     /// Whether a key is one of Larder's format, or close to one. A useful error message is then possible.
-    var isNearlyOurs: Bool {
+    var resemblesLarderManifest: Bool {
         value.members?.contains { Spelling.closest(to: $0.key, among: LarderManifest.keys) != nil } ?? false
     }
 }
 
-extension Node {
+extension ManifestNode {
     /// Returns the case of an enumeration that the string names.
     func choice<Choice: RawRepresentable<String> & CaseIterable>(_: Choice.Type) throws(ManifestError)
         -> Choice
@@ -159,8 +163,9 @@ extension Node {
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
         let close = Spelling.closest(to: text, among: names).map { ": did you mean \"\($0)\"?" } ?? ""
-        throw refuse(
-            "expected one of \(names.joined(separator: ", ")), found \"\(Node.short(text))\"\(close)")
+        throw error(
+            "expected one of \(names.joined(separator: ", ")), found \"\(ManifestNode.abbreviate(text))\"\(close)"
+        )
     }
 
     /// Returns integrity metadata written by hand. Throws if a browser would ignore a part of it.
@@ -168,16 +173,16 @@ extension Node {
         let text = try text()
         let integrity = Integrity(text)
         guard integrity.algorithm != nil, integrity.unusable.isEmpty else {
-            throw refuse(
+            throw error(
                 "expected sha256-, sha384- or sha512- and the digest in base64, "
-                    + "found \"\(Node.short(integrity.unusable.first ?? text))\"")
+                    + "found \"\(ManifestNode.abbreviate(integrity.unusable.first ?? text))\"")
         }
         return integrity
     }
 
     /// Returns the claim of integrity metadata that a tool wrote. A malformed digest is accepted here, but
     /// matches no body, as in a browser.
-    func foreignIntegrity() throws(ManifestError) -> [Claim] {
+    func toolIntegrityClaims() throws(ManifestError) -> [Claim] {
         guard !value.isNull else { return [] }
         let text = try string()
         return text.isEmpty ? [] : [Claim(Integrity(text))]
@@ -192,6 +197,6 @@ extension Node {
     }
 
     func add(_ bundle: Bundle, to list: inout BundleList) throws(ManifestError) {
-        if let refusal = list.merge(bundle) { throw refuse(refusal.detail) }
+        if let refusal = list.merge(bundle) { throw error(refusal.detail) }
     }
 }

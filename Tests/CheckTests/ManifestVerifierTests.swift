@@ -9,7 +9,7 @@ import Web
 @testable import LarderKit
 @testable import Prefetch
 
-@Suite struct CheckGateTests {
+@Suite struct ManifestVerifierTests {
     private let folder: TemporaryFolder
     private let origin: TestOrigin
     private let larder: Larder
@@ -22,11 +22,11 @@ import Web
         origin.on("/a.js", .file("a", type: "text/javascript"))
     }
 
-    private func gate(_ text: String) throws -> BundleGate {
+    private func gate(_ text: String) throws -> ManifestVerifier {
         let source = try ManifestSource(
             try folder.write(text, to: "m.json"), nearestZone: .thisMachine, options: CheckOptions(),
             folder: larder.folder, interruption: Interruption())
-        return try BundleGate(source, options: CheckOptions(), folder: larder.folder)
+        return try ManifestVerifier(source, options: CheckOptions(), folder: larder.folder)
     }
 
     private var manifest: String {
@@ -36,7 +36,7 @@ import Web
 
     @Test func `a snapshot is looked at as it would be shown`() async throws {
         let gate = try gate(manifest)
-        #expect(try gate.start().map(\.href) == [origin.url("/")])
+        #expect(try gate.startURLs().map(\.href) == [origin.url("/")])
         #expect(gate.bundles.map(\.href) == [origin.url("/a.js")])
         let first = try await larder.prefetch([origin.url("/")])
         #expect(try gate.report(onSnapshot: first.snapshot).isClean)
@@ -79,7 +79,7 @@ import Web
         let gate = try gate(
             "{\"bundles\": [{\"url\": \"https://a.test/b/c\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
         )
-        #expect(try gate.start().isEmpty)
-        #expect(try gate.home().href == "https://a.test/")
+        #expect(try gate.startURLs().isEmpty)
+        #expect(try gate.defaultSite().href == "https://a.test/")
     }
 }

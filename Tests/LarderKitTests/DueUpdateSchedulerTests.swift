@@ -6,7 +6,7 @@ import Testing
 @testable import LarderKit
 @testable import Store
 
-@Suite struct DueUpdatesTests {
+@Suite struct DueUpdateSchedulerTests {
     private let home: TemporaryFolder
     private let folder: StoreFolder
     private static let site = "https://example.com/"
@@ -29,7 +29,7 @@ import Testing
         let begun = Monitor(0)
         let threads = try (0..<8).map { _ in
             try NamedThread.start("begin") { [folder] in
-                if (try? Larder.begin(Self.site, folder)) == true { begun.change { $0 += 1 } }
+                if (try? Larder.beginScheduledUpdate(Self.site, folder)) == true { begun.change { $0 += 1 } }
             }
         }
         for thread in threads { thread.join() }
@@ -39,35 +39,35 @@ import Testing
     @Test func `while an update runs, it is not begun again, however long it takes`() throws {
         try stock()
         let start: Int64 = 1_800_000_000
-        #expect(try Larder.begin(Self.site, folder, now: start))
+        #expect(try Larder.beginScheduledUpdate(Self.site, folder, now: start))
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: Self.site, start: [Self.site], now: start)
         for hours in [1, 5, 30] as [Int64] {
-            #expect(try !Larder.begin(Self.site, folder, now: start + hours * 3600))
+            #expect(try !Larder.beginScheduledUpdate(Self.site, folder, now: start + hours * 3600))
         }
         try writer.end(snapshot, .publish(now: start + 40 * 3600))
-        #expect(try Larder.begin(Self.site, folder, now: start + 41 * 3600))
+        #expect(try Larder.beginScheduledUpdate(Self.site, folder, now: start + 41 * 3600))
     }
 
     @Test func `the schedules are read when something changed, when one is due, and now and then`() {
         let (first, second) = (StoreStamp(figures: [1]), StoreStamp(figures: [2]))
-        var clock = DueClock()
-        #expect(clock.isTime(at: 0, first))
+        var clock = ScheduleRereadPolicy()
+        #expect(clock.needsReread(at: 0, first))
         clock.didRead(at: 0, first, next: 100)
         let expected: [(at: Int64, stamp: StoreStamp?, isTime: Bool)] = [
             (20, first, false), (20, second, true), (20, nil, true), (99, first, false), (100, first, true),
             (500, first, true), (-1, first, true),
         ]
-        for (at, stamp, isTime) in expected { #expect(clock.isTime(at: at, stamp) == isTime, "\(at)") }
+        for (at, stamp, isTime) in expected { #expect(clock.needsReread(at: at, stamp) == isTime, "\(at)") }
         // Without a schedule, nothing is ever due.
         clock.didRead(at: 100, first, next: nil)
-        #expect(!clock.isTime(at: 699, first))
-        #expect(clock.isTime(at: 100 + DueClock.maxAge, first))
+        #expect(!clock.needsReread(at: 699, first))
+        #expect(clock.needsReread(at: 100 + ScheduleRereadPolicy.maxAgeSeconds, first))
         clock.didFail()
-        #expect(clock.isTime(at: 101, first))
+        #expect(clock.needsReread(at: 101, first))
         // A store without a file, such as one in PostgreSQL, is always read.
         clock.didRead(at: 100, nil, next: nil)
-        #expect(clock.isTime(at: 101, nil))
+        #expect(clock.needsReread(at: 101, nil))
     }
 
     @Test func `a change of the database changes its stamp, and reading does not`() throws {

@@ -2,7 +2,7 @@ internal import Store
 internal import Web
 
 /// An error in a query. Its message says what to change.
-package struct QuestionMistake: Error, Sendable, Equatable, CustomStringConvertible {
+package struct SearchQueryError: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 }
 
@@ -10,13 +10,13 @@ package struct QuestionMistake: Error, Sendable, Equatable, CustomStringConverti
 ///
 /// Everything else is treated as words. Words are passed to FTS5 only in quotes, so that a query cannot
 /// inject operators.
-package struct SearchQuestion: Sendable, Equatable {
+package struct SearchQuery: Sendable, Equatable {
     /// The maximum length of a query in bytes. Longer ones are errors.
-    package static let longest = 1000
+    package static let maxBytes = 1000
     /// The maximum number of terms. Queries with more are errors.
-    private static let mostTerms = 32
+    private static let maxTerms = 32
     /// The distance for `NEAR` without a number.
-    private static let usualDistance = 10
+    private static let defaultNearDistance = 10
 
     /// A word, or a phrase of several words.
     struct Term: Sendable, Equatable {
@@ -55,13 +55,13 @@ package struct SearchQuestion: Sendable, Equatable {
     private(set) var unwanted: [Term] = []
     private var cutter: WordSplitter { WordSplitter() }
 
-    /// - Throws: `QuestionMistake` if the text contains no words or is too long.
-    package init(_ text: String) throws(QuestionMistake) {
+    /// - Throws: `SearchQueryError` if the text contains no words or is too long.
+    package init(_ text: String) throws(SearchQueryError) {
         self.text = text
-        guard text.utf8.count <= Self.longest else {
-            throw QuestionMistake(
+        guard text.utf8.count <= Self.maxBytes else {
+            throw SearchQueryError(
                 description:
-                    "the query has \(text.utf8.count) bytes: use no more than \(Self.longest)")
+                    "the query has \(text.utf8.count) bytes: use no more than \(Self.maxBytes)")
         }
         var pieces = Self.pieces(of: text)[...]
         var joins = false
@@ -89,14 +89,14 @@ package struct SearchQuestion: Sendable, Equatable {
             }
             joins = false
         }
-        guard wanted.flatMap(\.terms).count + unwanted.count <= Self.mostTerms else {
-            throw QuestionMistake(
-                description: "the query has more than \(Self.mostTerms) words: use fewer")
+        guard wanted.flatMap(\.terms).count + unwanted.count <= Self.maxTerms else {
+            throw SearchQueryError(
+                description: "the query has more than \(Self.maxTerms) words: use fewer")
         }
         guard !wanted.isEmpty else {
-            throw QuestionMistake(
+            throw SearchQueryError(
                 description: unwanted.isEmpty
-                    ? "there is no word in \"\(Self.shown(text))\": use letters or digits"
+                    ? "there is no word in \"\(Self.excerpt(of: text))\": use letters or digits"
                     : "the query only excludes words: add a word to search for")
         }
     }
@@ -151,7 +151,7 @@ package struct SearchQuestion: Sendable, Equatable {
 
     /// Parses `NEAR` or `NEAR/5`; nil for other text and distances above 100.
     private static func distance(of text: String) -> Int? {
-        if text == "NEAR" { return usualDistance }
+        if text == "NEAR" { return defaultNearDistance }
         guard text.hasPrefix("NEAR/"), let number = Int(text.dropFirst(5)), (1...100).contains(number) else {
             return nil
         }
@@ -192,30 +192,30 @@ package struct SearchQuestion: Sendable, Equatable {
         }
     }
 
-    private static func shown(_ text: String) -> String { String(text.prefix(40)) }
+    private static func excerpt(of text: String) -> String { String(text.prefix(40)) }
 }
 
 // MARK: - Expressions
 
-extension SearchQuestion {
+extension SearchQuery {
     /// The part of a query that a text must satisfy.
     package enum Strictness: Sendable, CaseIterable {
         /// The text satisfies all conditions.
         case all
         /// The same, but the last word also matches all words that begin with it.
-        case lastBegins
+        case lastWordIsPrefix
         /// The text satisfies at least one condition.
         case some
     }
 
     /// The conditions without stop words; all conditions if there are no others.
-    var counted: [Clause] {
+    var significantClauses: [Clause] {
         let rare = wanted.filter { !($0.terms.count == 1 && $0.terms[0].isCommon) }
         return rare.isEmpty ? wanted : rare
     }
 
     /// Facts about the words in an index that keep searches fast.
-    struct Knowledge {
+    struct WordStatistics {
         /// Returns the most frequent words with a prefix, which are searched for in place of all; nil if
         /// there are so few that all can be searched for.
         var frequentWords: (String) throws(StoreError) -> [String]? = { _ throws(StoreError) in nil }
@@ -228,12 +228,12 @@ extension SearchQuestion {
     /// columns that `part` does not have.
     func expression(
         _ strictness: Strictness, inSite site: String?, in part: SearchIndex.Part = .all,
-        _ knowledge: Knowledge = Knowledge()
+        _ statistics: WordStatistics = WordStatistics()
     ) throws(StoreError) -> TextExpression? {
-        var clauses = counted
+        var clauses = significantClauses
         switch strictness {
         case .all: break
-        case .lastBegins:
+        case .lastWordIsPrefix:
             guard case .any(let terms)? = clauses.last, var last = terms.last, !last.isPrefix, !last.isQuoted,
                 last.words.count == 1, last.words[0].utf8.count >= 3
             else { return nil }
@@ -249,7 +249,7 @@ extension SearchQuestion {
             return nil
         }
         let frequentWords: (String) throws(StoreError) -> [String]? =
-            isNamed ? { _ throws(StoreError) in nil } : knowledge.frequentWords
+            isNamed ? { _ throws(StoreError) in nil } : statistics.frequentWords
         var pieces = try clauses.map { (clause) throws(StoreError) in
             try Self.expression(clause, frequentWords)
         }
@@ -257,7 +257,7 @@ extension SearchQuestion {
             var rare: [TextExpression] = []
             for piece in pieces {
                 var isRare = true
-                for phrase in piece.phrases where try knowledge.isEverywhere(phrase.text) { isRare = false }
+                for phrase in piece.phrases where try statistics.isEverywhere(phrase.text) { isRare = false }
                 if isRare { rare.append(piece) }
             }
             if !rare.isEmpty { pieces = rare }
@@ -266,7 +266,7 @@ extension SearchQuestion {
         var phrases = pieces.flatMap(\.phrases)
         if !unwanted.isEmpty {
             let others = try unwanted.map { (term) throws(StoreError) in
-                try Self.phrase(term, knowledge.frequentWords)
+                try Self.phrase(term, statistics.frequentWords)
             }
             text = "(\(text)) NOT (\(others.joined(separator: " OR ")))"
             phrases += others.map { TextExpression.Phrase($0, isSilent: true) }
@@ -337,9 +337,9 @@ extension SearchQuestion {
     }
 }
 
-extension SearchQuestion {
+extension SearchQuery {
     /// Compares the conditions; `text` is ignored.
-    package static func == (first: SearchQuestion, second: SearchQuestion) -> Bool {
+    package static func == (first: SearchQuery, second: SearchQuery) -> Bool {
         first.wanted == second.wanted && first.unwanted == second.unwanted
     }
 }

@@ -3,7 +3,7 @@ package import Web
 
 /// The result of adding or removing a pin.
 public struct PinChange: Sendable, Equatable {
-    public let pin: HeldPin
+    public let pin: PinReport
     /// Whether anything changed. False if the pin existed already, or did not exist.
     public let isNew: Bool
     /// Whether the text names a site, which was pinned, and also a stored URL.
@@ -12,7 +12,7 @@ public struct PinChange: Sendable, Equatable {
     package init(_ pin: Pin, isNew: Bool, alsoNamesURL: Bool = false, _ reader: StoreReader)
         throws(StoreError)
     {
-        self.pin = try HeldPin.all([pin], reader)[0]
+        self.pin = try PinReport.all([pin], reader)[0]
         self.isNew = isNew
         self.alsoNamesURL = alsoNamesURL
     }
@@ -23,10 +23,10 @@ public struct PinChange: Sendable, Equatable {
 
 /// The pins of a store.
 public struct PinsReport: Sendable, Equatable {
-    public let pins: [HeldPin]
+    public let pins: [PinReport]
 
     package init(_ reader: StoreReader) throws(StoreError) {
-        pins = try HeldPin.all(reader.pins(), reader)
+        pins = try PinReport.all(reader.pins(), reader)
     }
 
     /// The report as JSON.
@@ -34,7 +34,7 @@ public struct PinsReport: Sendable, Equatable {
 }
 
 /// A pin with the content that it protects.
-public struct HeldPin: Sendable, Equatable {
+public struct PinReport: Sendable, Equatable {
     public let kind: PinKind
     /// The URL, the pattern, or the name of the site.
     public let value: String
@@ -43,9 +43,9 @@ public struct HeldPin: Sendable, Equatable {
     /// The total size of their bodies, each counted once.
     public let byteCount: Int64
 
-    fileprivate static func all(_ pins: [Pin], _ reader: StoreReader) throws(StoreError) -> [HeldPin] {
+    fileprivate static func all(_ pins: [Pin], _ reader: StoreReader) throws(StoreError) -> [PinReport] {
         zip(pins, try reader.covers(of: pins.map { [$0] })).map { pin, cover in
-            HeldPin(kind: pin.kind, value: pin.value, urls: cover.urlCount, byteCount: cover.byteCount)
+            PinReport(kind: pin.kind, value: pin.value, urls: cover.urlCount, byteCount: cover.byteCount)
         }
     }
 }
@@ -58,7 +58,7 @@ extension PinsReport: JSONObject {
     package var members: JSONMembers { ["pins": pins] }
 }
 
-extension HeldPin: JSONObject {
+extension PinReport: JSONObject {
     package var members: JSONMembers {
         ["kind": kind.rawValue, "value": value, "urls": urls, "bytes": byteCount]
     }
@@ -85,7 +85,7 @@ public struct CollectionReport: Sendable, Equatable {
     /// Why the store is still larger than the limit; nil if it is not.
     public let obstacle: Obstacle?
     /// The number of URLs that have stored responses.
-    public let heldURLs: Int
+    public let storedURLs: Int
     /// The number of stored URLs that pins protect.
     public let pinnedURLs: Int
     /// The total size of the bodies that pins protect.
@@ -154,7 +154,7 @@ extension CollectionReport {
     ) throws(StoreError) {
         let everything = try reader.sites().map { Pin(.site, $0.name) }
         let covers = try reader.covers(of: [reader.pins(), everything])
-        let (pinned, held) = (covers[0], covers[1])
+        let (pinned, stored) = (covers[0], covers[1])
         self.limit = limit
         droppedSnapshots = result.droppedSnapshots
         removedOverlayURLs = result.removedOverlayURLs
@@ -163,7 +163,7 @@ extension CollectionReport {
         removedBodies = result.removedBodies
         byteCountBefore = result.byteCountBefore
         byteCountAfter = result.byteCountAfter
-        heldURLs = held.urlCount
+        storedURLs = stored.urlCount
         pinnedURLs = pinned.urlCount
         pinnedByteCount = pinned.byteCount
         shrinkFailure = result.shrinkFailure?.description
@@ -173,9 +173,9 @@ extension CollectionReport {
                 nil
             } else if result.shrinkFailure != nil {
                 .disk
-            } else if held.urlCount == 0 {
+            } else if stored.urlCount == 0 {
                 .empty
-            } else if held.urlCount == pinned.urlCount {
+            } else if stored.urlCount == pinned.urlCount {
                 .pins
             } else if !allowsIncomplete {
                 .live
@@ -192,7 +192,7 @@ extension CollectionReport: JSONObject {
             "removedOverlayURLs": removedOverlayURLs, "evictedURLs": evictedURLs, "evicted": evicted,
             "removedBodies": removedBodies, "bytesBefore": byteCountBefore,
             "bytesAfter": byteCountAfter, "excess": excess, "obstacle": IfAny(obstacle?.rawValue),
-            "storedURLs": heldURLs, "pinnedURLs": pinnedURLs, "pinnedBytes": pinnedByteCount,
+            "storedURLs": storedURLs, "pinnedURLs": pinnedURLs, "pinnedBytes": pinnedByteCount,
             "shrinkFailure": IfAny(shrinkFailure),
         ]
     }

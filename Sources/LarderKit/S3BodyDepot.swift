@@ -11,7 +11,7 @@ internal import Web
 /// A body up to 16 MiB is uploaded in one request, whose signature includes its SHA-256, so that the server rejects
 /// altered bytes. A larger one is a multipart upload. Temporary failures (5xx, 429, `SlowDown`) are retried for some
 /// seconds.
-final class BucketDepot: BodyDepot {
+final class S3BodyDepot: BodyDepot {
     let name: String
     private let prefix: String
     private let origin: S3Origin
@@ -23,11 +23,11 @@ final class BucketDepot: BodyDepot {
     private var clockOffset: Int64 = 0
 
     /// The maximum size of a body that is uploaded in one request.
-    private static let wholeByteCount = 16 * 1024 * 1024
+    private static let maxSingleUploadBytes = 16 * 1024 * 1024
     /// The maximum number of concurrent requests.
-    private static let running = 12
+    private static let maxConcurrentRequests = 12
     /// The maximum number of attempts per request; with the pauses between them, about five seconds.
-    var attempts = 7
+    var maxAttempts = 7
 
     /// Opens buckets with the keys in the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
     /// `AWS_SESSION_TOKEN`, and, if the address does not contain them, `AWS_REGION` and `AWS_ENDPOINT_URL`.
@@ -35,7 +35,7 @@ final class BucketDepot: BodyDepot {
         func variable(_ names: String...) -> String? {
             names.lazy.compactMap { getenv($0).map { String(cString: $0) } }.first { !$0.isEmpty }
         }
-        return try BucketDepot(place, folder, variable: { variable($0) })
+        return try S3BodyDepot(place, folder, variable: { variable($0) })
     }
 
     init(
@@ -67,7 +67,7 @@ final class BucketDepot: BodyDepot {
         keys = S3Keys(id: id, secret: secret, token: variable("AWS_SESSION_TOKEN"))
         var options = FetchOptions(userAgent: Product.userAgent, spoolFolder: folder.incoming)
         options.strictTransport = nil
-        options.keptConnections = Self.running
+        options.keptConnections = Self.maxConcurrentRequests
         options.maxBody = .max
         options.minBytesPerSecond = 1024
         self.options = options
@@ -86,7 +86,7 @@ final class BucketDepot: BodyDepot {
     }
 
     func put(_ bodies: [DepotBody]) throws(StoreError) {
-        var calls: [S3Call] = []
+        var calls: [S3Request] = []
         var byteCount = 0
         func send() throws(StoreError) {
             for answer in try answers(to: calls, doing: "write to") { try check(answer, doing: "write to") }
@@ -94,11 +94,11 @@ final class BucketDepot: BodyDepot {
             byteCount = 0
         }
         for body in bodies {
-            guard body.byteCount <= Self.wholeByteCount else {
-                try putInParts(body)
+            guard body.byteCount <= Self.maxSingleUploadBytes else {
+                try putMultipart(body)
                 continue
             }
-            if byteCount + body.byteCount > 2 * Self.wholeByteCount { try send() }
+            if byteCount + body.byteCount > 2 * Self.maxSingleUploadBytes { try send() }
             var call = call("PUT", body.name)
             call.body = try body.content.load()
             call.sha256 = body.sha256.map(Hex.encode)
@@ -109,9 +109,9 @@ final class BucketDepot: BodyDepot {
     }
 
     /// Uploads a large body in parts. A failed upload is aborted, so that the bucket does not keep its parts.
-    private func putInParts(_ body: DepotBody) throws(StoreError) {
+    private func putMultipart(_ body: DepotBody) throws(StoreError) {
         let begun = try answer(to: call("POST", body.name, ["uploads": ""]), doing: "write to")
-        guard let upload = S3Words(begun.body)["UploadId"] else { throw nonsense("no upload ID") }
+        guard let upload = S3XMLText(begun.body)["UploadId"] else { throw unexpectedResponse("no upload ID") }
         do throws(StoreError) {
             let tags = try putParts(of: body, upload)
             var list = "<CompleteMultipartUpload>"
@@ -122,8 +122,8 @@ final class BucketDepot: BodyDepot {
             end.body = Array((list + "</CompleteMultipartUpload>").utf8)
             let ended = try answer(to: end, doing: "write to")
             // S3 may send status 200 first, and an error in the body.
-            if let code = S3Words(ended.body)["Code"] {
-                throw error(500, code, S3Words(ended.body)["Message"], doing: "write to")
+            if let code = S3XMLText(ended.body)["Code"] {
+                throw error(500, code, S3XMLText(ended.body)["Message"], doing: "write to")
             }
         } catch {
             _ = try? answers(to: [call("DELETE", body.name, ["uploadId": upload])], doing: "write to")
@@ -133,18 +133,20 @@ final class BucketDepot: BodyDepot {
 
     private func putParts(of body: DepotBody, _ upload: String) throws(StoreError) -> [String] {
         // S3 allows at most 10,000 parts, of at least 5 MiB each.
-        let size = max(Self.wholeByteCount / 2, (body.byteCount + 9_999) / 10_000)
-        guard case .file(let path) = body.content else { throw nonsense("a large body that is not a file") }
-        let file = try storing(path) { () throws(SystemError) in try File(path, O_RDONLY) }
+        let size = max(Self.maxSingleUploadBytes / 2, (body.byteCount + 9_999) / 10_000)
+        guard case .file(let path) = body.content else {
+            throw unexpectedResponse("a large body that is not a file")
+        }
+        let file = try mapSystemError(path) { () throws(SystemError) in try File(path, O_RDONLY) }
         var tags: [String] = []
         var start = 0
         while start < body.byteCount {
-            var calls: [S3Call] = []
+            var calls: [S3Request] = []
             while start < body.byteCount, calls.count < 4 {
                 var part = call(
                     "PUT", body.name, ["partNumber": "\(tags.count + calls.count + 1)", "uploadId": upload])
                 let from = Int64(start)
-                part.body = try storing(path) { () throws(SystemError) in
+                part.body = try mapSystemError(path) { () throws(SystemError) in
                     try file.read(from: from, byteCount: size)
                 }
                 guard let bytes = part.body, !bytes.isEmpty else {
@@ -156,14 +158,14 @@ final class BucketDepot: BodyDepot {
             }
             for answer in try answers(to: calls, doing: "write to") {
                 try check(answer, doing: "write to")
-                guard let tag = answer.fields["ETag"] else { throw nonsense("no ETag for a part") }
+                guard let tag = answer.fields["ETag"] else { throw unexpectedResponse("no ETag for a part") }
                 tags.append(tag)
             }
         }
         return tags
     }
 
-    private func storing<Value: ~Copyable>(
+    private func mapSystemError<Value: ~Copyable>(
         _ path: String, _ body: () throws(SystemError) -> Value
     ) throws(StoreError) -> Value {
         do throws(SystemError) { return try body() } catch { throw StoreError(error) }
@@ -172,7 +174,7 @@ final class BucketDepot: BodyDepot {
     func read(_ name: String, from start: Int, byteCount: Int) throws(StoreError) -> [UInt8]? {
         var call = call("GET", name)
         call.fields = ["Range": "bytes=\(start)-\(start + max(1, byteCount) - 1)"]
-        guard let answer = try found(call) else { return nil }
+        guard let answer = try fetchIfExists(call) else { return nil }
         // 416: the body ends before the range. A server without range support sends the whole body.
         if answer.status == 416 { return [] }
         let bytes = answer.status == 206 ? answer.body[...] : answer.body.dropFirst(start)
@@ -180,7 +182,7 @@ final class BucketDepot: BodyDepot {
     }
 
     func file(_ name: String, in folder: String) throws(StoreError) -> DepotFile? {
-        guard let answer = try found(call("GET", name)) else { return nil }
+        guard let answer = try fetchIfExists(call("GET", name)) else { return nil }
         if let path = answer.path { return .copy(path: path) }
         do throws(SystemError) {
             return .copy(path: try WholeFile.makeTemporary(in: folder, named: "body", answer.body))
@@ -189,9 +191,9 @@ final class BucketDepot: BodyDepot {
         }
     }
 
-    private func found(_ call: S3Call) throws(StoreError) -> S3Answer? {
+    private func fetchIfExists(_ call: S3Request) throws(StoreError) -> S3Response? {
         let answer = try answers(to: [call], doing: "read from")[0]
-        if answer.status == 404, S3Words(answer.body)["Code"] != "NoSuchBucket" { return nil }
+        if answer.status == 404, S3XMLText(answer.body)["Code"] != "NoSuchBucket" { return nil }
         if answer.status != 416 { try check(answer, doing: "read from") }
         return answer
     }
@@ -201,8 +203,8 @@ final class BucketDepot: BodyDepot {
         while true {
             var words = ["list-type": "2", "prefix": prefix]
             if !after.isEmpty { words["start-after"] = prefix + after }
-            let answer = try answer(to: S3Call(method: "GET", key: "", words: words), doing: "list")
-            let list = S3Words(answer.body)
+            let answer = try answer(to: S3Request(method: "GET", key: "", words: words), doing: "list")
+            let list = S3XMLText(answer.body)
             let now = answer.fields.date("Date")?.secondsSinceEpoch ?? SystemClock.secondsSinceEpoch()
             var entries: [DepotEntry] = []
             for object in list.all("Contents") {
@@ -225,25 +227,25 @@ final class BucketDepot: BodyDepot {
         }
     }
 
-    private func call(_ method: String, _ name: String, _ words: [String: String] = [:]) -> S3Call {
-        S3Call(method: method, key: prefix + name, words: words)
+    private func call(_ method: String, _ name: String, _ words: [String: String] = [:]) -> S3Request {
+        S3Request(method: method, key: prefix + name, words: words)
     }
 
     // MARK: Requests
 
-    private func answer(to call: S3Call, doing: String) throws(StoreError) -> S3Answer {
+    private func answer(to call: S3Request, doing: String) throws(StoreError) -> S3Response {
         let answer = try answers(to: [call], doing: doing)[0]
         try check(answer, doing: doing)
         return answer
     }
 
     /// Sends requests, several at a time, and retries those that failed temporarily.
-    private func answers(to calls: [S3Call], doing: String) throws(StoreError) -> [S3Answer] {
-        var answers: [S3Answer?] = Array(repeating: nil, count: calls.count)
+    private func answers(to calls: [S3Request], doing: String) throws(StoreError) -> [S3Response] {
+        var answers: [S3Response?] = Array(repeating: nil, count: calls.count)
         var open = Array(calls.indices)
         for attempt in 1... {
             var failure: FetchFailure?
-            try each(of: open.map { ($0, calls[$0]) }) { place, result in
+            try send(open.map { ($0, calls[$0]) }) { place, result in
                 switch result {
                 case .success(let answer): answers[place] = answer
                 case .failure(let reason):
@@ -251,10 +253,12 @@ final class BucketDepot: BodyDepot {
                     failure = reason
                 }
             }
-            open = open.filter { answers[$0].map(mayPass) ?? true }
+            open = open.filter { answers[$0].map(canRetry) ?? true }
             guard !open.isEmpty else { break }
-            if let failure, !failure.mayPass || attempt == attempts { throw away(failure, doing: doing) }
-            guard attempt < attempts else { break }
+            if let failure, !failure.mayPass || attempt == maxAttempts {
+                throw unreachableError(failure, doing: doing)
+            }
+            guard attempt < maxAttempts else { break }
             // The random pause keeps clients that were throttled together from returning together.
             usleep(UInt32.random(in: 25_000...50_000) << UInt32(attempt))
         }
@@ -263,11 +267,11 @@ final class BucketDepot: BodyDepot {
 
     /// Whether a retry may succeed. A request that was rejected for the clock of this machine is signed again with
     /// the time of the server.
-    private func mayPass(_ answer: S3Answer) -> Bool {
+    private func canRetry(_ answer: S3Response) -> Bool {
         if answer.status >= 500 || answer.status == 429 {
             return answer.status != 501 && answer.status != 507
         }
-        guard answer.status == 403, S3Words(answer.body)["Code"] == "RequestTimeTooSkewed",
+        guard answer.status == 403, S3XMLText(answer.body)["Code"] == "RequestTimeTooSkewed",
             let date = answer.fields.date("Date")?.secondsSinceEpoch
         else { return false }
         let offset = date - SystemClock.secondsSinceEpoch()
@@ -276,30 +280,30 @@ final class BucketDepot: BodyDepot {
         return true
     }
 
-    private func each(
-        of calls: [(place: Int, call: S3Call)], take: (Int, Result<S3Answer, FetchFailure>) -> Void
+    private func send(
+        _ calls: [(place: Int, call: S3Request)], take: (Int, Result<S3Response, FetchFailure>) -> Void
     ) throws(StoreError) {
         do throws(FetchFailure) {
             let loop = if let loop { loop } else { try FetchLoop(options) }
             self.loop = loop
             var next = 0
             while next < calls.count || loop.runningCount > 0 {
-                while next < calls.count, loop.runningCount < Self.running {
+                while next < calls.count, loop.runningCount < Self.maxConcurrentRequests {
                     loop.start(request(calls[next].call, number: UInt32(next)))
                     next += 1
                 }
                 for result in try loop.turn(waitingAtMost: .seconds(60)) {
                     result.partial?.discard()
-                    take(calls[Int(result.number)].place, S3Answer.of(result))
+                    take(calls[Int(result.number)].place, S3Response.of(result))
                 }
             }
         } catch {
             loop = nil
-            throw away(error, doing: "open")
+            throw unreachableError(error, doing: "open")
         }
     }
 
-    private func request(_ call: S3Call, number: UInt32) -> FetchRequest {
+    private func request(_ call: S3Request, number: UInt32) -> FetchRequest {
         let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch() + clockOffset)
         var request = FetchRequest(
             number: number, url: origin.url(of: call), nearestZone: .thisMachine,
@@ -312,9 +316,9 @@ final class BucketDepot: BodyDepot {
 
     // MARK: Errors
 
-    private func check(_ answer: S3Answer, doing: String) throws(StoreError) {
+    private func check(_ answer: S3Response, doing: String) throws(StoreError) {
         guard !(200..<300).contains(answer.status) else { return }
-        let words = S3Words(answer.body)
+        let words = S3XMLText(answer.body)
         // A response to HEAD has no body.
         var code = words["Code"] ?? ""
         if code.isEmpty, answer.status == 301 || answer.status == 307 { code = "PermanentRedirect" }
@@ -356,7 +360,7 @@ final class BucketDepot: BodyDepot {
         return StoreError(reason, doing: doing, path: name, detail: detail, advice: advice)
     }
 
-    private func away(_ failure: FetchFailure, doing: String) -> StoreError {
+    private func unreachableError(_ failure: FetchFailure, doing: String) -> StoreError {
         let isFull = failure.kind == .noRoom
         return StoreError(
             isFull ? .full : .unreachable, doing: doing, path: name, detail: "\(origin.name): \(failure)",
@@ -365,7 +369,7 @@ final class BucketDepot: BodyDepot {
                 : "check that the server is running and can be reached, then run the same command again")
     }
 
-    private func nonsense(_ what: String) -> StoreError {
+    private func unexpectedResponse(_ what: String) -> StoreError {
         StoreError(
             .failed, doing: "write to", path: name, detail: "\(origin.name) sent \(what)",
             advice: "check that it is an S3 endpoint, then run the same command again")
@@ -376,7 +380,7 @@ extension Larder {
     /// The store at a path or address. Its bodies may be in a bucket.
     static func folder(at place: String) -> StoreFolder {
         var folder = StoreFolder(place)
-        folder.buckets = BucketDepot.opener
+        folder.buckets = S3BodyDepot.opener
         return folder
     }
 }
@@ -398,7 +402,7 @@ struct S3Origin: Sendable {
     }
 
     /// The URL of a request. Keys contain only characters that need no escaping in a URL.
-    func url(of call: S3Call) -> WebURL {
+    func url(of call: S3Request) -> WebURL {
         let query = call.query.isEmpty ? "" : "?" + call.query
         return WebURL(path(of: call.key) + query, base: url) ?? url
     }
@@ -412,7 +416,7 @@ struct S3Keys: Sendable {
 }
 
 /// A request to a bucket.
-struct S3Call: Sendable {
+struct S3Request: Sendable {
     var method: String
     /// The key of the object; empty for the bucket itself.
     var key: String
@@ -431,7 +435,7 @@ struct S3Call: Sendable {
 }
 
 /// A response of the server.
-struct S3Answer: Sendable {
+struct S3Response: Sendable {
     let status: Int
     let fields: HTTPFields
     /// The body; empty if it is in a file.
@@ -439,26 +443,26 @@ struct S3Answer: Sendable {
     /// The file with the body, which the caller removes; nil if the body is in memory.
     var path: String?
 
-    static func of(_ result: FetchResult) -> Result<S3Answer, FetchFailure> {
+    static func of(_ result: FetchResult) -> Result<S3Response, FetchFailure> {
         switch result.outcome {
         case .failure(let failure): return .failure(failure)
         case .response(let response):
             switch response.body {
             case .bytes(let bytes):
-                return .success(S3Answer(status: response.status, fields: response.fields, body: bytes))
+                return .success(S3Response(status: response.status, fields: response.fields, body: bytes))
             case .file(let path, _):
                 guard response.status == 200 else {
                     response.body.discard()
-                    return .success(S3Answer(status: response.status, fields: response.fields, body: []))
+                    return .success(S3Response(status: response.status, fields: response.fields, body: []))
                 }
-                return .success(S3Answer(status: 200, fields: response.fields, body: [], path: path))
+                return .success(S3Response(status: 200, fields: response.fields, body: [], path: path))
             }
         }
     }
 }
 
 /// The text of the elements of an S3 response in XML. Element names are unique except in lists.
-struct S3Words {
+struct S3XMLText {
     private let text: String
 
     init(_ bytes: [UInt8]) { text = String(decoding: bytes, as: UTF8.self) }
@@ -472,13 +476,13 @@ struct S3Words {
         }
     }
 
-    func all(_ name: String) -> [S3Words] {
-        var found: [S3Words] = []
+    func all(_ name: String) -> [S3XMLText] {
+        var found: [S3XMLText] = []
         var rest = text[...]
         while let start = rest.firstRange(of: "<\(name)>") {
             rest = rest[start.upperBound...]
             guard let end = rest.firstRange(of: "</\(name)>") else { break }
-            found.append(S3Words(rest[..<end.lowerBound]))
+            found.append(S3XMLText(rest[..<end.lowerBound]))
             rest = rest[end.upperBound...]
         }
         return found
@@ -491,7 +495,7 @@ struct S3Words {
 /// service, over the request.
 enum S3Signature {
     /// The header fields of a signed request.
-    static func fields(of call: S3Call, to origin: S3Origin, _ keys: S3Keys, now: HTTPDate) -> HTTPFields {
+    static func fields(of call: S3Request, to origin: S3Origin, _ keys: S3Keys, now: HTTPDate) -> HTTPFields {
         let time = now.iso8601.filter { $0 != "-" && $0 != ":" }
         let bytes = call.body ?? []
         let body = call.sha256 ?? DigestStream.digest(.sha256, of: bytes.span).hex

@@ -10,9 +10,12 @@ internal import Store
 internal import System
 internal import Web
 
-/// Carries out orders of the portal through the public API, so that all of its checks apply. Runs on threads
-/// of the portal, which block.
-struct PortalWork: Sendable {
+/// Carries out the commands that users give in the portal, through the public API, so that all of its checks apply.
+///
+/// Each command is a job of the portal (`JobRun`), on a thread of the portal, which blocks until the command has ended.
+/// Users of other machines get the same commands with fewer rights: their requests never use the credentials of this
+/// machine's user, and results leave out facts that only private responses contain.
+struct PortalCommandRunner: Sendable {
     let larder: Larder
     /// The network options of the server.
     let network: NetworkOptions
@@ -21,13 +24,14 @@ struct PortalWork: Sendable {
     /// Whether private responses are hidden from users of other machines.
     var hidesPrivate = false
 
-    func carryOut(_ order: PortalOrder, _ run: JobRun) -> (end: JobEnd, outcome: [Phrase]) {
+    /// Carries out a command. Returns how it ended, with the lines that the portal shows as its result.
+    func run(_ order: PortalOrder, _ run: JobRun) -> (end: JobEnd, outcome: [Phrase]) {
         do throws(LarderError) {
             let (end, outcome) = try outcome(of: order, run)
-            return (end, shown(outcome, of: order, run))
+            return (end, filter(outcome, of: order, run))
         } catch {
             guard error.kind != .interrupted else { return (.stopped, [Phrase(.endedInterrupted)]) }
-            return (.failed, shown([Phrase(.quoted, error.description)], of: order, run))
+            return (.failed, filter([Phrase(.quoted, error.description)], of: order, run))
         }
     }
 
@@ -39,9 +43,9 @@ struct PortalWork: Sendable {
         run.principal == .remoteUser ? network.withoutIdentity : network
     }
 
-    /// The outcome; for orders from other machines, without lines that name URLs which only private responses
-    /// mention.
-    private func shown(_ outcome: [Phrase], of order: PortalOrder, _ run: JobRun) -> [Phrase] {
+    /// Returns the lines of a result; for commands from other machines, without lines that name URLs which only private
+    /// responses mention.
+    private func filter(_ outcome: [Phrase], of order: PortalOrder, _ run: JobRun) -> [Phrase] {
         guard hidesPrivate(from: run) else { return outcome }
         guard let reader = try? StoreReader(larder.folder, hidesPrivate: true) else { return [] }
         let sites = (try? reader.sites()) ?? []
@@ -65,74 +69,78 @@ struct PortalWork: Sendable {
         case .prefetch(let address, let form):
             var options = try options(form, run)
             options.followsLinks = !form.isOnlyPage
-            return told([
-                try waiting(run) { [options] () throws(LarderError) in
+            return prefetchOutcome([
+                try waitFor(run) { [options] () throws(LarderError) in
                     try await larder.prefetch([address], options: options, by: run.principal)
                 }
             ])
         case .update(let site):
             let options = try options(PlanForm(), run)
-            return told(
-                try waiting(run) { () throws(LarderError) in
+            return prefetchOutcome(
+                try waitFor(run) { () throws(LarderError) in
                     try await larder.update(site.map { [$0] } ?? [], options: options, by: run.principal)
                 })
         case .fetch(let url):
             var options = LoadOptions()
             options.network = network(for: run)
-            let report = try waiting(run) { [options] () throws(LarderError) in
+            let report = try waitFor(run) { [options] () throws(LarderError) in
                 try await larder.load(url, policy: .reload, options: options, by: run.principal)
             }
             let status = report.response.status
-            let words = report.notStored ?? Wording.bytes(report.body.count)
+            let words = report.reasonNotStored ?? Wording.bytes(report.body.count)
             return (
-                (200..<400).contains(status) && report.notStored == nil ? .done : .lacking,
+                (200..<400).contains(status) && report.reasonNotStored == nil ? .done : .lacking,
                 [Phrase(.loaded, "\(status)", words)]
             )
         case .check(let site):
             let hidesPrivate = hidesPrivate(from: run)
-            return told(
-                try waiting(run) { () throws(LarderError) in
+            return checkOutcome(
+                try waitFor(run) { () throws(LarderError) in
                     try await larder.checkOffline(site, hidesPrivate: hidesPrivate)
                 })
         case .pin(let pin):
-            let change = try waiting(run) { () throws(LarderError) in
+            let change = try waitFor(run) { () throws(LarderError) in
                 try await larder.pin(pin.name, as: pin.isSite ? .site : .url)
             }
-            let words = Phrase(.pinned, Wording.grouped(change.pin.urls), Wording.bytes(change.pin.byteCount))
+            let words = Phrase(.pinned, Wording.number(change.pin.urls), Wording.bytes(change.pin.byteCount))
             // The figures include private responses.
             let figures = hidesPrivate(from: run) ? [] : [words]
             return (.done, change.isNew ? figures : [Phrase(.pinnedBefore)] + figures)
         case .unpin(let pin):
-            _ = try waiting(run) { () throws(LarderError) in
+            _ = try waitFor(run) { () throws(LarderError) in
                 try await larder.unpin(pin.name, as: pin.isSite ? .site : .url)
             }
             return (.done, [Phrase(.unpinned)])
         case .drop(let snapshot, let site):
-            _ = try waiting(run) { () throws(LarderError) in try await larder.drop([snapshot], of: site) }
+            _ = try waitFor(run) { () throws(LarderError) in
+                try await larder.removeSnapshots([snapshot], of: site)
+            }
             return (.done, [Phrase(.dropped, "\(snapshot)")])
         case .rollBack(let site, let snapshot):
-            let served = try waiting(run) { () throws(LarderError) in
+            let served = try waitFor(run) { () throws(LarderError) in
                 try await larder.rollBack(site, to: snapshot)
             }
             return (.done, [Phrase(.nowServed, "\(served)")])
         case .remove(let site):
-            _ = try waiting(run) { () throws(LarderError) in try await larder.remove(site) }
+            _ = try waitFor(run) { () throws(LarderError) in try await larder.remove(site) }
             return (.done, [Phrase(.removed, site)])
         case .forecast(let limit):
             let size = limit.flatMap { ByteSize($0) }
-            let forecast = try waiting(run) { () throws(LarderError) in
+            let forecast = try waitFor(run) { () throws(LarderError) in
                 try await larder.forecastCollection(limit: size)
             }
-            return (.done, told(forecast, hasFigures: !hidesPrivate(from: run)))
+            return (.done, forecastOutcome(forecast, hasFigures: !hidesPrivate(from: run)))
         case .collect(let limit):
             let size = limit.flatMap { ByteSize($0) }
-            let report = try waiting(run) { () throws(LarderError) in try await larder.collect(limit: size) }
+            let report = try waitFor(run) { () throws(LarderError) in
+                try await larder.collectGarbage(limit: size)
+            }
             let words = Phrase(
                 .collected, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter),
-                Wording.grouped(report.removedBodies))
+                Wording.number(report.removedBodies))
             return (report.isWithinLimit ? .done : .lacking, hidesPrivate(from: run) ? [] : [words])
         case .settle(let site, let form):
-            try waiting(run) { () throws(LarderError) in try await larder.settle(site, as: form) }
+            try waitFor(run) { () throws(LarderError) in try await larder.changeSettings(of: site, to: form) }
             return (.done, [Phrase(.settled)])
         case .installTimer:
             guard run.principal == .localUser, let updateCommand else {
@@ -155,19 +163,19 @@ struct PortalWork: Sendable {
         case .export(let site, let snapshot, let form):
             return try export(site, snapshot, form, run)
         case .takeIn(let upload, let name, let site, let base):
-            return try takeIn(upload, name, site, base, run)
+            return try importArchives(upload, name, site, base, run)
         case .save(let upload, let name):
             return try save(upload, name, run)
         }
     }
 
-    /// Runs an asynchronous call, which is cancelled with the job. The task runs on the waiting thread, so
-    /// that jobs do not block Swift's thread pool.
-    private func waiting<Value: Sendable>(
+    /// Runs an asynchronous call and waits for its result. The call is cancelled with the job. Its task runs on the waiting
+    /// thread, so that jobs do not block Swift's thread pool.
+    private func waitFor<Value: Sendable>(
         _ run: JobRun, _ body: @escaping @Sendable () async throws(LarderError) -> Value
     ) throws(LarderError) -> Value {
-        let executor = WaitingExecutor.take()
-        defer { executor.giveBack() }
+        let executor = WaitingExecutor.acquire()
+        defer { executor.release() }
         let outcome = Monitor<Result<Value, LarderError>?>(nil)
         let task = Task(executorPreference: executor) {
             let result: Result<Value, LarderError>
@@ -203,17 +211,17 @@ struct PortalWork: Sendable {
         }
         var options = ExportOptions()
         (options.form, options.snapshot) = (form, snapshot)
-        options.progress = Self.reporting(run)
-        let report = try waiting(run) { [larder, options] () throws(LarderError) in
+        options.progress = Self.progressReporter(run)
+        let report = try waitFor(run) { [larder, options] () throws(LarderError) in
             try await larder.export(site, to: path, options: options)
         }
         let size = report.files.reduce(0) { $0 + $1.byteCount }
-        var outcome = [Phrase(.exported, Wording.grouped(report.responses), Wording.bytes(size))]
+        var outcome = [Phrase(.exported, Wording.number(report.responses), Wording.bytes(size))]
         if !report.damaged.isEmpty {
-            outcome.append(Phrase(.exportDamaged, Wording.grouped(report.damaged.count)))
+            outcome.append(Phrase(.exportDamaged, Wording.number(report.damaged.count)))
         }
         if !report.missing.isEmpty {
-            outcome.append(Phrase(.exportMissing, Wording.grouped(report.missing.count)))
+            outcome.append(Phrase(.exportMissing, Wording.number(report.missing.count)))
         }
         return (outcome.count == 1 ? .done : .lacking, outcome)
     }
@@ -230,7 +238,7 @@ struct PortalWork: Sendable {
         return name + (snapshot.map { "-snapshot-\($0)" } ?? "") + form.suffix
     }
 
-    private func takeIn(
+    private func importArchives(
         _ upload: String, _ name: String, _ site: String?, _ base: String?, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
         guard let path = run.files?.upload(upload, named: name) else {
@@ -238,9 +246,9 @@ struct PortalWork: Sendable {
         }
         let report: ImportReport
         do throws(LarderError) {
-            report = try waiting(run) { [larder] () throws(LarderError) in
-                let report = try await larder.takeIn(
-                    [path], into: site, at: base, progress: Self.reporting(run))
+            report = try waitFor(run) { [larder] () throws(LarderError) in
+                let report = try await larder.importArchives(
+                    [path], into: site, at: base, progress: Self.progressReporter(run))
                 if report.isPublished { _ = try await larder.index(report.site) }
                 return report
             }
@@ -251,11 +259,11 @@ struct PortalWork: Sendable {
         }
         var outcome = [
             Phrase(
-                .imported, report.site, Wording.grouped(report.responses), Wording.grouped(report.pages),
+                .imported, report.site, Wording.number(report.responses), Wording.number(report.pages),
                 Wording.bytes(report.byteCount))
         ]
         if report.refusedCount > 0 {
-            outcome.append(Phrase(.importRefused, Wording.grouped(report.refusedCount)))
+            outcome.append(Phrase(.importRefused, Wording.number(report.refusedCount)))
             outcome += report.refused.prefix(10).map { fault in
                 let words = (fault.url.map { "\($0): " } ?? "") + fault.reason
                 return Phrase(.quoted, words.replacing(path, with: name))
@@ -274,9 +282,10 @@ struct PortalWork: Sendable {
         }
         let report: ImportReport
         do throws(LarderError) {
-            report = try waiting(run) { [larder] () throws(LarderError) in
-                let report = try await larder.takeIn(
-                    [path], into: nil, at: nil, growth: nil, isSavedPage: true, progress: Self.reporting(run))
+            report = try waitFor(run) { [larder] () throws(LarderError) in
+                let report = try await larder.importArchives(
+                    [path], into: nil, at: nil, sizeAllowance: nil, isSavedPage: true,
+                    progress: Self.progressReporter(run))
                 if report.isPublished { _ = try await larder.index(report.site) }
                 return report
             }
@@ -290,16 +299,17 @@ struct PortalWork: Sendable {
         let title = try? StoreReader(larder.folder).response(for: url)?.body?.title
         var outcome = [
             Phrase(
-                .savedPage, url, Wording.grouped(report.responses), Wording.bytes(report.byteCount),
+                .savedPage, url, Wording.number(report.responses), Wording.bytes(report.byteCount),
                 title ?? url)
         ]
         if report.leftOutCount > 0 {
-            outcome.append(Phrase(.savedOthers, Wording.grouped(report.leftOutCount)))
+            outcome.append(Phrase(.savedOthers, Wording.number(report.leftOutCount)))
         }
         return (.done, outcome)
     }
 
-    private static func reporting(_ run: JobRun) -> @Sendable (WorkProgress) -> Void {
+    /// A callback that shows the progress of an import or export in the portal.
+    private static func progressReporter(_ run: JobRun) -> @Sendable (WorkProgress) -> Void {
         let start = SystemClock.seconds()
         return { progress in
             var figures = JobFigures()
@@ -310,6 +320,7 @@ struct PortalWork: Sendable {
         }
     }
 
+    /// The options of a prefetch or update, from the form that the user filled in.
     private func options(_ form: PlanForm, _ run: JobRun) throws(LarderError) -> PrefetchOptions {
         var options = PrefetchOptions()
         options.network = network(for: run)
@@ -321,16 +332,16 @@ struct PortalWork: Sendable {
 
     // MARK: - Outcomes
 
-    private func told(_ reports: [PrefetchReport]) -> (end: JobEnd, outcome: [Phrase]) {
+    private func prefetchOutcome(_ reports: [PrefetchReport]) -> (end: JobEnd, outcome: [Phrase]) {
         var end = JobEnd.done
         var outcome: [Phrase] = []
         for report in reports {
             outcome.append(
                 Phrase(
-                    .endedPages, Wording.grouped(report.pages), Wording.grouped(report.assets),
+                    .endedPages, Wording.number(report.pages), Wording.number(report.assets),
                     Wording.bytes(report.wireByteCount), Wording.time(report.elapsed)))
             let lost = report.missingURLs.failed
-            if lost > 0 { outcome.append(Phrase(.endedMissing, Wording.grouped(lost))) }
+            if lost > 0 { outcome.append(Phrase(.endedMissing, Wording.number(lost))) }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {
                 outcome.append(Phrase(.endedInterrupted))
@@ -348,16 +359,17 @@ struct PortalWork: Sendable {
         return (end, outcome)
     }
 
-    private static let mostItems = 50
+    /// The maximum number of items that a result lists. Further items are left out; the first line counts all of them.
+    private static let maxListedItems = 50
 
-    private func told(_ report: CheckReport) -> (end: JobEnd, outcome: [Phrase]) {
+    private func checkOutcome(_ report: CheckReport) -> (end: JobEnd, outcome: [Phrase]) {
         let failed = report.items.filter { item in item.findings.contains { report.fails($0, of: item) } }
         guard !failed.isEmpty else {
-            return (.done, [Phrase(.checkClean, Wording.grouped(report.items.count))])
+            return (.done, [Phrase(.checkClean, Wording.number(report.items.count))])
         }
         let first = Phrase(
-            .checkFailed, Wording.grouped(failed.count), Wording.grouped(report.items.count))
-        let items = failed.prefix(Self.mostItems).map { item in
+            .checkFailed, Wording.number(failed.count), Wording.number(report.items.count))
+        let items = failed.prefix(Self.maxListedItems).map { item in
             Phrase(
                 .checkItem, item.verdict.rawValue, item.url + (item.detail.map { ", \($0)" } ?? ""))
         }
@@ -365,14 +377,14 @@ struct PortalWork: Sendable {
     }
 
     /// - Parameter hasFigures: whether to include the size of the store.
-    private func told(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
+    private func forecastOutcome(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
         let report = forecast.report
         let first = Phrase(
             .wouldCollect, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
-        let snapshots = forecast.snapshots.prefix(Self.mostItems).map {
+        let snapshots = forecast.snapshots.prefix(Self.maxListedItems).map {
             Phrase(.wouldDrop, "\($0.name)", $0.site)
         }
-        let urls = forecast.urls.prefix(Self.mostItems).map { Phrase(.wouldEvict, $0) }
+        let urls = forecast.urls.prefix(Self.maxListedItems).map { Phrase(.wouldEvict, $0) }
         return (hasFigures ? [first] : []) + snapshots + urls
     }
 }
@@ -395,10 +407,10 @@ extension Phrase {
     /// The http and https URLs that the phrase names.
     fileprivate var addresses: [String] {
         var addresses: [String] = []
-        let (around, behind) = (Array(" \n\"'()<>".utf8), Array(",;:.".utf8))
-        for word in parts.joined(separator: " ").utf8.split(whereSeparator: around.contains) {
+        let (delimiters, punctuation) = (Array(" \n\"'()<>".utf8), Array(",;:.".utf8))
+        for word in parts.joined(separator: " ").utf8.split(whereSeparator: delimiters.contains) {
             var word = word
-            while let last = word.last, behind.contains(last) { word = word.dropLast() }
+            while let last = word.last, punctuation.contains(last) { word = word.dropLast() }
             let address = String(decoding: word, as: UTF8.self)
             guard address.utf8.contains("://".utf8) else { continue }
             addresses.append(WebURL(address)?.withoutFragment.href ?? address)
@@ -419,7 +431,7 @@ extension JobFigures {
         seconds = Int(progress.elapsed / .seconds(1))
         secondsLeft = progress.remaining.map { Int(($0 / .seconds(1)).rounded(.up)) }
         hostCount = progress.hostCount
-        hosts = progress.hosts.prefix(Self.mostHosts).map { host in
+        hosts = progress.hosts.prefix(Self.maxListedHosts).map { host in
             Host(
                 name: host.name, running: host.running, queued: host.queued,
                 requestsPerSecond: host.requestsPerSecond,
@@ -427,5 +439,6 @@ extension JobFigures {
         }
     }
 
-    private static let mostHosts = 10
+    /// The maximum number of hosts whose progress the portal shows. Further ones are left out.
+    private static let maxListedHosts = 10
 }
