@@ -80,7 +80,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(.input, error.description, remedy: error.likelyFormat.map { .format($0.rawValue) })
     }
 
-    package init(_ error: NetworkMistake) {
+    package init(_ error: NetworkOptionError) {
         self.init(.input, error.description)
     }
 
@@ -94,7 +94,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         let advice =
             failure.kind == .machine ? "; set TMPDIR to a writable folder with enough space" : ""
         self.init(.machine, "\(url.href): \(failure)\(advice)")
-        isServerFailure = failure.kind != .machine && failure.kind != .noRoom
+        isServerFailure = failure.kind != .machine && failure.kind != .diskFull
     }
 }
 
@@ -107,10 +107,10 @@ extension FetchFailure {
         case .timeout: "try again later, or allow more time"
         case .insecure: "trust its certificate authority, or disable the check of certificates"
         case .broken: "run the same command again"
-        case .nonsense: "check the scheme and the port of the URL"
+        case .invalidResponse: "check the scheme and the port of the URL"
         case .tooLarge: "allow larger bodies, or leave it out"
         case .endless: "exclude it, then run the same command again"
-        case .noRoom: "free some space on the disk, or exclude large files"
+        case .diskFull: "free some space on the disk, or exclude large files"
         case .refused: "name another URL, or allow this one"
         case .mismatch: "run the same command again to download it from the start"
         case .interrupted: "run the same command again"
@@ -124,7 +124,7 @@ extension NetworkOptions {
     ///
     /// - Throws: `LarderError` of kind `.input` that names the invalid option.
     package func options(for start: [WebURL], spoolFolder: String) throws(LarderError) -> FetchOptions {
-        do throws(NetworkMistake) {
+        do throws(NetworkOptionError) {
             return try fetchOptions(for: start, spoolFolder: spoolFolder)
         } catch {
             throw LarderError(error)

@@ -311,7 +311,7 @@ package enum SingleFetch {
         interruption: Interruption
     ) throws(LarderError) -> Response {
         var options = options
-        options.maxBody = min(options.maxBody, limit)
+        options.maxBodyBytes = min(options.maxBodyBytes, limit)
         var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
             var request: FetchRequest? = FetchRequest(number: 0, url: url, nearestZone: nearestZone)

@@ -111,7 +111,7 @@ extension Crawl {
         let before = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
         let origin = HTTPFields().naming(origin: result.sentFields["Origin"])
-        if result.isShortPart, let before, partial.byteCount - before >= Self.minPartBytes {
+        if result.hasOnlyPartOfRest, let before, partial.byteCount - before >= Self.minPartBytes {
             if let stored { validating[result.number] = stored }
             try fetch(result.number, result.url, origin, resume: partial)
             return true

@@ -138,7 +138,7 @@ extension Crawl {
         pool.finish()
         do throws(CrawlError) {
             for result in pool.takeResults() { try didScan(result) }
-            for result in loop.abandon() { try keepPartial(of: result) }
+            for result in loop.cancelAll() { try keepPartial(of: result) }
             try apply(.ended)
             try sendReport(sync, isQuiet: false, isEnding: true)
         } catch {

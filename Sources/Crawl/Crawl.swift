@@ -215,7 +215,7 @@ package final class Crawl {
         pool.finish()
         do throws(CrawlError) {
             for result in pool.takeResults() { try didScan(result) }
-            for result in loop.abandon() { try keepPartial(of: result) }
+            for result in loop.cancelAll() { try keepPartial(of: result) }
             try apply(.ended)
             if let replacements {
                 try restore(replacements.finish(), isEnding: true)
@@ -430,7 +430,7 @@ extension Crawl {
                 try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
             case .assignNumbers(let numbers): cacheLookup?.assignNumbers(numbers)
             case .failedWithHost(let number): try noteIfKept(number)
-            case .cancel(let numbers, let failure): loop.end(numbers, with: failure)
+            case .cancel(let numbers, let failure): loop.cancel(numbers, with: failure)
             }
         }
     }

@@ -178,11 +178,11 @@ package struct CrawlPlan: Sendable {
     /// servers set a cookie and redirect until they receive it.
     var fetchOfSnapshot: FetchOptions {
         var options = fetch
-        options.connectionsPerHost = connectionsPerHost
+        options.maxConnectionsPerHost = connectionsPerHost
         options.describesParts = true
         guard options.cookies == nil else { return options }
         var cookies = CookieOptions()
-        cookies.areNobodys = true
+        cookies.belongToSnapshot = true
         options.cookies = cookies
         return options
     }

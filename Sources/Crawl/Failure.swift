@@ -41,7 +41,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status):
             status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
-        case .fetch(let failure), .outwaited(let failure): failure.mayPass
+        case .fetch(let failure), .outwaited(let failure): failure.canRetry
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
             .sessionEnded, .unasked, .rejected, .challenged, .deferred:
             false
@@ -53,7 +53,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 429 || status == 503
         // A part that does not match the rest does not mean that requests come too fast.
-        case .fetch(let failure), .outwaited(let failure): failure.mayPass && failure.kind != .mismatch
+        case .fetch(let failure), .outwaited(let failure): failure.canRetry && failure.kind != .mismatch
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
             .sessionEnded, .unasked, .rejected, .challenged, .deferred:
             false

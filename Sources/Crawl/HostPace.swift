@@ -380,7 +380,7 @@ struct RetryPlan: Sendable, Equatable {
         case .status(501), .status(505): 1
         case .status(let status): status >= 500 ? maxAttempts : 1
         case .fetch(let failure), .outwaited(let failure):
-            failure.kind == .unknownHost ? maxLookupAttempts : failure.mayPass ? maxAttempts : 1
+            failure.kind == .unknownHost ? maxLookupAttempts : failure.canRetry ? maxAttempts : 1
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
             .sessionEnded, .unasked, .rejected, .challenged, .deferred:
             1

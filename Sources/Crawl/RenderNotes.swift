@@ -130,7 +130,7 @@ extension Crawl {
         guard let memory = stored else { return }
         if memory.hasSent { try apply(.knownAsSender(number)) }
         do throws(FetchFailure) {
-            try loop.keep(cookiesOfScripts: memory.cookies)
+            try loop.addCookies(fromScripts: memory.cookies)
         } catch {
             throw .fetch(error)
         }

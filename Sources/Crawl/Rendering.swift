@@ -546,7 +546,7 @@ extension Crawl {
         let waitsFor = isLeft ? asked.filter { rendering?.waiting[$0] != nil }.sorted() : []
         if !rendered.cookies.isEmpty { cookieTraces.noteScriptCookies(of: frontier.url(page)) }
         do throws(FetchFailure) {
-            try loop.keep(cookiesOfScripts: rendered.cookies)
+            try loop.addCookies(fromScripts: rendered.cookies)
         } catch {
             throw .fetch(error)
         }

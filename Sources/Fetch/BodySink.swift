@@ -9,24 +9,28 @@ struct BodySink {
     private(set) var byteCount = 0
     private var bytes: [UInt8] = []
     private var spool: Spool?
-    /// The size at the last check for free disk space; 0 before the first check.
-    private var lookedAt = 0
+    /// The value of `byteCount` at the last check for free disk space; 0 before the first check.
+    private var lastSpaceCheck = 0
 
     /// The number of bytes between two checks for free disk space.
-    private static let stride = 1024 * 1024
+    private static let spaceCheckInterval = 1024 * 1024
 
     init() {}
 
     /// Appends to a stored part. The sink now owns its file.
-    init(continuing held: PartialBody) throws(FetchFailure) {
-        spool = try Spool(held.path, after: held.byteCount)
-        byteCount = held.byteCount
+    init(continuing part: PartialBody) throws(FetchFailure) {
+        spool = try Spool(part.path, after: part.byteCount)
+        byteCount = part.byteCount
     }
 
+    /// Allocates memory for a body of this size.
     mutating func reserve(_ byteCount: Int) {
         bytes.reserveCapacity(byteCount)
     }
 
+    /// Appends bytes, and moves the body to a file when it exceeds the threshold for memory. Throws `.diskFull`
+    /// before the disk is full.
+    ///
     /// - Parameter whole: the expected size of the body, if known.
     mutating func take(
         _ more: UnsafeRawBufferPointer, of whole: Int?, _ options: FetchOptions
@@ -39,22 +43,24 @@ struct BodySink {
         } else {
             try moveToFile(in: options.spoolFolder).write(more)
         }
-        guard let spool, byteCount - lookedAt >= Self.stride || lookedAt == 0 else { return }
-        lookedAt = byteCount
-        try spool.look(for: whole.map { $0 - byteCount }, beside: byteCount, options.room)
+        guard let spool, byteCount - lastSpaceCheck >= Self.spaceCheckInterval || lastSpaceCheck == 0 else {
+            return
+        }
+        lastSpaceCheck = byteCount
+        try spool.checkFreeSpace(for: whole.map { $0 - byteCount }, beside: byteCount, options.freeSpace)
     }
 
     /// Whether the body is large and has no description beside its file yet.
-    var lacksHead: Bool { byteCount >= Self.leastDescribed && spool?.hasHead == false }
+    var needsDescription: Bool { byteCount >= Self.minDescribedBytes && spool?.hasDescription == false }
 
     /// The minimum size in bytes of a body with a description.
-    private static let leastDescribed = 4 * 1024 * 1024
+    private static let minDescribedBytes = 4 * 1024 * 1024
 
-    /// Writes the description beside the file.
+    /// Writes the description beside the file. Does nothing for a body in memory.
     func describe(_ href: String, _ fields: HTTPFields) { spool?.describe(href, fields) }
 
-    /// Counts bytes that are not stored here.
-    mutating func pass(_ count: Int) {
+    /// Counts bytes that are delivered elsewhere, and not stored here.
+    mutating func countUnstored(_ count: Int) {
         byteCount += count
     }
 
@@ -66,10 +72,10 @@ struct BodySink {
     }
 
     /// Returns the part that was received, as a file that the caller owns.
-    mutating func keep(_ fields: HTTPFields, in folder: String) throws(FetchFailure) -> PartialBody {
+    mutating func finishPart(_ fields: HTTPFields, in folder: String) throws(FetchFailure) -> PartialBody {
         defer { self = BodySink() }
         let spool = if let spool { spool } else { try moveToFile(in: folder) }
-        return PartialBody(path: try spool.keep(), byteCount: byteCount, fields: fields)
+        return PartialBody(path: try spool.finishSynced(), byteCount: byteCount, fields: fields)
     }
 
     private mutating func moveToFile(in folder: String) throws(FetchFailure) -> Spool {
@@ -81,14 +87,14 @@ struct BodySink {
     }
 }
 
-/// The file of a body that is being received. It is deleted with this object unless `finish` or `keep` was
-/// called.
+/// The file of a body that is being received. The object owns the file until `finish` or `finishSynced`. If
+/// neither is called, it deletes the file at its end.
 final class Spool {
     let path: String
-    /// Nil after `finish` or `keep`.
+    /// Nil after `finish` or `finishSynced`.
     private var file: File?
     /// Whether a description was written beside the file.
-    private(set) var hasHead = false
+    private(set) var hasDescription = false
 
     init(in folder: String) throws(FetchFailure) {
         let file = try FetchFailure.wrapping { () throws(SystemError) in
@@ -102,7 +108,7 @@ final class Spool {
     /// the file is missing or too short.
     init(_ path: String, after byteCount: Int) throws(FetchFailure) {
         self.path = path
-        guard let file = try? File(path, O_WRONLY), let held = file.byteCount, held >= byteCount else {
+        guard let file = try? File(path, O_WRONLY), let part = file.byteCount, part >= byteCount else {
             throw FetchFailure(.mismatch, "the stored part of the body is missing")
         }
         guard ftruncate(file.descriptor, byteCount) == 0, lseek(file.descriptor, 0, SEEK_END) == byteCount
@@ -113,22 +119,22 @@ final class Spool {
     }
 
     deinit {
-        dropHead()
+        removeDescription()
         if file != nil { unlink(path) }
     }
 
     /// Writes a description beside the file: the URL and the header fields. If this process is killed, the
     /// next run uses it to resume the body. Errors are ignored: at worst, that part is lost.
     func describe(_ href: String, _ fields: HTTPFields) {
-        hasHead = true
-        let head = PartialDownloadHead(boot: SystemClock.bootID, href: href, fields: fields.block)
-        let beside = try? File(path + PartialDownloadHead.pathSuffix, O_CREAT | O_TRUNC | O_WRONLY)
-        try? beside?.write(Array(head.text.utf8))
+        hasDescription = true
+        let description = PartialDownloadHead(boot: SystemClock.bootID, href: href, fields: fields.block)
+        let file = try? File(path + PartialDownloadHead.pathSuffix, O_CREAT | O_TRUNC | O_WRONLY)
+        try? file?.write(Array(description.text.utf8))
     }
 
-    private func dropHead() {
-        if hasHead { unlink(path + PartialDownloadHead.pathSuffix) }
-        hasHead = false
+    private func removeDescription() {
+        if hasDescription { unlink(path + PartialDownloadHead.pathSuffix) }
+        hasDescription = false
     }
 
     func write(_ bytes: [UInt8]) throws(FetchFailure) {
@@ -139,29 +145,35 @@ final class Spool {
         try FetchFailure.wrapping { () throws(SystemError) in try file?.write(bytes) }
     }
 
-    /// Throws `.noRoom` if the disk has less free space than the rest of the body needs, or, if its size is
+    /// Throws `.diskFull` if the disk has less free space than the rest of the body needs, or, if its size is
     /// unknown, than the received part takes: one body must not use up the space of all others.
-    func look(for rest: Int?, beside byteCount: Int, _ room: (Int32) -> Int?) throws(FetchFailure) {
-        guard let descriptor = file?.descriptor, let room = room(descriptor), room < rest ?? byteCount else {
-            return
-        }
+    ///
+    /// - Parameters:
+    ///   - rest: the number of bytes that are still expected; nil if unknown.
+    ///   - byteCount: the number of bytes that were received.
+    ///   - freeSpace: returns the free space for the file with a descriptor, in bytes; nil if unknown.
+    func checkFreeSpace(
+        for rest: Int?, beside byteCount: Int, _ freeSpace: (Int32) -> Int?
+    ) throws(FetchFailure) {
+        guard let descriptor = file?.descriptor, let free = freeSpace(descriptor), free < rest ?? byteCount
+        else { return }
         let wanted = rest.map { "\($0) more are expected" } ?? "an unknown number is still expected"
         throw FetchFailure(
-            .noRoom, "\(byteCount) bytes were received, \(wanted), and there is room for \(room)")
+            .diskFull, "\(byteCount) bytes were received, \(wanted), and there is room for \(free)")
     }
 
     /// The free space of the file system that contains an open file, in bytes; nil if unknown.
-    static func room(_ file: Int32) -> Int? {
+    static func freeSpace(_ file: Int32) -> Int? {
         var status = statvfs()
         guard fstatvfs(file, &status) == 0 else { return nil }
         let blocks = Int(clamping: status.f_bavail)
-        let (room, isMore) = blocks.multipliedReportingOverflow(by: Int(clamping: status.f_frsize))
-        return isMore ? nil : room
+        let (byteCount, hasOverflow) = blocks.multipliedReportingOverflow(by: Int(clamping: status.f_frsize))
+        return hasOverflow ? nil : byteCount
     }
 
     /// Closes the file and returns its path. The caller now owns the file.
     func finish() throws(FetchFailure) -> String {
-        dropHead()
+        removeDescription()
         do throws(SystemError) {
             try file.take()?.close()
             return path
@@ -171,9 +183,9 @@ final class Spool {
         }
     }
 
-    /// Does the same as `finish` after syncing the file to disk, so that another run can resume the body even
+    /// Syncs the file to disk and then does the same as `finish`, so that another run can resume the body even
     /// after a power failure.
-    func keep() throws(FetchFailure) -> String {
+    func finishSynced() throws(FetchFailure) -> String {
         try FetchFailure.wrapping { () throws(SystemError) in try file?.sync() }
         return try finish()
     }

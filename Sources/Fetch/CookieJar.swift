@@ -2,21 +2,26 @@ internal import CCurl
 internal import System
 internal import Web
 
-/// The cookies of a loop. libcurl keeps them in the share handle of its transfers.
+/// The cookies of a loop. libcurl stores them in the share handle of its transfers. Only the loop's thread uses
+/// the jar.
+///
+/// Cookies come from three sources: the user's files, servers, and scripts of rendered pages. libcurl itself
+/// handles those of servers. Cookies of scripts never replace the others, since a page could otherwise take
+/// over the user's session.
 final class CookieJar {
     /// A handle that adds and lists cookies, and makes no transfers.
     private let handle: UnsafeMutableRawPointer
     /// The share must outlive the handle.
-    private let share: Share
+    private let share: CurlShare
     private let options: CookieOptions
     /// The cookies that scripts of pages set. All others come from servers or from the user's files.
-    private var scripted: Set<CookieName> = []
+    private var scriptCookies: Set<CookieIdentity> = []
 
-    /// The maximum number of cookies that scripts set. Further ones are ignored.
-    private static let mostOfScripts = 2_000
+    /// The maximum number of cookies of scripts. Further ones are ignored.
+    private static let maxScriptCookies = 2_000
 
     /// Loads the cookie files. Throws if one of them cannot be read.
-    init(_ options: CookieOptions, share: Share) throws(FetchFailure) {
+    init(_ options: CookieOptions, share: CurlShare) throws(FetchFailure) {
         self.options = options
         self.share = share
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
@@ -28,13 +33,13 @@ final class CookieJar {
     deinit { curl_easy_cleanup(handle) }
 
     private func load(_ path: String) throws(FetchFailure) {
-        for cookie in try CookieFile(path: path).cookies where isWanted(cookie.line) {
+        for cookie in try CookieFile(path: path).cookies where isInScope(cookie.line) {
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, cookie.line).check()
         }
     }
 
     /// Whether the cookie belongs to the site that the options are limited to.
-    private func isWanted(_ line: String) -> Bool {
+    private func isInScope(_ line: String) -> Bool {
         guard let site = options.site else { return true }
         let domain = line.prefix { $0 != "\t" }.trimmingPrefix("#HttpOnly_").trimmingPrefix(".")
         return domain == site || domain.hasSuffix("." + site)
@@ -57,24 +62,24 @@ final class CookieJar {
     // MARK: - Cookies of scripts
 
     /// Adds cookies that scripts of a page set. They never replace a cookie of a server or of the user.
-    func keep(ofScripts cookies: [String]) throws(FetchFailure) {
+    func addCookies(fromScripts cookies: [String]) throws(FetchFailure) {
         guard !cookies.isEmpty else { return }
-        let others = Set(try lines().compactMap(CookieName.init)).subtracting(scripted)
+        let others = Set(try lines().compactMap(CookieIdentity.init)).subtracting(scriptCookies)
         for line in cookies {
-            guard let name = CookieName(line), !others.contains(name),
-                scripted.contains(name) || scripted.count < Self.mostOfScripts
+            guard let name = CookieIdentity(line), !others.contains(name),
+                scriptCookies.contains(name) || scriptCookies.count < Self.maxScriptCookies
             else { continue }
             // libcurl ignores a line that it does not recognize as a cookie.
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, line).check()
-            scripted.insert(name)
+            scriptCookies.insert(name)
         }
     }
 
     /// The additional `Cookie` value for cookies of a page's scripts, such as `a=1; b=2`: those whose names
     /// the jar does not already send to the URL.
-    func further(_ cookies: [PageCookie], for url: WebURL) throws(FetchFailure) -> String {
+    func additionalCookies(_ cookies: [PageCookie], for url: WebURL) throws(FetchFailure) -> String {
         guard !cookies.isEmpty else { return "" }
-        let known = Set(try lines().compactMap(CookieName.init).filter { $0.isSent(to: url) }.map(\.name))
+        let known = Set(try lines().compactMap(CookieIdentity.init).filter { $0.isSent(to: url) }.map(\.name))
         return cookies.filter { !known.contains($0.name) }.map(\.text).joined(separator: "; ")
     }
 
@@ -85,17 +90,18 @@ final class CookieJar {
             // The fifth column is the expiry time, which is 0 for a session cookie.
             let isOfSession =
                 line.split(separator: "\t", omittingEmptySubsequences: false).dropFirst(4).first == "0"
-            return (!isOfSession || options.savesSessionCookies) && isWanted(line)
+            return (!isOfSession || options.savesSessionCookies) && isInScope(line)
         }
         let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
         try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
     }
 }
 
-/// The identity of a cookie: its domain, path and name. The other properties do not count in comparisons.
-private struct CookieName: Hashable {
+/// The identity of a cookie: its domain, path and name (RFC 6265, section 5.3). Its other properties do not
+/// count in comparisons.
+private struct CookieIdentity: Hashable {
     let domain: String
-    let isForHostsBelow: Bool
+    let includesSubdomains: Bool
     let path: String
     let isSecure: Bool
     let name: String
@@ -105,7 +111,7 @@ private struct CookieName: Hashable {
         let columns = line.split(separator: "\t", omittingEmptySubsequences: false)
         guard columns.count >= 6 else { return nil }
         domain = columns[0].trimmingPrefix("#HttpOnly_").trimmingPrefix(".").lowercased()
-        isForHostsBelow = columns[1] == "TRUE"
+        includesSubdomains = columns[1] == "TRUE"
         path = String(columns[2])
         isSecure = columns[3] == "TRUE"
         name = String(columns[5])
@@ -114,12 +120,12 @@ private struct CookieName: Hashable {
     /// Whether the cookie is sent to the URL (RFC 6265, sections 5.1.3 and 5.1.4).
     func isSent(to url: WebURL) -> Bool {
         guard !isSecure || url.scheme == "https",
-            url.host == domain || isForHostsBelow && url.host.hasSuffix("." + domain)
+            url.host == domain || includesSubdomains && url.host.hasSuffix("." + domain)
         else { return false }
         return url.path == path || url.path.hasPrefix(path.hasSuffix("/") ? path : path + "/")
     }
 
-    static func == (a: CookieName, b: CookieName) -> Bool {
+    static func == (a: CookieIdentity, b: CookieIdentity) -> Bool {
         (a.domain, a.path, a.name) == (b.domain, b.path, b.name)
     }
 
@@ -130,7 +136,8 @@ private struct CookieName: Hashable {
     }
 }
 
-/// The sources and the destination of cookies. A loop without these options neither stores nor sends cookies.
+/// The files that cookies are loaded from and saved to. A loop without these options neither stores nor sends
+/// cookies.
 package struct CookieOptions: Sendable {
     /// The paths of cookie files (``CookieFile``).
     package var load: [String]
@@ -143,7 +150,7 @@ package struct CookieOptions: Sendable {
 
     /// Whether these are the cookies of a snapshot and not of the user. They last as long as the loop, and do
     /// not identify the user.
-    package var areNobodys = false
+    package var belongToSnapshot = false
 
     package init(load: [String] = [], save: String? = nil) {
         self.load = load

@@ -12,7 +12,7 @@ package struct Credentials: Sendable {
         /// password itself is never sent.
         case digest(user: String, password: String)
         /// Digest authentication if the server offers it, else basic; sent only if the server asks for it.
-        case asked(user: String, password: String)
+        case digestOrBasic(user: String, password: String)
         /// A bearer token, sent with the first request.
         case bearer(token: String)
     }
@@ -37,11 +37,11 @@ package struct Credentials: Sendable {
     /// Certificates by origin.
     private var certificates: [String: Certificate] = [:]
     /// Logins of netrc files, by host. They apply to any port, since a netrc file names none.
-    private var machines: [String: Login] = [:]
+    private var netrcLogins: [String: Login] = [:]
 
     package init() {}
 
-    package var isEmpty: Bool { logins.isEmpty && certificates.isEmpty && machines.isEmpty }
+    package var isEmpty: Bool { logins.isEmpty && certificates.isEmpty && netrcLogins.isEmpty }
 
     package mutating func add(_ login: Login, for origin: WebURL) { logins[origin.origin] = login }
 
@@ -52,22 +52,22 @@ package struct Credentials: Sendable {
     /// Adds the login in the URL itself. Returns false if it has none.
     package mutating func add(userInfoOf url: WebURL) -> Bool {
         guard url.hasCredentials else { return false }
-        let user = Self.decoded(url.username)
-        add(.basic(user: user, password: Self.decoded(url.password)), for: url)
+        let user = Self.percentDecoded(url.username)
+        add(.basic(user: user, password: Self.percentDecoded(url.password)), for: url)
         return true
     }
 
     /// Adds the logins of a netrc file. Logins that were added for an origin take precedence.
     package mutating func add(_ netrc: Netrc) {
         for (machine, login) in netrc.logins {
-            machines[machine] = .basic(user: login.user, password: login.password)
+            netrcLogins[machine] = .basic(user: login.user, password: login.password)
         }
     }
 
     /// The login to use for a URL; nil if there is none.
     package func login(for url: WebURL) -> Login? {
-        if logins.isEmpty, machines.isEmpty { return nil }
-        return logins[url.origin] ?? machines[url.host]
+        if logins.isEmpty, netrcLogins.isEmpty { return nil }
+        return logins[url.origin] ?? netrcLogins[url.host]
     }
 
     /// The client certificate to use for a URL; nil if there is none.
@@ -76,7 +76,7 @@ package struct Credentials: Sendable {
     }
 
     /// The text without percent-encoding.
-    private static func decoded(_ text: String) -> String {
+    private static func percentDecoded(_ text: String) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
@@ -94,17 +94,17 @@ package struct Credentials: Sendable {
     }
 }
 
-extension Credentials: Concealed {
+extension Credentials: Redacted {
     package var description: String {
-        "credentials for \(logins.count + certificates.count + machines.count) places"
+        "credentials for \(logins.count + certificates.count + netrcLogins.count) places"
     }
 }
 
-extension Credentials.Login: Concealed {
+extension Credentials.Login: Redacted {
     package var description: String { "a login" }
 }
 
-extension Credentials.Certificate: Concealed {
+extension Credentials.Certificate: Redacted {
     package var description: String { "a client certificate" }
 }
 
@@ -121,14 +121,14 @@ package struct Netrc: Sendable {
 
     package private(set) var logins: [String: Login] = [:]
 
-    /// The maximum size of a netrc file.
-    private static let mostBytes = 1024 * 1024
+    /// The maximum size of a netrc file in bytes. Reading a larger one fails.
+    private static let maxFileBytes = 1024 * 1024
 
     /// Reads a file. Throws if it cannot be read or has an unknown word. The message shows nothing of its
     /// contents.
     package init(file path: String) throws(FetchFailure) {
         let bytes = try FetchFailure.wrapping { () throws(SystemError) in
-            try WholeFile.read(path, atMost: Self.mostBytes)
+            try WholeFile.read(path, atMost: Self.maxFileBytes)
         }
         if let line = read(bytes) {
             throw FetchFailure(.machine, "\(path):\(line): not valid in a netrc file")
@@ -142,7 +142,7 @@ package struct Netrc: Sendable {
 
     /// Parses the contents of a file, and returns the number of the first invalid line; nil if all are valid.
     private mutating func read(_ bytes: [UInt8]) -> Int? {
-        var words = Words(bytes: bytes)
+        var tokenizer = Tokenizer(bytes: bytes)
         var machine: String?
         var user: String?
         var password: String?
@@ -150,46 +150,46 @@ package struct Netrc: Sendable {
             guard let machine, let password else { return nil }
             return (machine, Login(user: user ?? "", password: password))
         }
-        func keep(_ found: (String, Login)?) {
+        func add(_ parsed: (String, Login)?) {
             // The first entry for a host wins, as in other tools.
-            if let (machine, login) = found, logins[machine] == nil { logins[machine] = login }
+            if let (machine, login) = parsed, logins[machine] == nil { logins[machine] = login }
         }
-        while let word = words.next() {
+        while let word = tokenizer.next() {
             switch word {
             case "machine", "default":
-                keep(entry())
+                add(entry())
                 (machine, user, password) = (nil, nil, nil)
                 if word == "machine" {
-                    guard let name = words.next() else { return words.line }
+                    guard let name = tokenizer.next() else { return tokenizer.line }
                     machine = name.lowercased()
                 }
             case "login", "password", "account":
-                guard let value = words.next() else { return words.line }
+                guard let value = tokenizer.next() else { return tokenizer.line }
                 if word == "login" { user = value }
                 if word == "password" { password = value }
             case "macdef":
-                words.skipMacro()
+                tokenizer.skipMacro()
             default:
-                return words.line
+                return tokenizer.line
             }
         }
-        keep(entry())
+        add(entry())
         return nil
     }
 }
 
-extension Netrc: Concealed {
+extension Netrc: Redacted {
     package var description: String { "a netrc file" }
 }
 
-extension Netrc.Login: Concealed {
+extension Netrc.Login: Redacted {
     package var description: String { "a login" }
 }
 
 extension Netrc {
     /// The words of a netrc file. They end at white space. A word in double quotes may contain white space,
     /// and `\` takes the next character literally.
-    private struct Words {
+    private struct Tokenizer {
         let bytes: [UInt8]
         var position = 0
         var line = 1
@@ -198,7 +198,7 @@ extension Netrc {
 
         private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
-        private mutating func take() -> UInt8? {
+        private mutating func advance() -> UInt8? {
             guard position < bytes.count else { return nil }
             defer { position += 1 }
             if bytes[position] == 0x0A { line += 1 }
@@ -209,9 +209,9 @@ extension Netrc {
         mutating func next() -> String? {
             while position < bytes.count {
                 if Self.isSpace(bytes[position]) {
-                    _ = take()
+                    _ = advance()
                 } else if bytes[position] == UInt8(ascii: "#") {
-                    while let byte = take(), byte != 0x0A {}
+                    while let byte = advance(), byte != 0x0A {}
                 } else {
                     break
                 }
@@ -220,8 +220,8 @@ extension Netrc {
             var word: [UInt8] = []
             if bytes[position] == UInt8(ascii: "\"") {
                 position += 1
-                while let byte = take(), byte != UInt8(ascii: "\"") {
-                    word.append(byte == UInt8(ascii: "\\") ? take() ?? byte : byte)
+                while let byte = advance(), byte != UInt8(ascii: "\"") {
+                    word.append(byte == UInt8(ascii: "\\") ? advance() ?? byte : byte)
                 }
             } else {
                 while position < bytes.count, !Self.isSpace(bytes[position]) {
@@ -235,7 +235,7 @@ extension Netrc {
         /// Skips a macro, which ends with an empty line.
         mutating func skipMacro() {
             var isEmpty = false
-            while let byte = take() {
+            while let byte = advance() {
                 if byte == 0x0A, isEmpty { return }
                 isEmpty = byte == 0x0A || isEmpty && byte == 0x0D
             }
@@ -245,9 +245,9 @@ extension Netrc {
 
 /// A value with secrets. String interpolation, `dump` and the debugger show only its description, and none of
 /// its parts.
-package protocol Concealed: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
+package protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
-extension Concealed {
+extension Redacted {
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }

@@ -4,22 +4,25 @@ package import Web
 /// Fetches several URLs at once and follows their redirects, for callers that need bodies but no crawl.
 package struct FetchBatch {
     /// A request and the number of redirects that led to it.
-    private struct Course {
+    private struct PendingRequest {
         let request: FetchRequest
         var redirectCount = 0
     }
 
     private let loop: FetchLoop
     /// The requests that have no outcome yet, by their numbers.
-    private var courses: [UInt32: Course] = [:]
+    private var pending: [UInt32: PendingRequest] = [:]
 
     /// The default number of requests that run at once.
-    package static let usualRunning = 16
-    private static let mostRedirects = 20
+    package static let defaultConcurrentRequests = 16
+    /// The maximum number of redirects for one URL. One more is a failure.
+    private static let maxRedirects = 20
 
+    /// Fetches the URLs. Blocks until all are done.
+    ///
     /// Calls `each` once for every URL, in the order in which they are done: with its index, and the response
     /// or the failure. A status other than 2xx is a failure. `each` owns the file of a body. If the run is
-    /// interrupted, the remaining URLs get no call. Blocks until all are done.
+    /// interrupted, the remaining URLs get no call.
     package static func run(
         _ urls: [WebURL], nearestZone: NetworkZone, options: FetchOptions, interruption: Interruption,
         each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
@@ -33,9 +36,11 @@ package struct FetchBatch {
     /// Does the same for requests that `next` returns one by one, until it returns nil. No two requests that
     /// run at the same time may have the same number.
     ///
-    /// - Parameter receiver: receives the bodies of all responses, with those of redirects.
+    /// - Parameters:
+    ///   - running: the maximum number of requests that run at once.
+    ///   - receiver: receives the bodies of all responses, with those of redirects.
     package static func run(
-        options: FetchOptions, running: Int = usualRunning, receiver: (any BodyReceiver)? = nil,
+        options: FetchOptions, running: Int = defaultConcurrentRequests, receiver: (any BodyReceiver)? = nil,
         interruption: Interruption, next: () -> FetchRequest?,
         each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
     ) throws(FetchFailure) {
@@ -44,32 +49,36 @@ package struct FetchBatch {
         defer { interruption.removeWaker(batch.loop.waker) }
         var hasMore = true
         while !interruption.isRequested {
-            while hasMore, batch.courses.count < running {
-                if let request = next() { batch.start(Course(request: request)) } else { hasMore = false }
+            while hasMore, batch.pending.count < running {
+                if let request = next() {
+                    batch.start(PendingRequest(request: request))
+                } else {
+                    hasMore = false
+                }
             }
-            guard !batch.courses.isEmpty else { break }
+            guard !batch.pending.isEmpty else { break }
             for result in try batch.loop.turn(waitingAtMost: .seconds(60)) {
                 guard let outcome = batch.outcome(of: result) else { continue }
-                batch.courses[result.number] = nil
+                batch.pending[result.number] = nil
                 each(Int(result.number), outcome)
             }
         }
         try batch.loop.saveCookies()
     }
 
-    private mutating func start(_ course: Course) {
-        courses[course.request.number] = course
-        loop.start(course.request)
+    private mutating func start(_ request: PendingRequest) {
+        pending[request.request.number] = request
+        loop.start(request.request)
     }
 
     /// Returns the outcome of a request; nil if a redirect was followed.
     private mutating func outcome(of result: FetchResult) -> Result<FetchedResponse, FetchFailure>? {
-        // No later request resumes it.
+        // A batch never retries, so no later request resumes a partial body.
         result.partial?.discard()
         var response: FetchedResponse
         switch result.outcome {
         case .failure(let failure): return .failure(failure)
-        case .response(let answered): response = answered
+        case .response(let received): response = received
         }
         response.zone = result.exchange?.zone
         if (200..<300).contains(response.status) { return .success(response) }
@@ -77,16 +86,16 @@ package struct FetchBatch {
         guard (300..<400).contains(response.status) else {
             return .failure(FetchFailure(.refused, "the server answered \(response.status)"))
         }
-        guard let course = courses[result.number], course.redirectCount < Self.mostRedirects,
+        guard let redirected = pending[result.number], redirected.redirectCount < Self.maxRedirects,
             let location = response.fields["Location"], let target = WebURL(location, base: result.url),
             target.isHTTP
         else { return .failure(FetchFailure(.refused, "its redirect cannot be followed")) }
-        var request = course.request
+        var request = redirected.request
         request.url = target
         // The caller chose the first URL. The server chose this one, so it may be no nearer than the server's
         // own zone.
         if let exchange = result.exchange { request.nearestZone = exchange.zone }
-        start(Course(request: request, redirectCount: course.redirectCount + 1))
+        start(PendingRequest(request: request, redirectCount: redirected.redirectCount + 1))
         return nil
     }
 }

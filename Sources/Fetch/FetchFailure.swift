@@ -13,18 +13,21 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         case timeout = "timed out"
         case insecure = "TLS failed"
         case broken = "connection broke"
-        case nonsense = "not HTTP"
+        case invalidResponse = "not HTTP"
+        /// The URL, the header or the body exceeds a limit.
         case tooLarge = "too large"
+        /// Larder did not send the request, for example since the network guard forbids the address.
         case refused = "refused"
         /// A live stream, or a body that is still incomplete after a long time.
         case endless = "no end in sight"
         /// The body would fill the disk.
-        case noRoom = "no room on the disk"
+        case diskFull = "no room on the disk"
         /// The server's version of the body does not continue the stored part. The body has to be fetched
         /// from the start.
         case mismatch = "cannot be resumed"
-        /// Ended by `FetchLoop.abandon`, or because the client of the stream is gone.
+        /// Ended by `FetchLoop.cancelAll`, or because the client of the stream is gone.
         case interrupted = "interrupted"
+        /// A file, memory or libcurl failed on this machine. The server is not at fault.
         case machine = "this machine failed"
     }
 
@@ -40,7 +43,7 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         // A full disk is not a failure of the machine: the unfinished download is removed, which frees its
         // space.
         let isFull = error.code == ENOSPC || error.code == EDQUOT
-        self.init(isFull ? .noRoom : .machine, error.problem)
+        self.init(isFull ? .diskFull : .machine, error.problem)
     }
 
     /// Runs `body` and turns its `SystemError` into a `FetchFailure`.
@@ -51,10 +54,11 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     /// Whether a retry may succeed. A retry of a resumed request starts from the beginning.
-    package var mayPass: Bool {
+    package var canRetry: Bool {
         switch kind {
         case .unreachable, .timeout, .broken, .mismatch, .interrupted: true
-        case .unknownHost, .insecure, .nonsense, .tooLarge, .refused, .endless, .noRoom, .machine: false
+        case .unknownHost, .insecure, .invalidResponse, .tooLarge, .refused, .endless, .diskFull, .machine:
+            false
         }
     }
 
@@ -67,7 +71,7 @@ extension FetchFailure {
     init(_ fault: CodingError) {
         let kind: Kind =
             switch fault {
-            case .unsupported, .invalidData: .nonsense
+            case .unsupported, .invalidData: .invalidResponse
             case .tooManyCodings: .tooLarge
             case .truncated: .broken
             }

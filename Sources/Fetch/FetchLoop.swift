@@ -7,23 +7,30 @@ internal import Web
 /// Runs requests in parallel, with one libcurl multi handle. The loop belongs to one thread; other threads
 /// may use only its waker.
 ///
-/// Each request that is started gets exactly one result, which `turn` or `abandon` returns.
+/// The owner calls `start` for each request and then `turn` until all results are there. A request is in
+/// exactly one of these places, and moves only down the list:
+///
+/// - `waiting`: the rate limit is used up, so the request has not been given to libcurl.
+/// - `running`: a `Transfer` runs it.
+/// - `results`: it has ended, or failed before it began. The next `turn` returns the result.
+///
+/// So each request that is started gets exactly one result, from `turn` or `cancelAll`.
 package final class FetchLoop {
     package let waker: FetchWaker
     /// The hosts that demand TLS: those of the options, and those whose responses have demanded it since.
     package private(set) var strictTransport: StrictTransport?
     private let sockets: SocketQueue
     private let setup: TransferSetup
-    private let limits: TransferWatch.Limits
+    private let limits: TransferTimer.Limits
     private let age = Stopwatch()
     /// Transfers whose handles can be used again.
     private var idle: [Transfer] = []
     /// Transfers that have no result yet, by their handles.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     private var results: [FetchResult] = []
-    /// When the time limits are checked next.
-    private var nextLook: Duration = .zero
-    /// Requests that wait because the rate limit is used up.
+    /// When the time limits of the running transfers are checked next, as a value of `age`.
+    private var nextLimitCheck: Duration = .zero
+    /// Requests that wait because the rate limit is used up, in the order of `start`.
     private var waiting: [FetchRequest] = []
 
     /// Reads the files that the options name.
@@ -38,11 +45,11 @@ package final class FetchLoop {
         waker = try FetchWaker(multi)
         sockets = try SocketQueue(waker)
         setup = try TransferSetup(options, receiver)
-        limits = options.watch
+        limits = options.timeLimits
         strictTransport = options.strictTransport
         // By default libcurl keeps four connections for each running transfer.
-        try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
-        try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost)
+        try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.maxIdleConnections).check()
+        try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.maxConnectionsPerHost)
             .check()
     }
 
@@ -50,8 +57,8 @@ package final class FetchLoop {
         for handle in running.keys { curl_multi_remove_handle(waker.multi, handle) }
     }
 
-    /// Readable while a `turn` has something to do, except for work that is due only after `patience`. For
-    /// callers that also wait for other descriptors.
+    /// Readable while a `turn` has something to do, except for work that is due only after `patience`. It lets
+    /// callers wait for the loop and for other descriptors in one place.
     package var descriptor: Int32 { sockets.descriptor }
 
     /// The number of requests that have no result yet.
@@ -66,10 +73,10 @@ package final class FetchLoop {
     package func start(_ request: FetchRequest) {
         var request = request
         if request.url.hasCredentials { request.url = request.url.withoutCredentials }
-        if let url = strictTransport?.upgraded(request.url, now: Self.date) {
+        if let url = strictTransport?.httpsURL(for: request.url, now: Self.date) {
             let fields: HTTPFields = ["Location": url.href, "Non-Authoritative-Reason": "HSTS"]
             let response = FetchedResponse(status: 307, fields: fields, body: .bytes([]))
-            return add(.response(response), for: request, partial: request.resume)
+            return addUnsentResult(.response(response), for: request, partial: request.resume)
         }
         if setup.rate?.isOpen ?? true { begin(request) } else { waiting.append(request) }
     }
@@ -87,7 +94,7 @@ package final class FetchLoop {
 
     /// Runs expired timers and resumes paused transfers, and returns results like `turn`. It does not look at
     /// the sockets, for callers that know that `descriptor` is not readable.
-    package func turnToWhatIsDue() throws(FetchFailure) -> [FetchResult] {
+    package func runDueWork() throws(FetchFailure) -> [FetchResult] {
         try resumePaused()
         try runTimers()
         defer { results.removeAll(keepingCapacity: true) }
@@ -106,36 +113,36 @@ package final class FetchLoop {
             result.partial?.discard()
             return result
         }
-        for result in abandon() { result.partial?.discard() }
+        for result in cancelAll() { result.partial?.discard() }
         return nil
     }
 
     /// Ends all requests. Each gets a failure of kind `.interrupted`, with the part of the body that a later
     /// request can resume.
-    package func abandon() -> [FetchResult] {
+    package func cancelAll() -> [FetchResult] {
         let failure = FetchFailure(.interrupted, "it had not finished")
-        for transfer in running.values { end(transfer, failure) }
-        for request in waiting { add(.failure(failure), for: request, partial: request.resume) }
+        for transfer in running.values { fail(transfer, with: failure) }
+        for request in waiting { addUnsentResult(.failure(failure), for: request, partial: request.resume) }
         waiting = []
         defer { results = [] }
         return results
     }
 
-    /// Ends the requests with these numbers. The next `turn` gives their results, with this failure.
-    package func end(_ numbers: Set<UInt32>, with failure: FetchFailure) {
+    /// Ends the requests with these numbers. The next `turn` returns their results, with this failure.
+    package func cancel(_ numbers: Set<UInt32>, with failure: FetchFailure) {
         for transfer in running.values where transfer.request.map({ numbers.contains($0.number) }) ?? false {
-            end(transfer, failure)
+            fail(transfer, with: failure)
         }
         for request in waiting where numbers.contains(request.number) {
-            add(.failure(failure), for: request, partial: request.resume)
+            addUnsentResult(.failure(failure), for: request, partial: request.resume)
         }
         waiting.removeAll { numbers.contains($0.number) }
     }
 
     /// Adds cookies that a page's scripts set, as lines of a Netscape cookie file, for the requests that
     /// start from now on. They replace no cookie that a server set.
-    package func keep(cookiesOfScripts lines: [String]) throws(FetchFailure) {
-        try setup.cookies?.keep(ofScripts: lines)
+    package func addCookies(fromScripts lines: [String]) throws(FetchFailure) {
+        try setup.cookies?.addCookies(fromScripts: lines)
     }
 
     /// Writes the cookies to the file that `CookieOptions.save` names.
@@ -159,7 +166,8 @@ extension FetchLoop {
             running[transfer.handle] = transfer
         } catch {
             if error.kind == .mismatch { request.resume?.discard() }
-            add(.failure(error), for: request, partial: error.kind == .mismatch ? nil : request.resume)
+            addUnsentResult(
+                .failure(error), for: request, partial: error.kind == .mismatch ? nil : request.resume)
         }
     }
 
@@ -169,7 +177,9 @@ extension FetchLoop {
     }
 
     /// Adds the result of a request that was not sent.
-    private func add(_ outcome: FetchResult.Outcome, for request: FetchRequest, partial: PartialBody?) {
+    private func addUnsentResult(
+        _ outcome: FetchResult.Outcome, for request: FetchRequest, partial: PartialBody?
+    ) {
         results.append(
             FetchResult(
                 number: request.number, url: request.url, outcome: outcome, wireByteCount: 0, exchange: nil,
@@ -179,22 +189,25 @@ extension FetchLoop {
     private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
         try resumePaused()
         try sockets.turn(waitingAtMost: min(time, patience))
-        takeFinished()
+        collectFinished()
         try runTimers()
     }
 
     private func runTimers() throws(FetchFailure) {
         // A transfer that ends may let another start, which may end at once, and so on.
-        for _ in 0..<Self.maxRounds {
+        for _ in 0..<Self.maxTimerRounds {
             guard try sockets.runTimers() else { break }
-            takeFinished()
+            collectFinished()
         }
         checkLimits()
     }
 
-    private static let maxRounds = 16
+    /// The maximum number of rounds of timers in one turn. Timers that are still due run in the next turn, so
+    /// that the caller gets the results so far.
+    private static let maxTimerRounds = 16
 
-    private func takeFinished() {
+    /// Adds the results of the transfers that libcurl reports as ended.
+    private func collectFinished() {
         var queued: Int32 = 0
         while let message = curl_multi_info_read(waker.multi, &queued) {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else {
@@ -205,12 +218,12 @@ extension FetchLoop {
             guard let transfer = running[handle] else { continue }
             let url = transfer.request?.url
             let count = results.count
-            if code == CURLE_OK { transfer.lookForBytesBeyondLength() }
+            if code == CURLE_OK { transfer.checkForExcessBytes() }
             finish(transfer, code)
             if code != CURLE_OK, results.count > count, let url,
                 case .failure(let failure)? = results.last?.outcome
             {
-                share(failure, url)
+                failRequestsAwaitingConnection(to: url, with: failure)
             }
             // A transfer that failed before it was connected keeps its buffer, and libcurl then refuses to
             // set the handle up for another request.
@@ -218,61 +231,67 @@ extension FetchLoop {
         }
     }
 
+    /// Removes a transfer from libcurl and adds its result. Its bytes count against the rate limit even if it
+    /// failed.
     private func finish(_ transfer: Transfer, _ code: CURLcode) {
         curl_multi_remove_handle(waker.multi, transfer.handle)
         running[transfer.handle] = nil
-        setup.rate?.take(transfer.uncounted())
+        setup.rate?.take(transfer.takeUncountedBytes())
         guard let result = transfer.finish(code) else { return }
         if case .response(let response) = result.outcome, result.exchange?.security == .verified,
             let value = response.fields["Strict-Transport-Security"]
         {
-            strictTransport?.note(value, from: result.url, now: Self.date)
+            strictTransport?.applyHeader(value, from: result.url, now: Self.date)
         }
         results.append(result)
     }
 
-    private func end(_ transfer: Transfer, _ failure: FetchFailure) {
-        transfer.stop = failure
+    /// Ends a running transfer. Its result is this failure.
+    private func fail(_ transfer: Transfer, with failure: FetchFailure) {
+        transfer.stopReason = failure
         finish(transfer, CURLE_ABORTED_BY_CALLBACK)
     }
 
     /// Ends the transfers that wait for a connection that could not be made. They were to share it, and
-    /// libcurl would have each of them try again, one after the other.
-    private func share(_ failure: FetchFailure, _ url: WebURL) {
+    /// libcurl would have each of them try again, one after the other. Does nothing if any transfer of the
+    /// origin has a connection, since the host then works.
+    private func failRequestsAwaitingConnection(to url: WebURL, with failure: FetchFailure) {
         switch failure.kind {
         case .unknownHost, .unreachable, .timeout, .insecure: break
-        case .broken, .nonsense, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted, .machine:
+        // These concern one response, or this machine.
+        case .broken, .invalidResponse, .tooLarge, .refused, .endless, .diskFull, .mismatch, .interrupted,
+            .machine:
             return
         }
         guard url.scheme == "https", results.last?.exchange == nil else { return }
         let origin = url.origin
         let others = running.values.filter { $0.request?.url.origin == origin }
         guard others.allSatisfy({ $0.isWaiting }) else { return }
-        for transfer in others { end(transfer, failure) }
+        for transfer in others { fail(transfer, with: failure) }
     }
 
     /// Ends the transfers that exceed a time limit.
     private func checkLimits() {
-        guard !running.isEmpty, case let now = now, now >= nextLook else { return }
-        nextLook = now + limits.tick
+        guard !running.isEmpty, case let now = now, now >= nextLimitCheck else { return }
+        nextLimitCheck = now + limits.checkInterval
         for transfer in running.values {
-            if let failure = transfer.verdict(now: now, limits) {
-                end(transfer, failure)
-            }
+            if let failure = transfer.limitFailure(now: now, limits) { fail(transfer, with: failure) }
         }
     }
 
     /// Resumes paused transfers as far as the rate limit allows, the longest paused first, and then starts
     /// waiting requests.
+    ///
+    /// Streamed transfers come before all others, since a client waits for them.
     private func resumePaused() throws(FetchFailure) {
         for transfer in running.values where transfer.pauseNumber != nil && transfer.isStreamed {
-            if transfer.mayStream, setup.rate?.isOpen ?? true { try transfer.resume() }
+            if transfer.canStream, setup.rate?.isOpen ?? true { try transfer.resume() }
         }
         guard let rate = setup.rate, rate.isOpen else { return }
         let paused = running.values.filter { $0.pauseNumber != nil }.sorted {
             $0.pauseNumber ?? 0 < $1.pauseNumber ?? 0
         }
-        for transfer in paused where rate.isOpen && transfer.mayStream { try transfer.resume() }
+        for transfer in paused where rate.isOpen && transfer.canStream { try transfer.resume() }
         while rate.isOpen, let request = waiting.first {
             waiting.removeFirst()
             begin(request)
@@ -283,7 +302,8 @@ extension FetchLoop {
     package var patience: Duration {
         guard results.isEmpty else { return .zero }
         let now = now
-        var wait = min(sockets.patience, running.isEmpty ? Duration.seconds(60) : max(.zero, nextLook - now))
+        var wait = min(
+            sockets.patience, running.isEmpty ? Duration.seconds(60) : max(.zero, nextLimitCheck - now))
         if let due = setup.rate?.wait, due > .zero { wait = min(wait, due) }
         return wait
     }

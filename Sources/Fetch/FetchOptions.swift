@@ -1,6 +1,6 @@
 package import Codings
 
-/// The options of a fetch loop. They include the limits on what a server may send.
+/// The options of a fetch loop, with the limits on the responses of servers.
 package struct FetchOptions: Sendable {
     package var userAgent: String
     /// The folder for the files of bodies that are larger than `spoolThreshold`.
@@ -11,18 +11,19 @@ package struct FetchOptions: Sendable {
     // MARK: - Sizes
 
     /// Returns the free space of the file system that contains an open file, in bytes; nil if unknown.
-    var room: @Sendable (_ file: Int32) -> Int? = Spool.room
-    /// The maximum size of a body in bytes, counted after decoding: a small download can decode to an endless
-    /// body.
-    package var maxBody = 8 * 1024 * 1024 * 1024
-    /// The maximum size of a response's headers in bytes, with those of interim responses and the trailers.
-    package var maxHeader = 256 * 1024
-    /// The maximum length of a URL in bytes.
-    package var maxURL = 64 * 1024
+    var freeSpace: @Sendable (_ file: Int32) -> Int? = Spool.freeSpace
+    /// The maximum size of a body in bytes. A larger one fails as too large. It is counted after decoding, since
+    /// a small download can decode to an endless body.
+    package var maxBodyBytes = 8 * 1024 * 1024 * 1024
+    /// The maximum size of a response's headers in bytes, with those of interim responses and the trailers. A
+    /// response with more of them fails as too large.
+    package var maxHeaderBytes = 256 * 1024
+    /// The maximum length of a URL in bytes. A request for a longer one fails as too large.
+    package var maxURLBytes = 64 * 1024
     /// Limits how much a body may grow when it is decoded.
     package var expansion = ExpansionLimit()
     /// The beginning of a body that broke off is kept, to be resumed, if it has at least this many bytes.
-    package var minPartial = 256 * 1024
+    package var minPartialBytes = 256 * 1024
     /// Writes a description beside the file of a large body while it is received. If this process is killed,
     /// the next one can then resume the body.
     package var describesParts = false
@@ -32,31 +33,31 @@ package struct FetchOptions: Sendable {
     package var connectTimeout: Duration = .seconds(20)
     /// A transfer fails if it moves no bytes for this long.
     package var stallTimeout: Duration = .seconds(30)
-    /// The maximum time from the request to the end of the response's header.
+    /// The maximum time from the request to the end of the response's header. A later one is a timeout.
     package var headerTimeout: Duration = .seconds(120)
-    /// The maximum time from the request to the end of the response; nil for no limit.
+    /// The maximum time from the request to the end of the response, which is then a timeout; nil for no limit.
     package var totalTimeout: Duration?
-    /// A transfer fails if its average rate over a `speedWindow` is below this: some servers send just enough
-    /// to avoid a stall.
+    /// The minimum average rate over a `speedWindow`. A slower transfer is a timeout: some servers send just
+    /// enough to avoid `stallTimeout`.
     package var minBytesPerSecond = 64
     package var speedWindow: Duration = .seconds(60)
     /// Audio or video without a declared length fails as endless after this time, if its average rate is
-    /// below `OpenStream.Limits.mediaRate` and there is no limit by `bytesPerSecond`.
-    package var liveTimeout: Duration = .seconds(30)
-    /// The same for other bodies without a declared length, below `OpenStream.Limits.otherRate`.
-    package var trickleTimeout: Duration = .seconds(120)
+    /// below `UnboundedBody.Limits.minMediaRate` and there is no limit by `bytesPerSecond`.
+    package var slowMediaTimeout: Duration = .seconds(30)
+    /// The same for other bodies without a declared length, below `UnboundedBody.Limits.minOtherRate`.
+    package var slowBodyTimeout: Duration = .seconds(120)
     /// Any body without a declared length fails as endless after this time, at whatever rate it arrives.
-    package var openTimeout: Duration = .seconds(900)
+    package var unboundedBodyTimeout: Duration = .seconds(900)
     /// The maximum rate at which all transfers together receive; nil for no limit.
     package var bytesPerSecond: Int?
 
     // MARK: - Connections
 
-    /// The maximum number of connections that stay open for later requests.
-    package var keptConnections = 64
+    /// The maximum number of connections that stay open for later requests. Beyond it, the oldest is closed.
+    package var maxIdleConnections = 64
     /// The maximum number of connections to one host. Further requests wait for one of them; over HTTP/2 many
     /// requests share one.
-    package var connectionsPerHost = 64
+    package var maxConnectionsPerHost = 64
     package var family = AddressFamily.any
     package var hostAddresses: [HostAddress] = []
     package var proxies = ProxyRules.ofEnvironment
@@ -92,18 +93,19 @@ extension FetchOptions {
     /// Whether requests may identify the user: by the user's cookies, a login, a client certificate or a
     /// header field that may be secret.
     package var hasSession: Bool {
-        cookies?.areNobodys == false || !credentials.isEmpty || hostFields.hasSecrets
+        cookies?.belongToSnapshot == false || !credentials.isEmpty || hostFields.hasSecrets
     }
 
-    var watch: TransferWatch.Limits {
-        TransferWatch.Limits(
+    var timeLimits: TransferTimer.Limits {
+        TransferTimer.Limits(
             stall: stallTimeout, header: headerTimeout, total: totalTimeout,
             bytesPerSecond: minBytesPerSecond,
             window: speedWindow)
     }
 
-    var streams: OpenStream.Limits {
-        OpenStream.Limits(mediaTime: liveTimeout, otherTime: trickleTimeout, longest: openTimeout)
+    var unboundedBodyLimits: UnboundedBody.Limits {
+        UnboundedBody.Limits(
+            mediaTime: slowMediaTimeout, otherTime: slowBodyTimeout, maxTime: unboundedBodyTimeout)
     }
 
     /// The size of libcurl's receive buffer in bytes. It is small under a low rate limit, which cannot delay

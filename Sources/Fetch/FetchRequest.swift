@@ -27,18 +27,18 @@ package struct FetchRequest: Sendable {
     package var isAnonymous = false
     /// Sends `*` in place of the URL's path, to ask for the capabilities of the whole server (RFC 9112,
     /// section 3.2.4).
-    package var asksWholeServer = false
+    package var isServerWide = false
     /// The nearest network zone that this request may connect to: the zone of the response whose link or
     /// redirect is followed.
     package var nearestZone: NetworkZone
     /// The maximum number of body bytes, counted after decoding. The transfer ends there, and the response
-    /// has the beginning of the body. Nil fetches the whole body, up to `FetchOptions.maxBody`.
+    /// has the beginning of the body. Nil fetches the whole body, up to `FetchOptions.maxBodyBytes`.
     package var maxBytes: Int?
     /// The stored beginning of the body, to request only the rest. The loop owns its file from now on.
     /// `FetchResult.partial` returns it if the body was not completed and the part is still of use.
     package var resume: PartialBody?
-    /// Receives interim responses such as 103 Early Hints, on the loop's thread. It does not receive 100 and
-    /// 101, which concern only the connection.
+    /// Called with interim responses such as 103 Early Hints, on the loop's thread. Not called for 100 and 101,
+    /// which concern only the connection.
     package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
     /// Receives the response as it arrives.
     package var stream: (any BodyStream)?
@@ -68,6 +68,7 @@ package protocol BodyStream: AnyObject, Sendable {
     /// Whether the client of the stream is gone. The transfer then ends, unless nearly the whole body has
     /// been received.
     var isGone: Bool { get }
+    /// Called with the next bytes of the body, which are valid only during the call.
     func take(_ bytes: UnsafeRawBufferPointer)
     /// Called once, at the end of the transfer, if `begin` returned true.
     func end(isWhole: Bool)
@@ -89,11 +90,11 @@ package struct FetchResult: Sendable {
     /// The part of the body that a later request can resume: the beginning of a body that broke off, or
     /// `FetchRequest.resume` if the response did not continue it. The receiver of the result owns the file.
     package var partial: PartialBody?
-    /// Whether the response to a resumed request was complete, but had only a part of the rest.
-    package var isShortPart = false
+    /// Whether the response to a resumed request was complete, but had only a part of the missing bytes.
+    package var hasOnlyPartOfRest = false
     /// Whether the request's stream received the whole body although it could not be stored. The outcome is
     /// then a failure.
-    package var isPassedOn = false
+    package var isStreamedOnly = false
 
     /// The network zone that the response came from; the public network if no request was sent.
     package var zone: NetworkZone { exchange?.zone ?? .publicNetwork }
@@ -148,7 +149,9 @@ package struct Exchange: Sendable, Equatable {
     }
 
     package enum Security: Sendable, Equatable {
+        /// No TLS.
         case plain
+        /// TLS with a certificate that was verified.
         case verified
         /// TLS without a check of the server's certificate: `FetchOptions.isInsecure`.
         case unverified
@@ -174,10 +177,14 @@ package struct Exchange: Sendable, Equatable {
 
     /// Times since the start of the transfer; zero for steps that did not take place.
     package struct Timings: Sendable, Equatable {
+        /// The end of the name lookup.
         package var nameFound: Duration
+        /// The end of the TCP handshake.
         package var connected: Duration
+        /// The end of the TLS handshake.
         package var secured: Duration
         package var requestSent: Duration
+        /// The arrival of the first byte of the response.
         package var firstByte: Duration
         package var done: Duration
 

@@ -3,7 +3,7 @@ package import Web
 /// Header fields that are added to requests: some to every host, others only to one host or origin.
 package struct HostFields: Sendable {
     /// The fields for every host.
-    private var everywhere = HTTPFields()
+    private var forEveryHost = HTTPFields()
     /// The fields by host or origin.
     private var byHost: [String: HTTPFields] = [:]
 
@@ -11,27 +11,27 @@ package struct HostFields: Sendable {
 
     /// Whether any field, for whatever host, may be a secret (`RequestSecrets`).
     var hasSecrets: Bool {
-        RequestSecrets.mayBeIn(everywhere) || byHost.values.contains(where: RequestSecrets.mayBeIn)
+        RequestSecrets.mayBeIn(forEveryHost) || byHost.values.contains(where: RequestSecrets.mayBeIn)
     }
 
-    package var isEmpty: Bool { everywhere.isEmpty && byHost.isEmpty }
+    package var isEmpty: Bool { forEveryHost.isEmpty && byHost.isEmpty }
 
     /// Adds a field for every host. Throws for `Authorization`, `Cookie` and `Proxy-Authorization`, since a
     /// page may name any host.
     package mutating func add(_ name: String, _ value: String) throws(FetchFailure) {
-        let field = try Self.checked(name, value)
+        let field = try Self.validate(name, value)
         guard !["authorization", "cookie", "proxy-authorization"].contains(name.lowercased()) else {
             throw FetchFailure(
                 .refused,
                 "\(name) would be sent to every host that a page names: name the host that it is for")
         }
-        everywhere.append(field.name, field.value)
+        forEveryHost.append(field.name, field.value)
     }
 
     /// Adds a field for a host on all its ports, such as `example.com` or `[::1]`, or for an origin, such as
     /// `https://example.com:8443`.
     package mutating func add(_ name: String, _ value: String, host: String) throws(FetchFailure) {
-        let field = try Self.checked(name, value)
+        let field = try Self.validate(name, value)
         let key = host.contains("://") ? WebURL(host)?.origin : WebURL("http://\(host)/")?.host
         guard let key, !key.isEmpty, key != "null" else {
             throw FetchFailure(.refused, "'\(host)' is not a host")
@@ -42,16 +42,16 @@ package struct HostFields: Sendable {
     /// The fields for a URL. Those of its origin override those of its host, which override those for every
     /// host.
     package func fields(for url: WebURL) -> HTTPFields {
-        guard !byHost.isEmpty else { return everywhere }
-        var fields = everywhere
+        guard !byHost.isEmpty else { return forEveryHost }
+        var fields = forEveryHost
         for key in [url.host, url.origin] {
             if let own = byHost[key] { fields.override(with: own) }
         }
         return fields
     }
 
-    /// Throws if the field would not stay on one line.
-    private static func checked(_ name: String, _ value: String) throws(FetchFailure) -> HTTPFields.Field {
+    /// Returns the field. Throws if it would not stay on one line.
+    private static func validate(_ name: String, _ value: String) throws(FetchFailure) -> HTTPFields.Field {
         let field = HTTPFields.Field(name: name, value: value)
         guard field.isSendable else {
             throw FetchFailure(.refused, "'\(name)' cannot be sent as a header")
@@ -60,7 +60,7 @@ package struct HostFields: Sendable {
     }
 }
 
-extension HostFields: Concealed {
+extension HostFields: Redacted {
     package var description: String { "headers for \(byHost.count) hosts" }
 }
 
@@ -76,13 +76,13 @@ extension HTTPFields.Field {
     /// Whether the field stays on one line: the name is a token, and the value has no line break and no zero
     /// byte.
     var isSendable: Bool {
-        name.isHTTPWord && !value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }
+        name.isToken && !value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }
     }
 }
 
 extension String {
     /// Whether this is a token (RFC 9110, section 5.6.2).
-    var isHTTPWord: Bool {
+    var isToken: Bool {
         !isEmpty && utf8.allSatisfy { $0.isASCIIAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 }

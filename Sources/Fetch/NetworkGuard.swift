@@ -77,7 +77,7 @@ extension IPAddress {
             default: return kind(of: UInt32(truncatingIfNeeded: low))
             }
         }
-        if let inner = embedded(high, low) { return kind(of: inner) }
+        if let inner = embeddedIPv4(high, low) { return kind(of: inner) }
         if high >> 56 == 0xFF { return .multicast }
         if high >> 57 == 0xFC >> 1 { return .privateAddress }
         switch high >> 54 {
@@ -94,7 +94,7 @@ extension IPAddress {
 
     /// The IPv4 address that an IPv6 address contains: mapped, translated (RFC 6052, 2765), 6to4, or that of
     /// a Teredo client.
-    private static func embedded(_ high: UInt64, _ low: UInt64) -> UInt32? {
+    private static func embeddedIPv4(_ high: UInt64, _ low: UInt64) -> UInt32? {
         let last = UInt32(truncatingIfNeeded: low)
         if high == 0, low >> 32 == 0xFFFF { return last }
         if high == 0, low >> 48 == 0xFFFF, low >> 32 & 0xFFFF == 0 { return last }

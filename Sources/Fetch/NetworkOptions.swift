@@ -37,7 +37,7 @@ public struct NetworkOptions: Sendable {
     /// The maximum time of one transfer.
     public var timeout: Duration?
     /// The maximum size of a body in bytes. Larger ones are skipped.
-    public var maxBody: Int?
+    public var maxBodyBytes: Int?
     /// Lets responses of public servers link to private addresses.
     public var mayReachPrivate = false
     /// Sends nothing that identifies the user, not even the cookies of a stored login.
@@ -86,7 +86,7 @@ extension NetworkOptions {
     /// - Parameter start: The start URLs. The login is sent only to their origins.
     package func fetchOptions(
         for start: [WebURL], spoolFolder: String
-    ) throws(NetworkMistake) -> FetchOptions {
+    ) throws(NetworkOptionError) -> FetchOptions {
         var options = FetchOptions(userAgent: userAgent ?? Product.userAgent, spoolFolder: spoolFolder)
         for header in headers { try add(header, to: &options.hostFields) }
         options.credentials = try credentials(for: start)
@@ -95,14 +95,15 @@ extension NetworkOptions {
         }
         if let proxy {
             guard let known = Proxy(proxy) else {
-                throw NetworkMistake("the proxy cannot be used: write it like http://localhost:3128")
+                throw NetworkOptionError("the proxy cannot be used: write it like http://localhost:3128")
             }
             options.proxies = ProxyRules(http: known, https: known, direct: options.proxies.direct)
         }
         options.authorities = authorities
         for text in resolve {
             guard let address = HostAddress(text) else {
-                throw NetworkMistake("\"\(text)\" is not an address: write it like example.com:443:127.0.0.1")
+                throw NetworkOptionError(
+                    "\"\(text)\" is not an address: write it like example.com:443:127.0.0.1")
             }
             options.hostAddresses.append(address)
         }
@@ -115,29 +116,30 @@ extension NetworkOptions {
             }
         options.bytesPerSecond = rate
         options.totalTimeout = timeout
-        if let maxBody { options.maxBody = maxBody }
+        if let maxBodyBytes { options.maxBodyBytes = maxBodyBytes }
         return options
     }
 
     /// The addresses of host names, for Chromium's `--host-resolver-rules`.
-    package func browserHostRules() throws(NetworkMistake) -> [String] {
-        try resolve.map { (text) throws(NetworkMistake) in
+    package func browserHostRules() throws(NetworkOptionError) -> [String] {
+        try resolve.map { (text) throws(NetworkOptionError) in
             guard let address = HostAddress(text) else {
-                throw NetworkMistake("\"\(text)\" is not an address: write it like example.com:443:127.0.0.1")
+                throw NetworkOptionError(
+                    "\"\(text)\" is not an address: write it like example.com:443:127.0.0.1")
             }
             return address.browserRule
         }
     }
 
     /// Adds a header written as `Name: value`, or with a host or an origin before it.
-    private func add(_ header: String, to fields: inout HostFields) throws(NetworkMistake) {
+    private func add(_ header: String, to fields: inout HostFields) throws(NetworkOptionError) {
         let words = header.split(separator: " ", maxSplits: 1)
         let hasPlace =
             words.count == 2 && !words[0].hasSuffix(":") && words[1].split(separator: " ")[0].contains(":")
             && (!words[0].contains(":") || words[0].contains("://") || words[0].last?.isNumber == true)
         let field = hasPlace ? words[1] : header[...]
         guard let colon = field.firstIndex(of: ":") else {
-            throw NetworkMistake("\"\(header)\" is not a header: write it like \"Accept-Language: en\"")
+            throw NetworkOptionError("\"\(header)\" is not a header: write it like \"Accept-Language: en\"")
         }
         let name = String(field[..<colon])
         let value = String(field[field.index(after: colon)...].drop { $0 == " " })
@@ -148,18 +150,18 @@ extension NetworkOptions {
                 try fields.add(name, value)
             }
         } catch {
-            throw NetworkMistake(error.description)
+            throw NetworkOptionError(error.description)
         }
     }
 
     /// The credentials for the origins of the start URLs, and those of the netrc file.
-    private func credentials(for start: [WebURL]) throws(NetworkMistake) -> Credentials {
+    private func credentials(for start: [WebURL]) throws(NetworkOptionError) -> Credentials {
         var credentials = Credentials()
         if let netrc {
             do throws(FetchFailure) {
                 credentials.add(try Netrc(file: netrc))
             } catch {
-                throw NetworkMistake(error.description)
+                throw NetworkOptionError(error.description)
             }
         }
         for url in start {
@@ -181,7 +183,7 @@ extension NetworkOptions {
 }
 
 /// An invalid option, with how to write it.
-package struct NetworkMistake: Error, Sendable, Equatable, CustomStringConvertible {
+package struct NetworkOptionError: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) {

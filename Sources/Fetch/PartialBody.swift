@@ -18,7 +18,7 @@ package struct PartialBody: Sendable, Equatable {
     /// The validator for `If-Range` (RFC 9110, section 13.1.5): a strong entity tag, or, only if there is no
     /// tag at all, a `Last-Modified` before the `Date`, which makes it a strong validator (section 8.8.2.2).
     /// Nil if the response has no strong validator.
-    package var condition: String? {
+    package var ifRangeValidator: String? {
         if let tag = fields.entityTag { return tag.isWeak ? nil : tag.text }
         guard let text = fields["Last-Modified"], let modified = fields.date("Last-Modified"),
             let date = fields.date("Date"), date > modified
@@ -28,7 +28,7 @@ package struct PartialBody: Sendable, Equatable {
 
     /// Whether a body with these header fields can be resumed. A coded body cannot, since the stored part is
     /// decoded.
-    static func isPossible(with fields: HTTPFields) -> Bool {
+    static func canResume(with fields: HTTPFields) -> Bool {
         fields.elements("Accept-Ranges").first?.lowercased() != "none" && !fields.isCoded
     }
 
@@ -37,28 +37,29 @@ package struct PartialBody: Sendable, Equatable {
 }
 
 extension PartialBody {
-    /// The relation of a response to the stored part.
-    enum Meaning: Equatable {
+    /// The relation of a response to the stored part that a request was to resume.
+    enum ResumeResponse: Equatable {
         /// The response has the rest. The fields are those of the whole body.
         case rest(HTTPFields)
-        /// The response has the whole body: it has changed, or the server does not support ranges.
-        case anew
+        /// The response has the whole body: the body has changed, or the server does not support ranges.
+        case wholeBody
         /// The response does not continue the stored part, for the reason given.
         case mismatch(String)
-        /// The response says nothing about the stored part, as with a 503.
+        /// The response does not concern the stored part, as with a 503. A later request can resume it.
         case unrelated
     }
 
-    /// Decides what the response to a request for the rest means.
-    func meaning(status: Int, fields answered: HTTPFields) -> Meaning {
+    /// Classifies the response to a request for the rest. A 206 counts as the rest only if it is uncoded, begins
+    /// exactly where the stored part ends and belongs to the same version of a body of the same length.
+    func classify(status: Int, fields response: HTTPFields) -> ResumeResponse {
         switch status {
-        case 200: return .anew
+        case 200: return .wholeBody
         case 206: break
         case 416: return .mismatch("the server has no bytes from \(byteCount) on")
         default: return .unrelated
         }
-        guard !answered.isCoded else { return .mismatch("the rest was sent with a content coding") }
-        guard let text = answered["Content-Range"], let range = ContentRange(text), let bytes = range.range
+        guard !response.isCoded else { return .mismatch("the rest was sent with a content coding") }
+        guard let text = response["Content-Range"], let range = ContentRange(text), let bytes = range.range
         else {
             return .mismatch("the server does not say which part it sent")
         }
@@ -68,27 +69,27 @@ extension PartialBody {
         if let length = fields.contentLength, length != total {
             return .mismatch("the length was \(length) and is \(total)")
         }
-        guard isSameVersion(answered) else { return .mismatch("the part belongs to another version") }
-        return .rest(whole(answered, total: total))
+        guard isSameVersion(response) else { return .mismatch("the part belongs to another version") }
+        return .rest(mergedFields(response, total: total))
     }
 
     /// RFC 9110, section 15.3.7: a 206 has the entity tag that a 200 would have, but may omit
     /// `Last-Modified`.
-    private func isSameVersion(_ answered: HTTPFields) -> Bool {
-        if let tag = fields.entityTag { return answered.entityTag?.matchesStrongly(tag) ?? false }
-        guard let date = answered["Last-Modified"] else { return true }
+    private func isSameVersion(_ response: HTTPFields) -> Bool {
+        if let tag = fields.entityTag { return response.entityTag?.matchesStrongly(tag) ?? false }
+        guard let date = response["Last-Modified"] else { return true }
         return date == fields["Last-Modified"]
     }
 
     /// RFC 9111, section 3.4: the fields of the part replace those of the whole body, except for those that
     /// describe the part.
-    private func whole(_ answered: HTTPFields, total: Int) -> HTTPFields {
-        var whole = fields
+    private func mergedFields(_ response: HTTPFields, total: Int) -> HTTPFields {
+        var mergedFields = fields
         let own = ["content-range", "content-length", "transfer-encoding", "connection", "keep-alive"]
-        let fresh = answered.list.filter { !own.contains($0.name.lowercased()) }
-        for field in fresh { whole.remove(field.name) }
-        for field in fresh { whole.append(field.name, field.value) }
-        whole.set("Content-Length", String(total))
-        return whole
+        let fresh = response.list.filter { !own.contains($0.name.lowercased()) }
+        for field in fresh { mergedFields.remove(field.name) }
+        for field in fresh { mergedFields.append(field.name, field.value) }
+        mergedFields.set("Content-Length", String(total))
+        return mergedFields
     }
 }

@@ -22,13 +22,13 @@ package struct Proxy: Sendable, Equatable {
     }
 }
 
-extension Proxy: Concealed {
+extension Proxy: Redacted {
     package var description: String { "a proxy" }
 }
 
 // MARK: - ProxyRules
 
-/// Decides which proxy a URL is fetched through.
+/// The proxies of a fetch loop, and the rules that choose one of them for a URL.
 package struct ProxyRules: Sendable {
     /// The proxy for http URLs.
     package var http: Proxy?
@@ -43,7 +43,7 @@ package struct ProxyRules: Sendable {
         self.direct = direct
     }
 
-    /// The rules in the environment of this process.
+    /// The rules from the environment variables of this process.
     package static var ofEnvironment: ProxyRules {
         ProxyRules { name in getenv(name).map { String(cString: $0) } }
     }
@@ -73,7 +73,7 @@ package struct ProxyRules: Sendable {
 /// The hosts that are connected to without a proxy.
 package struct DirectHosts: Sendable {
     /// Whether the value of `no_proxy` is `*`, which means all hosts.
-    private var isEverything = false
+    private var includesAllHosts = false
     /// Host names, which also stand for their subdomains.
     private var names: [String] = []
     /// Blocks of addresses, with the length of their prefix in bits.
@@ -83,7 +83,7 @@ package struct DirectHosts: Sendable {
     /// value has hosts, domains, addresses and blocks of addresses, with commas or spaces between them, or is
     /// a single `*`.
     package init(given: String?) {
-        isEverything = given == "*"
+        includesAllHosts = given == "*"
         for entry in ["localhost", "127.0.0.0/8", "::1"] { add(entry[...]) }
         for entry in (given ?? "").split(whereSeparator: { $0 == "," || $0 == " " }) { add(entry) }
     }
@@ -92,8 +92,9 @@ package struct DirectHosts: Sendable {
     private mutating func add(_ entry: Substring) {
         let parts = entry.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         if let address = IPAddress(String(parts[0])) {
-            let most = address.bitWidth
-            guard let length = parts.count == 1 ? most : Int(parts[1]), (0...most).contains(length) else {
+            let bitWidth = address.bitWidth
+            guard let length = parts.count == 1 ? bitWidth : Int(parts[1]), (0...bitWidth).contains(length)
+            else {
                 return
             }
             blocks.append((address, length))
@@ -105,7 +106,7 @@ package struct DirectHosts: Sendable {
 
     /// - Parameter host: the host as written in a URL.
     package func contains(_ host: String) -> Bool {
-        if isEverything { return true }
+        if includesAllHosts { return true }
         if let address = IPAddress(host) {
             return blocks.contains { address.isInside($0.address, length: $0.length) }
         }

@@ -5,14 +5,17 @@ package import Web
 
 /// A connection to a host that sends and receives only the caller's bytes, over TLS for an https URL. Only
 /// one thread may use it at a time. Only `init` blocks.
+///
+/// libcurl makes the connection (`CURLOPT_CONNECT_ONLY`), so that proxies, host addresses, certificates and the
+/// network guard work as for other requests.
 package final class RawConnection {
     /// The socket, to be polled.
     package let descriptor: Int32
     private let handle: UnsafeMutableRawPointer
-    private let guardian: Guardian
+    private let socketOpener: SocketOpener
     /// The bytes that `send` could not send yet. TLS needs the same bytes at the same address again.
-    private let offered = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
-    private var offeredCount = 0
+    private let unsentBytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+    private var unsentCount = 0
 
     /// Connects to the URL's host with these options, and waits until TLS is established. Throws if the
     /// network guard refuses the address, or the connection fails.
@@ -20,24 +23,25 @@ package final class RawConnection {
         to url: WebURL, _ options: FetchOptions, nearestZone: NetworkZone
     ) throws(FetchFailure) {
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
-        let guardian = Guardian(nearestZone == .thisMachine ? nil : NetworkGuard(nearestZone))
+        let socketOpener = SocketOpener(nearestZone == .thisMachine ? nil : NetworkGuard(nearestZone))
         do throws(FetchFailure) {
-            descriptor = try Self.connect(handle, url, options, guardian)
+            descriptor = try Self.connect(handle, url, options, socketOpener)
         } catch {
             curl_easy_cleanup(handle)
             throw error
         }
         self.handle = handle
-        self.guardian = guardian
+        self.socketOpener = socketOpener
     }
 
     deinit {
         curl_easy_cleanup(handle)
-        offered.deallocate()
+        unsentBytes.deallocate()
     }
 
     private static func connect(
-        _ handle: UnsafeMutableRawPointer, _ url: WebURL, _ options: FetchOptions, _ guardian: Guardian
+        _ handle: UnsafeMutableRawPointer, _ url: WebURL, _ options: FetchOptions,
+        _ socketOpener: SocketOpener
     ) throws(FetchFailure) -> Int32 {
         var addresses: UnsafeMutablePointer<curl_slist>?
         defer { curl_slist_free_all(addresses) }
@@ -55,10 +59,10 @@ package final class RawConnection {
             larder_curl_set_long(
                 handle, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(options.connectTimeout / .milliseconds(1)))),
             larder_curl_set_pointer(
-                handle, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(guardian).toOpaque()),
+                handle, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(socketOpener).toOpaque()),
             larder_curl_on_open_socket(handle) { context, _, address in
                 guard let context, let address else { return CURL_SOCKET_BAD }
-                return Unmanaged<Guardian>.fromOpaque(context).takeUnretainedValue().open(address)
+                return Unmanaged<SocketOpener>.fromOpaque(context).takeUnretainedValue().openSocket(address)
             },
         ]
         if addresses != nil { codes.append(larder_curl_set_list(handle, CURLOPT_RESOLVE, addresses)) }
@@ -73,7 +77,7 @@ package final class RawConnection {
         for code in codes { try code.check() }
         let code = curl_easy_perform(handle)
         guard code == CURLE_OK else {
-            let refused = guardian.refusal.map { FetchFailure(.refused, $0) }
+            let refused = socketOpener.refusal.map { FetchFailure(.refused, $0) }
             throw refused ?? FetchFailure(.unreachable, String(cString: curl_easy_strerror(code)))
         }
         var socket: curl_socket_t = CURL_SOCKET_BAD
@@ -84,13 +88,13 @@ package final class RawConnection {
     /// Like `send(2)`: returns the number of bytes that were taken, or -1 with the reason in `errno`. After
     /// `EAGAIN` the same bytes have to be passed again first.
     package func send(_ bytes: UnsafeRawBufferPointer) -> Int {
-        if offeredCount == 0 {
-            offeredCount = min(bytes.count, offered.count)
-            offered.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<offeredCount]))
+        if unsentCount == 0 {
+            unsentCount = min(bytes.count, unsentBytes.count)
+            unsentBytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<unsentCount]))
         }
         var count = 0
-        let code = curl_easy_send(handle, offered.baseAddress, offeredCount, &count)
-        if code != CURLE_AGAIN { offeredCount = 0 }
+        let code = curl_easy_send(handle, unsentBytes.baseAddress, unsentCount, &count)
+        if code != CURLE_AGAIN { unsentCount = 0 }
         return Self.result(code, count)
     }
 
@@ -106,14 +110,15 @@ package final class RawConnection {
         return -1
     }
 
-    /// Checks each address before a connection to it is opened.
-    private final class Guardian {
+    /// Opens the socket of the connection, if the network guard allows its address. libcurl has a pointer to it.
+    private final class SocketOpener {
         let networkGuard: NetworkGuard?
+        /// Why the guard refused the last address; nil if it was allowed.
         private(set) var refusal: String?
 
         init(_ networkGuard: NetworkGuard?) { self.networkGuard = networkGuard }
 
-        func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
             if let networkGuard {
                 guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
                 refusal = networkGuard.refusal(of: target)

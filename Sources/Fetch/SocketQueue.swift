@@ -3,8 +3,12 @@ internal import CLinux
 internal import Glibc
 internal import System
 
-/// The sockets that libcurl watches, in one epoll queue, and the time at which libcurl wants to be called next. Only
-/// transfers with events are looked at, however many there are. It belongs to the thread of its loop.
+/// The sockets that libcurl watches, in one epoll queue, and the time at which libcurl wants to be called next.
+/// It belongs to the thread of its loop.
+///
+/// This is the caller's side of libcurl's "multi socket" interface: libcurl calls back with the sockets to watch
+/// and the time of its next timer, and the queue calls `curl_multi_socket_action` for each event. The cost of a
+/// turn depends on the number of events, not on the number of transfers.
 final class SocketQueue {
     /// Readable while a socket has events or the loop was woken.
     let descriptor: Int32
@@ -12,10 +16,10 @@ final class SocketQueue {
     private let waker: Int32
     private let age = Stopwatch()
     /// When the next of libcurl's own timers is due.
-    private var due: Duration?
+    private var timerDue: Duration?
     /// Sockets that libcurl no longer watches. Most of them get another request at once, so they stay in the queue until
     /// they have an event or are closed.
-    private var leaving: [Int32] = []
+    private var unwatched: [Int32] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 128)
 
     init(_ waker: FetchWaker) throws(FetchFailure) {
@@ -38,7 +42,7 @@ final class SocketQueue {
             { _, milliseconds, context in
                 guard let context else { return -1 }
                 let queue = Unmanaged<SocketQueue>.fromOpaque(context).takeUnretainedValue()
-                queue.due = milliseconds < 0 ? nil : queue.age.elapsed + .milliseconds(milliseconds)
+                queue.timerDue = milliseconds < 0 ? nil : queue.age.elapsed + .milliseconds(milliseconds)
                 return 0
             }, me
         ).check()
@@ -51,8 +55,8 @@ final class SocketQueue {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// How long libcurl need not be called unless a socket has an event.
-    var patience: Duration { due.map { max(.zero, $0 - age.elapsed) } ?? .seconds(60) }
+    /// The time until the next timer of libcurl: it need not be called earlier unless a socket has an event.
+    var patience: Duration { timerDue.map { max(.zero, $0 - age.elapsed) } ?? .seconds(60) }
 
     /// Waits for events, at most for `time` or until the loop is woken, and passes them to libcurl.
     func turn(waitingAtMost time: Duration) throws(FetchFailure) {
@@ -70,8 +74,8 @@ final class SocketQueue {
                 eventfd_read(waker, &wakings)
                 continue
             }
-            if let place = leaving.firstIndex(of: socket) {
-                leaving.remove(at: place)
+            if let place = unwatched.firstIndex(of: socket) {
+                unwatched.remove(at: place)
                 epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil)
                 continue
             }
@@ -83,33 +87,35 @@ final class SocketQueue {
         try runTimers()
     }
 
-    /// Lets libcurl do what is due. Returns whether anything was.
+    /// Runs libcurl's timers that are due. Returns whether there were any.
     @discardableResult
     func runTimers() throws(FetchFailure) -> Bool {
-        guard let due, due <= age.elapsed else { return false }
-        self.due = nil
+        guard let timerDue, timerDue <= age.elapsed else { return false }
+        self.timerDue = nil
         var running: Int32 = 0
         try curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running).check()
         return true
     }
 
+    /// Watches a socket for the events that libcurl asks for, or stops watching it. Returns 0, or -1 on errors.
     private func watch(_ socket: curl_socket_t, _ what: Int32) -> Int32 {
-        let wanted: UInt32 =
+        let flags: UInt32 =
             switch what {
             case CURL_POLL_IN: EPOLLIN.rawValue
             case CURL_POLL_OUT: EPOLLOUT.rawValue
             case CURL_POLL_INOUT: EPOLLIN.rawValue | EPOLLOUT.rawValue
             default: 0
             }
-        guard wanted != 0 else {
-            leaving.append(socket)
+        guard flags != 0 else {
+            unwatched.append(socket)
             return 0
         }
-        if let place = leaving.firstIndex(of: socket) { leaving.remove(at: place) }
-        if larder_epoll_change(descriptor, socket, wanted, UInt64(socket)) == 0 { return 0 }
-        return larder_epoll_add(descriptor, socket, wanted, UInt64(socket))
+        if let place = unwatched.firstIndex(of: socket) { unwatched.remove(at: place) }
+        if larder_epoll_change(descriptor, socket, flags, UInt64(socket)) == 0 { return 0 }
+        return larder_epoll_add(descriptor, socket, flags, UInt64(socket))
     }
 
+    /// The events of epoll in libcurl's form. A hang-up counts as readable: libcurl then reads the end.
     private static func mask(_ flags: UInt32) -> Int32 {
         var mask: Int32 = 0
         if flags & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { mask |= CURL_CSELECT_IN }

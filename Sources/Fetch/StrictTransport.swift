@@ -13,28 +13,29 @@ package struct StrictTransport: Sendable, Equatable {
     /// The rules by host name.
     var rules: [String: Rule] = [:]
 
-    /// The maximum number of hosts. Further ones are ignored, since only an attacker uses so many names.
-    private static let mostHosts = 100_000
+    /// The maximum number of hosts whose responses add a rule. Further ones are ignored, since only an attacker
+    /// uses so many names.
+    private static let maxHosts = 100_000
 
     package init() {}
 
     /// Applies the value of a `Strict-Transport-Security` field. The response must have been received over
     /// TLS with a verified certificate. A malformed value changes nothing.
-    package mutating func note(_ value: String, from url: WebURL, now: HTTPDate) {
-        guard url.scheme == "https", IPAddress(url.host) == nil, let policy = Self.policy(value) else {
+    package mutating func applyHeader(_ value: String, from url: WebURL, now: HTTPDate) {
+        guard url.scheme == "https", IPAddress(url.host) == nil, let policy = Self.parsePolicy(value) else {
             return
         }
         let host = Self.name(url.host)
         if policy.seconds == 0 {
             rules[host] = nil
-        } else if rules[host] != nil || rules.count < Self.mostHosts {
+        } else if rules[host] != nil || rules.count < Self.maxHosts {
             rules[host] = Rule(
                 includesSubdomains: policy.includesSubdomains, end: now.adding(seconds: policy.seconds))
         }
     }
 
     /// The https URL to request in place of an http URL; nil if the host did not demand TLS.
-    package func upgraded(_ url: WebURL, now: HTTPDate) -> WebURL? {
+    package func httpsURL(for url: WebURL, now: HTTPDate) -> WebURL? {
         guard !rules.isEmpty, url.scheme == "http", covers(url.host, now: now) else { return nil }
         let port = url.port.map { ":\($0)" } ?? ""
         return WebURL("https://\(url.host)\(port)\(url.target)\(url.fragment.map { "#" + $0 } ?? "")")
@@ -62,7 +63,7 @@ package struct StrictTransport: Sendable, Equatable {
 
     /// Parses the value of the field. RFC 6797, section 6.1: directives are separated by semicolons, none may
     /// occur twice, and max-age is required.
-    private static func policy(_ value: String) -> (seconds: Int64, includesSubdomains: Bool)? {
+    private static func parsePolicy(_ value: String) -> (seconds: Int64, includesSubdomains: Bool)? {
         var seen: Set<String> = []
         var seconds: Int64?
         var includesSubdomains = false
@@ -93,7 +94,8 @@ package struct StrictTransport: Sendable, Equatable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Parses digits with or without quotes. A number of more than 12 digits stands for the latest date.
+    /// Parses digits with or without quotes. A number of more than 12 digits could overflow, and becomes 10^12,
+    /// which is over 30,000 years.
     private static func number(_ text: String) -> Int64? {
         var digits = text.utf8[...]
         if digits.count >= 2, digits.first == 0x22, digits.last == 0x22 {
@@ -107,13 +109,13 @@ package struct StrictTransport: Sendable, Equatable {
 /// The file format of curl's `--hsts`. Each line has a host, with a dot before it to include subdomains, and
 /// the time when the rule expires, in quotes.
 extension StrictTransport {
-    /// The maximum size of a file.
-    private static let mostBytes = 16 * 1024 * 1024
+    /// The maximum size of a file in bytes. Loading a larger one fails.
+    private static let maxFileBytes = 16 * 1024 * 1024
 
     /// Adds the rules of a file. Like curl, it skips invalid lines. Throws if the file cannot be read.
     package mutating func load(_ path: String) throws(FetchFailure) {
         let bytes = try FetchFailure.wrapping { () throws(SystemError) in
-            try WholeFile.read(path, atMost: Self.mostBytes)
+            try WholeFile.read(path, atMost: Self.maxFileBytes)
         }
         for line in bytes.split(separator: 0x0A) { add(String(decoding: line, as: UTF8.self)) }
     }
@@ -123,7 +125,7 @@ extension StrictTransport {
         try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
     }
 
-    /// Adds the rule on a line, if it is valid.
+    /// Adds the rule of a line. Does nothing if the line is invalid.
     mutating func add(_ line: String) {
         guard !line.hasPrefix("#") else { return }
         let parts = line.split(maxSplits: 1) { $0 == " " || $0 == "\t" }

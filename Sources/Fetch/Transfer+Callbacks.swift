@@ -13,22 +13,22 @@ extension Transfer {
         let codes = [
             larder_curl_on_data(handle, CURLOPT_WRITEFUNCTION) { data, size, count, context in
                 Transfer.receive(data, size * count, context) { transfer, bytes in
-                    transfer.mayTake() ? transfer.take(body: bytes) : nil
+                    transfer.takeOrPause() ? transfer.didReceive(body: bytes) : nil
                 }
             },
             larder_curl_on_data(handle, CURLOPT_HEADERFUNCTION) { data, size, count, context in
                 Transfer.receive(data, size * count, context) { transfer, bytes in
-                    transfer.take(header: bytes)
+                    transfer.didReceive(headerLine: bytes)
                 }
             },
             larder_curl_on_open_socket(handle) { context, _, address in
                 guard let context, let address else { return CURL_SOCKET_BAD }
-                return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().open(address)
+                return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().openSocket(to: address)
             },
             larder_curl_on_request(handle) { context, peer, _, _, _ in
                 guard let context else { return CURL_PREREQFUNC_ABORT }
                 let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
-                return transfer.maySend(to: peer) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                return transfer.canSend(to: peer) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             },
         ]
         for code in codes { try code.check() }
@@ -47,8 +47,9 @@ extension Transfer {
                 // Without a request body this is the rest of a header that was too long for one write. It is
                 // not searched, and counts as containing credentials.
                 if transfer.request?.body == nil { transfer.usesCredentials = true }
-            case CURLINFO_HEADER_OUT: if Transfer.tellsWho(bytes) { transfer.usesCredentials = true }
-            case CURLINFO_TEXT: transfer.noteBytesBeyondLength(in: bytes)
+            case CURLINFO_HEADER_OUT:
+                if Transfer.hasCredentialFields(bytes) { transfer.usesCredentials = true }
+            case CURLINFO_TEXT: transfer.readExcessMessage(bytes)
             default: break
             }
             return 0
@@ -56,49 +57,50 @@ extension Transfer {
     }
 
     /// Reads libcurl's message about bytes beyond the declared length, which it drops.
-    private func noteBytesBeyondLength(in text: UnsafeRawBufferPointer) {
+    private func readExcessMessage(_ text: UnsafeRawBufferPointer) {
         guard text.starts(with: "Excess found".utf8),
             let count = String(decoding: text, as: UTF8.self).split(separator: "excess = ").last.flatMap({
                 Int($0.prefix { $0.isNumber })
             })
         else { return }
-        noteBytesBeyondLength(count)
+        didReadExcessBytes(count)
     }
 
-    func noteBytesBeyondLength(_ count: Int) {
-        if count > Self.maxEmptyLineBytes { hasBytesBeyondLength = true }
+    private func didReadExcessBytes(_ count: Int) {
+        if count > Self.maxEmptyLineBytes { hasExcessBytes = true }
     }
 
-    /// Some servers end a response with an empty line that its length does not count.
+    /// The number of bytes beyond the length that are ignored: some servers end a response with an empty line
+    /// that its length does not count.
     private static let maxEmptyLineBytes = 2
 
     /// Looks in the socket for bytes beyond the length. Call it when the transfer is done and libcurl still
     /// has the connection. With TLS, these bytes could not be told from TLS records, so it looks only for
     /// plain http.
-    func lookForBytesBeyondLength() {
-        guard watchesLength, request?.url.scheme == "http" else { return }
+    func checkForExcessBytes() {
+        guard detectsExcessBytes, request?.url.scheme == "http" else { return }
         var socket = CURL_SOCKET_BAD
         guard larder_curl_get_socket(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK,
             socket != CURL_SOCKET_BAD
         else { return }
-        let answer = "HTTP/1."
-        var bytes = [UInt8](repeating: 0, count: answer.utf8.count)
+        let nextResponse = "HTTP/1."
+        var bytes = [UInt8](repeating: 0, count: nextResponse.utf8.count)
         let count = recv(socket, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
         // These bytes may be the response to the next request.
-        guard count > 0, !bytes.prefix(count).elementsEqual(answer.utf8.prefix(count)) else { return }
-        noteBytesBeyondLength(count)
+        guard count > 0, !bytes.prefix(count).elementsEqual(nextResponse.utf8.prefix(count)) else { return }
+        didReadExcessBytes(count)
     }
 
     /// Makes libcurl report bytes beyond the length of an HTTP/1 response.
-    private func watchLength() {
+    private func detectExcessBytes() {
         guard status == 200, contentLength >= 0, request?.method == "GET",
             version == .http11 || version == .http10
         else { return }
-        watchesLength = larder_curl_set_long(handle, CURLOPT_VERBOSE, 1) == CURLE_OK
+        detectsExcessBytes = larder_curl_set_long(handle, CURLOPT_VERBOSE, 1) == CURLE_OK
     }
 
     /// Whether a request header has a `Cookie` or `Authorization` field.
-    private static func tellsWho(_ header: UnsafeRawBufferPointer) -> Bool {
+    private static func hasCredentialFields(_ header: UnsafeRawBufferPointer) -> Bool {
         header.split(separator: 0x0A).contains { line in
             ["cookie:", "authorization:"].contains { name in
                 line.prefix(name.utf8.count).elementsEqual(name.utf8) { $0 | 0x20 == $1 | 0x20 }
@@ -123,11 +125,11 @@ extension Transfer {
     // MARK: - The network guard
 
     /// Opens the socket of a new connection, if the network guard allows its address.
-    private func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+    private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         if let networkGuard {
             guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
-            refusal = networkGuard.refusal(of: target)
-            if refusal != nil { return CURL_SOCKET_BAD }
+            guardRefusal = networkGuard.refusal(of: target)
+            if guardRefusal != nil { return CURL_SOCKET_BAD }
         }
         hasSocket = true
         let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
@@ -136,55 +138,60 @@ extension Transfer {
 
     /// Whether the request may be sent over its connection. Another request may have opened it to an address
     /// that this one may not connect to.
-    private func maySend(to peer: UnsafePointer<CChar>?) -> Bool {
+    ///
+    /// This check makes the guard hold for reused connections, for which no socket is opened.
+    private func canSend(to peer: UnsafePointer<CChar>?) -> Bool {
         isSent = true
         self.peer = peer.flatMap { IPAddress(numeric: $0) }
         guard let networkGuard else { return true }
         let refusal =
             self.peer.map { networkGuard.refusal(of: $0) } ?? "the address of the connection is unknown"
         guard let refusal else { return true }
-        stop = FetchFailure(.refused, refusal)
+        stopReason = FetchFailure(.refused, refusal)
         return false
     }
 
-    // MARK: - The answer
+    // MARK: - The response
 
-    private func take(header line: UnsafeRawBufferPointer) -> Bool {
-        switch head.take(line, limit: options.maxHeader) {
-        case .inside:
+    private func didReceive(headerLine line: UnsafeRawBufferPointer) -> Bool {
+        switch head.append(line, maxBytes: options.maxHeaderBytes) {
+        case .needsMore:
             return true
-        case .beyondLimit:
-            stop = FetchFailure(.tooLarge, "the headers are over \(options.maxHeader) bytes")
+        case .limitExceeded:
+            stopReason = FetchFailure(.tooLarge, "the headers are over \(options.maxHeaderBytes) bytes")
             return false
-        case .last:
+        case .complete:
             do throws(FetchFailure) {
-                try takeHead()
+                try didCompleteHeader()
                 return true
             } catch {
-                stop = error
+                stopReason = error
                 return false
             }
         }
     }
 
-    private func takeHead() throws(FetchFailure) {
+    /// Decides what happens with the body, once the header is complete: whether it continues the stored part,
+    /// how it is decoded, and who receives it. Throws if the body is not acceptable.
+    private func didCompleteHeader() throws(FetchFailure) {
         guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
         guard status >= 200 else {
+            // 100 and 101 concern only the connection.
             if status > 101 { request?.interim?(Int(status), head.fields) }
             return
         }
         var fields = head.fields
-        if let held {
-            switch held.meaning(status: status, fields: fields) {
+        if let resumedPart {
+            switch resumedPart.classify(status: status, fields: fields) {
             case .rest(let whole):
-                sink = try BodySink(continuing: held)
-                self.held = nil
-                expected = whole.contentLength
+                sink = try BodySink(continuing: resumedPart)
+                self.resumedPart = nil
+                resumedTotalBytes = whole.contentLength
                 fields = whole
                 status = 200
-            case .anew:
-                held.discard()
-                self.held = nil
+            case .wholeBody:
+                resumedPart.discard()
+                self.resumedPart = nil
             case .mismatch(let why):
                 throw FetchFailure(.mismatch, why)
             case .unrelated:
@@ -193,9 +200,11 @@ extension Transfer {
         }
         if status == 206, sink.byteCount == 0, request?.fields.contains("Range") == false {
             // Some servers answer a request for the whole body with a part that has all of it.
-            guard expected == nil, fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true
+            guard resumedTotalBytes == nil,
+                fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true
             else {
-                throw FetchFailure(.nonsense, "the server sent a part, although the whole was requested")
+                throw FetchFailure(
+                    .invalidResponse, "the server sent a part, although the whole was requested")
             }
             fields.remove("Content-Range")
             status = 200
@@ -204,15 +213,15 @@ extension Transfer {
         let lengths = fields.elements("Content-Length")
         guard lengths.count < 2 || Set(lengths).count < 2 else {
             throw FetchFailure(
-                .nonsense, "the response has two lengths: \(fields.combined("Content-Length") ?? "")")
+                .invalidResponse, "the response has two lengths: \(fields.combined("Content-Length") ?? "")")
         }
         let keepsCoding =
             request?.keepsCoding ?? false
             || !ContentCoding.canDecode(fields, forClientAccepting: request?.codings)
         decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields)
         self.fields = fields
-        watchLength()
-        let length = expected ?? contentLength
+        detectExcessBytes()
+        let length = resumedTotalBytes ?? contentLength
         if let request, let stream = request.stream, request.method != "HEAD" {
             let byteCount = decoder == nil && length >= 0 ? length : nil
             hasKnownEnd = length >= 0
@@ -221,33 +230,36 @@ extension Transfer {
                 byteCount: byteCount)
         }
         guard
-            length <= options.maxBody || isStreamed || request?.method == "HEAD" || request?.maxBytes != nil
-        else { throw tooLargeBody }
-        if isStreamed, length > options.maxBody { unkept = unkeptBody }
+            length <= options.maxBodyBytes || isStreamed || request?.method == "HEAD"
+                || request?.maxBytes != nil
+        else { throw bodyTooLarge }
+        if isStreamed, length > options.maxBodyBytes { storageFailure = bodyTooLargeToStore }
         if status == 200, !isStreamed, request?.method != "HEAD" {
-            openStream = try OpenStream(fields, length: length >= 0 ? length : nil)
+            unboundedBody = try UnboundedBody(fields, length: length >= 0 ? length : nil)
         }
         if let receiver = setup.receiver, let request {
-            isWanted = receiver.begin(request.number, status: status, fields: fields)
+            isBodyWanted = receiver.begin(request.number, status: status, fields: fields)
             return
         }
         // If the length is declared, one allocation is enough. It is limited to the size that stays in memory
         // anyway.
-        if length > 0, expected == nil, decoder == nil {
+        if length > 0, resumedTotalBytes == nil, decoder == nil {
             sink.reserve(min(length, options.spoolThreshold, request?.maxBytes ?? .max))
         }
     }
 
-    func take(body bytes: UnsafeRawBufferPointer) -> Bool {
+    func didReceive(body bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(FetchFailure) {
             guard let decoder else {
-                try take(content: bytes)
+                try deliver(bytes)
                 return true
             }
             try decoder.decode(bytes) { content throws(FetchFailure) in
-                try take(content: content)
-                let (made, coded) = (sink.byteCount, decoder.encodedByteCount)
-                guard options.expansion.isExceeded(byteCount: made, encodedByteCount: coded) else { return }
+                try deliver(content)
+                let (decodedCount, codedCount) = (sink.byteCount, decoder.encodedByteCount)
+                guard options.expansion.isExceeded(byteCount: decodedCount, encodedByteCount: codedCount) else {
+                    return
+                }
                 throw FetchFailure(
                     .tooLarge,
                     "the decoded body is over \(options.expansion.factor) times the size of what was sent")
@@ -256,66 +268,69 @@ extension Transfer {
             }
             return true
         } catch {
-            if !isCut { stop = error }
+            if !isCut { stopReason = error }
             return false
         }
     }
 
-    private func take(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
+    /// Delivers decoded bytes up to `FetchRequest.maxBytes`, and throws to end the transfer there.
+    private func deliver(_ bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
         guard let maxBytes = request?.maxBytes, bytes.count > maxBytes - sink.byteCount else {
-            return try keep(content: bytes)
+            return try store(bytes)
         }
-        try keep(content: UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, maxBytes - sink.byteCount))))
+        try store(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, maxBytes - sink.byteCount))))
         isCut = true
         throw FetchFailure(.tooLarge, "the rest of the body is not needed")
     }
 
-    private func keep(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
+    /// Passes decoded bytes to the request's stream, and stores them or passes them to the loop's receiver. If
+    /// a streamed body turns out to be too large, or the disk to be full, only storing stops.
+    private func store(_ bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
         if isStreamed { request?.stream?.take(bytes) }
-        if isStreamed, unkept == nil, sink.byteCount + bytes.count > options.maxBody {
+        if isStreamed, storageFailure == nil, sink.byteCount + bytes.count > options.maxBodyBytes {
             sink = BodySink()
-            unkept = unkeptBody
+            storageFailure = bodyTooLargeToStore
         }
-        if unkept != nil { return sink.pass(bytes.count) }
-        guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
+        if storageFailure != nil { return sink.countUnstored(bytes.count) }
+        guard sink.byteCount + bytes.count <= options.maxBodyBytes else { throw bodyTooLarge }
         if let receiver = setup.receiver {
-            guard hand(bytes, to: receiver) else {
+            guard pass(bytes, to: receiver) else {
                 throw FetchFailure(.tooLarge, "the rest of it is not needed")
             }
         } else {
             let length = contentLength
-            let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
+            let whole = resumedTotalBytes ?? (decoder == nil && length >= 0 ? length : nil)
             do throws(FetchFailure) {
                 try sink.take(bytes, of: whole, options)
-                if options.describesParts, sink.lacksHead, let request,
-                    let fields = held?.fields ?? fieldsWorthKeeping
+                if options.describesParts, sink.needsDescription, let request,
+                    let fields = resumedPart?.fields ?? fieldsForResuming
                 {
                     sink.describe(request.url.href, fields)
                 }
             } catch  where isStreamed {
                 // The stream can still receive the whole body. Only storing it failed.
                 sink = BodySink()
-                unkept = error
-                return sink.pass(bytes.count)
+                storageFailure = error
+                return sink.countUnstored(bytes.count)
             }
         }
-        if let expected, sink.byteCount > expected {
+        if let resumedTotalBytes, sink.byteCount > resumedTotalBytes {
             throw FetchFailure(.mismatch, "more than the rest was sent")
         }
     }
 
-    private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) -> Bool {
-        sink.pass(bytes.count)
-        guard isWanted, let request else { return true }
+    private func pass(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) -> Bool {
+        sink.countUnstored(bytes.count)
+        guard isBodyWanted, let request else { return true }
         return receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
     }
 
-    private var tooLargeBody: FetchFailure {
-        FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes")
+    private var bodyTooLarge: FetchFailure {
+        FetchFailure(.tooLarge, "the body is over \(options.maxBodyBytes) bytes")
     }
 
-    private var unkeptBody: FetchFailure {
-        FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes, and is not stored")
+    private var bodyTooLargeToStore: FetchFailure {
+        FetchFailure(.tooLarge, "the body is over \(options.maxBodyBytes) bytes, and is not stored")
     }
 }
 
@@ -325,13 +340,13 @@ extension Transfer {
 /// next status line, are trailers, which are counted but ignored.
 struct HeadReader {
     /// The effect of a line.
-    enum Line {
+    enum Step {
         /// The header is not complete yet, or the line is a trailer.
-        case inside
-        /// The empty line that completes a header.
-        case last
+        case needsMore
+        /// The line was the empty one that completes a header.
+        case complete
         /// The lines together exceed the limit.
-        case beyondLimit
+        case limitExceeded
     }
 
     private var block: [UInt8] = []
@@ -343,22 +358,23 @@ struct HeadReader {
 
     var fields: HTTPFields { HTTPFields(block: block.span, isReceived: true) }
 
-    mutating func take(_ line: UnsafeRawBufferPointer, limit: Int) -> Line {
+    /// Adds a line, with its line break.
+    mutating func append(_ line: UnsafeRawBufferPointer, maxBytes: Int) -> Step {
         byteCount += line.count
-        guard byteCount <= limit else { return .beyondLimit }
+        guard byteCount <= maxBytes else { return .limitExceeded }
         // A status line starts a new block. This drops the fields of interim responses (100, 103).
         if line.starts(with: "HTTP/".utf8) {
             block.removeAll(keepingCapacity: true)
             isComplete = false
         }
         // RFC 9110, 6.5.1: trailers may not be merged into the header unless their definition allows it.
-        if isComplete { return .inside }
+        if isComplete { return .needsMore }
         block.append(contentsOf: line)
         guard line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) else {
-            return .inside
+            return .needsMore
         }
         isComplete = true
-        return .last
+        return .complete
     }
 
     mutating func removeAll() {

@@ -3,21 +3,30 @@ internal import Codings
 internal import Web
 
 /// The options of libcurl for a request.
+///
+/// The header fields of a request come from four sources. A later one overrides fields of the same name:
+///
+/// 1. `FetchOptions.hostFields` for every host, then those for the URL's host and origin.
+/// 2. `FetchRequest.fields`.
+/// 3. `Referer`, the login, and the fields that resume a stored part.
+/// 4. Fields that describe the message, such as `Content-Length`. Only libcurl writes these.
+///
+/// An anonymous request skips the first source, the login and all cookies.
 extension Transfer {
     /// Sets the handle up for a request. Throws if the request is invalid, or cannot be resumed.
     func configure(_ request: FetchRequest) throws(FetchFailure) {
         guard request.url.isHTTP else { throw FetchFailure(.refused, "only http and https are fetched") }
         let href = request.url.withoutFragment.href
-        guard href.utf8.count <= options.maxURL else {
-            throw FetchFailure(.tooLarge, "the URL is over \(options.maxURL) bytes")
+        guard href.utf8.count <= options.maxURLBytes else {
+            throw FetchFailure(.tooLarge, "the URL is over \(options.maxURLBytes) bytes")
         }
-        if !isPlain || isAnonymous != request.isAnonymous {
+        if !hasOnlyCommonOptions || isAnonymous != request.isAnonymous {
             curl_easy_reset(handle)
             isAnonymous = request.isAnonymous
-            try setUp()
+            try setCommonOptions()
         }
         try set(CURLOPT_URL, href)
-        try route(request)
+        try setRoute(request)
         var fields = request.fields
         var hasSecret = setup.hasSession && RequestSecrets.mayBeIn(request.fields)
         if !options.hostFields.isEmpty, !isAnonymous {
@@ -30,21 +39,21 @@ extension Transfer {
         {
             fields.append("Referer", value)
         }
-        if !isAnonymous { try identify(request, &fields) }
-        openFields = fields
-        for name in ["Authorization", "Cookie", "Proxy-Authorization"] { openFields.remove(name) }
-        hasSecret = hasSecret || openFields.list.count < fields.list.count
+        if !isAnonymous { try addCredentials(request, &fields) }
+        nonSecretFields = fields
+        for name in ["Authorization", "Cookie", "Proxy-Authorization"] { nonSecretFields.remove(name) }
+        hasSecret = hasSecret || nonSecretFields.list.count < fields.list.count
         usesCredentials = usesCredentials || !isAnonymous && hasSecret
-        if isAnonymous { fields = openFields }
-        try send(request.cookies, to: request.url)
-        try resume(request, &fields)
-        try send(request, fields)
+        if isAnonymous { fields = nonSecretFields }
+        try setPageCookies(request.cookies, for: request.url)
+        try addRangeFields(for: request, &fields)
+        try setHeader(request, fields)
     }
 
     /// Sets the options that all requests of the loop have in common.
-    private func setUp() throws(FetchFailure) {
+    private func setCommonOptions() throws(FetchFailure) {
         let me = Unmanaged.passUnretained(self).toOpaque()
-        isWaitingForStreams = false
+        waitsForSharedConnection = false
         let share = isAnonymous ? setup.anonymousShare : setup.share
         try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
         // An empty name reads no file, but makes libcurl use the shared cookies.
@@ -77,19 +86,19 @@ extension Transfer {
             try set(CURLOPT_SSL_VERIFYPEER, 0)
             try set(CURLOPT_SSL_VERIFYHOST, 0)
         }
-        try larder_curl_set_pointer(handle, CURLOPT_ERRORBUFFER, complaint).check()
-        if !knowsAddresses, let addresses = setup.addressList {
+        try larder_curl_set_pointer(handle, CURLOPT_ERRORBUFFER, errorBuffer).check()
+        if !hasHostAddresses, let addresses = setup.addressList {
             // The loop's DNS cache keeps the addresses. Each handle still has to set them, since libcurl
             // stores per handle whether one is for all hosts (`*`).
             try larder_curl_set_list(handle, CURLOPT_RESOLVE, addresses).check()
-            knowsAddresses = true
+            hasHostAddresses = true
         }
         try setCallbacks(me)
-        isPlain = true
+        hasOnlyCommonOptions = true
     }
 
     /// Sets the network guard and the proxy.
-    private func route(_ request: FetchRequest) throws(FetchFailure) {
+    private func setRoute(_ request: FetchRequest) throws(FetchFailure) {
         networkGuard = request.nearestZone == .thisMachine ? nil : NetworkGuard(request.nearestZone)
         usesProxy = false
         if !options.proxies.isEmpty {
@@ -105,18 +114,18 @@ extension Transfer {
             }
             try set(CURLOPT_PROXY, proxy?.text ?? "")
         }
-        // With TLS it pays to wait for the handshake, which tells whether the server takes many requests on
+        // With TLS it pays to wait for the handshake, which shows whether the server takes many requests on
         // one connection. Without TLS there is only HTTP/1.1, and libcurl would wait for a whole response to
         // learn that.
         let isSecure = request.url.scheme == "https"
-        if isSecure != isWaitingForStreams {
+        if isSecure != waitsForSharedConnection {
             try set(CURLOPT_PIPEWAIT, isSecure ? 1 : 0)
-            isWaitingForStreams = isSecure
+            waitsForSharedConnection = isSecure
         }
     }
 
-    /// Adds the login and the client certificate for the URL's origin.
-    private func identify(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
+    /// Adds the login and the client certificate for the URL's origin, if there are any.
+    private func addCredentials(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
         if options.credentials.isEmpty { return }
         if !fields.contains("Authorization"), let login = options.credentials.login(for: request.url) {
             switch login {
@@ -125,13 +134,13 @@ extension Transfer {
             case .bearer(let token):
                 fields.append("Authorization", "Bearer \(token)")
             case .digest(let user, let password):
-                try answer(user, password, LARDER_CURL_AUTH_DIGEST)
-            case .asked(let user, let password):
-                try answer(user, password, LARDER_CURL_AUTH_BASIC | LARDER_CURL_AUTH_DIGEST)
+                try setChallengeLogin(user, password, LARDER_CURL_AUTH_DIGEST)
+            case .digestOrBasic(let user, let password):
+                try setChallengeLogin(user, password, LARDER_CURL_AUTH_BASIC | LARDER_CURL_AUTH_DIGEST)
             }
         }
         if let certificate = options.credentials.certificate(for: request.url) {
-            isPlain = false
+            hasOnlyCommonOptions = false
             usesCredentials = true
             try set(CURLOPT_SSLCERT, certificate.certificate)
             try set(CURLOPT_SSLKEY, certificate.key ?? certificate.certificate)
@@ -139,39 +148,43 @@ extension Transfer {
         }
     }
 
-    private func send(_ cookies: [PageCookie], to url: WebURL) throws(FetchFailure) {
-        guard !isAnonymous, let further = try setup.cookies?.further(cookies, for: url), !further.isEmpty
+    /// Adds cookies that the page's scripts set to those that libcurl sends from the jar.
+    private func setPageCookies(_ cookies: [PageCookie], for url: WebURL) throws(FetchFailure) {
+        guard !isAnonymous, let additional = try setup.cookies?.additionalCookies(cookies, for: url),
+            !additional.isEmpty
         else {
             return
         }
-        isPlain = false
-        try set(CURLOPT_COOKIE, further)
+        hasOnlyCommonOptions = false
+        try set(CURLOPT_COOKIE, additional)
     }
 
-    /// Lets libcurl answer the server's challenge, by one of the schemes.
-    private func answer(_ user: String, _ password: String, _ schemes: Int) throws(FetchFailure) {
-        isPlain = false
+    /// Lets libcurl answer the server's 401 response, by one of the authentication schemes.
+    private func setChallengeLogin(_ user: String, _ password: String, _ schemes: Int) throws(FetchFailure) {
+        hasOnlyCommonOptions = false
         try set(CURLOPT_USERNAME, user)
         try set(CURLOPT_PASSWORD, password)
         try set(CURLOPT_HTTPAUTH, schemes)
     }
 
-    /// Adds the fields that request the rest of a stored part.
-    private func resume(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
-        guard let held = request.resume else { return }
-        guard request.method == "GET", request.body == nil, held.byteCount > 0,
-            let condition = held.condition,
-            PartialBody.isPossible(with: held.fields)
+    /// Adds the fields that request the rest of a stored part. Throws `.mismatch` if a server could not tell
+    /// whether its body is still the same.
+    private func addRangeFields(for request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
+        guard let resumedPart = request.resume else { return }
+        guard request.method == "GET", request.body == nil, resumedPart.byteCount > 0,
+            let condition = resumedPart.ifRangeValidator,
+            PartialBody.canResume(with: resumedPart.fields)
         else { throw FetchFailure(.mismatch, "nothing tells whether the rest belongs to the same version") }
-        fields.set("Range", "bytes=\(held.byteCount)-")
+        fields.set("Range", "bytes=\(resumedPart.byteCount)-")
         fields.set("If-Range", condition)
         // The stored part is decoded, so the rest must not be coded either.
         fields.set("Accept-Encoding", "identity")
     }
 
-    private func send(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
+    /// Sets the header fields, the method and the body.
+    private func setHeader(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
         sentFields.removeAll()
-        for field in fields.list where !Self.framing.contains(field.name) {
+        for field in fields.list where !Self.framingFields.contains(field.name) {
             try sentFields.append(field)
         }
         // `CURLOPT_ACCEPT_ENCODING` is not used: libcurl would decode the body and not report where it breaks
@@ -186,19 +199,19 @@ extension Transfer {
                 try sentFields.suppress(name)
             }
         }
-        if request.asksWholeServer {
-            isPlain = false
+        if request.isServerWide {
+            hasOnlyCommonOptions = false
             try set(CURLOPT_REQUEST_TARGET, "*")
         }
-        if request.method != "GET" || request.body != nil { try sendMethod(request, fields) }
+        if request.method != "GET" || request.body != nil { try setMethodAndBody(request, fields) }
         try larder_curl_set_list(handle, CURLOPT_HTTPHEADER, sentFields.list).check()
     }
 
-    private func sendMethod(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
-        guard request.method.isHTTPWord else {
+    private func setMethodAndBody(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
+        guard request.method.isToken else {
             throw FetchFailure(.refused, "'\(request.method)' is not a method")
         }
-        isPlain = false
+        hasOnlyCommonOptions = false
         if let body = request.body ?? (request.method == "POST" ? [] : nil) {
             guard request.method != "HEAD" else {
                 throw FetchFailure(.refused, "a HEAD request cannot have a body")
@@ -206,7 +219,7 @@ extension Transfer {
             try larder_curl_set_large(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()
             try body.withUnsafeBytes {
                 larder_curl_set_pointer(
-                    handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(complaint))
+                    handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(errorBuffer))
             }.check()
             if !fields.contains("Content-Type") { try sentFields.suppress("Content-Type") }
             // libcurl would wait up to a second for a 100 response, which few servers send.
@@ -221,7 +234,7 @@ extension Transfer {
 
     /// Fields that only libcurl writes. A second statement about where a message ends would allow request
     /// smuggling.
-    private static let framing: FieldNames = [
+    private static let framingFields: FieldNames = [
         "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
         "expect",
     ]

@@ -7,42 +7,54 @@ internal import Web
 /// A libcurl easy handle and the state of the request that it runs. libcurl calls back on the loop's thread,
 /// the only one that uses a transfer.
 ///
-/// A request passes through these states: it waits for a connection (`isWaiting`), connects (`hasSocket`), is
-/// sent (`isSent`), has a complete header (`fields` is not nil) and ends in `finish`. It may pause in between
-/// (`pauseNumber`). If Larder ends it, `stop` has the reason.
+/// A request passes through these states, in this order:
 ///
-/// Handles are reused. `isPlain` is false if a request set more options than every request needs; these are
-/// reset before the next request. Connections belong to the loop and stay open.
+/// 1. It waits for a name lookup, or for a connection that another transfer is making (`isWaiting`).
+/// 2. It connects (`hasSocket`). A request on a reused connection skips this state.
+/// 3. It is sent (`isSent`). The time limits apply from here on.
+/// 4. The header of the response is complete (`fields` is not nil), and the body arrives.
+/// 5. It ends in `finish`, which resets the state for the next request.
+///
+/// It may be paused in states 3 and 4 (`pauseNumber`). If Larder ends it, at any time, `stopReason` has the
+/// reason.
+///
+/// The received bytes pass through `decoder` to `sink`, which stores them, and to the request's stream and the
+/// loop's receiver, if there are any.
+///
+/// Handles are reused. `hasOnlyCommonOptions` is false if a request set more options than every request needs;
+/// these are reset before the next request. Connections belong to the loop and stay open.
 final class Transfer {
     let handle: UnsafeMutableRawPointer
     let setup: TransferSetup
     private(set) var request: FetchRequest?
 
-    /// Whether the handle has the options that every request needs, and no others.
-    var isPlain = false
+    /// Whether the handle has the options that every request needs, and no others. If not, it is reset.
+    var hasOnlyCommonOptions = false
     /// Whether the handle is set up for anonymous requests.
     var isAnonymous = false
     /// Whether the handle has `FetchOptions.hostAddresses`.
-    var knowsAddresses = false
+    var hasHostAddresses = false
     /// Whether `CURLOPT_PIPEWAIT` is set: a request then waits to share a connection that is being made.
-    var isWaitingForStreams = false
+    var waitsForSharedConnection = false
     var sentFields = FieldList()
-    /// The header fields of the request without `Authorization`, `Cookie` and `Proxy-Authorization`.
-    var openFields = HTTPFields()
+    /// The header fields of the request without `Authorization`, `Cookie` and `Proxy-Authorization`. The result
+    /// reports them, since a stored response may vary by them.
+    var nonSecretFields = HTTPFields()
     /// Whether the request identifies the user.
     var usesCredentials = false
-    /// The buffer for libcurl's error message.
-    let complaint: UnsafeMutablePointer<CChar>
+    /// The buffer into which libcurl writes the message of an error.
+    let errorBuffer: UnsafeMutablePointer<CChar>
 
     /// Nil if the request may connect to any address, or uses a proxy, whose address is always allowed.
     var networkGuard: NetworkGuard?
     /// Why the network guard refused the last address that was tried.
-    var refusal: String?
+    var guardRefusal: String?
     var usesProxy = false
-    /// Whether a new connection was begun for this request.
+    /// Whether a new connection was opened for this request.
     var hasSocket = false
-    /// Whether the request has a connection. libcurl sends the request next, unless `maySend` refuses.
+    /// Whether the request has a connection. libcurl sends the request next, unless `canSend` refuses.
     var isSent = false
+    /// The address that the request was sent to.
     var peer: IPAddress?
 
     var head = HeadReader()
@@ -50,36 +62,38 @@ final class Transfer {
     /// of the whole body.
     var fields: HTTPFields?
     var status = 0
-    /// Undoes the content coding; nil if the body has none or keeps it.
+    /// Removes the content coding; nil if the body has none or is delivered with it.
     var decoder: BodyDecoder?
     var sink = BodySink()
-    /// Set for a body without a declared length, which may turn out to be endless.
-    var openStream: OpenStream?
+    /// The kind of a body without a declared length, which may turn out to be endless.
+    var unboundedBody: UnboundedBody?
     /// Whether the loop's receiver, if it has one, wants this body.
-    var isWanted = false
+    var isBodyWanted = false
     /// Whether the request's stream wants this body.
     var isStreamed = false
     /// Whether the length of a streamed body is known.
     var hasKnownEnd = false
     /// Why the body that the stream receives is not stored; nil while it is.
-    var unkept: FetchFailure?
-    /// Whether the transfer was ended at `FetchRequest.maxBytes`. The response is then what was received
-    /// until there.
+    var storageFailure: FetchFailure?
+    /// Whether the transfer was ended at `FetchRequest.maxBytes`. The response then has only the part of the body
+    /// that was received.
     var isCut = false
     /// The part that the request is to resume; nil once a response has continued or replaced it.
-    var held: PartialBody?
+    var resumedPart: PartialBody?
     /// The size of the whole body, if the response continues a stored part.
-    var expected: Int?
-    /// Whether libcurl reports bytes beyond the length of the response.
-    var watchesLength = false
+    var resumedTotalBytes: Int?
+    /// Whether libcurl was told to report bytes beyond the length of the response.
+    var detectsExcessBytes = false
     /// Whether the server sent more bytes than the response's length declares.
-    var hasBytesBeyondLength = false
+    var hasExcessBytes = false
     /// Why Larder stopped the transfer. libcurl itself would report only that a callback failed.
-    var stop: FetchFailure?
+    var stopReason: FetchFailure?
 
-    private var watch: TransferWatch?
-    /// The received bytes that the rate limit has already counted.
-    private var counted = 0
+    /// The time limits; nil until the request was sent.
+    private var timer: TransferTimer?
+
+    /// The number of received bytes that the rate limit has already counted.
+    private var countedByteCount = 0
     /// The number of the current pause, which is greater for transfers that paused later; nil if not paused.
     private(set) var pauseNumber: Int?
 
@@ -87,13 +101,13 @@ final class Transfer {
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
         self.handle = handle
         self.setup = setup
-        complaint = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        complaint.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
 
     deinit {
         curl_easy_cleanup(handle)
-        complaint.deallocate()
+        errorBuffer.deallocate()
     }
 
     var options: FetchOptions { setup.options }
@@ -103,7 +117,7 @@ final class Transfer {
 
     func start(_ request: FetchRequest) throws(FetchFailure) {
         self.request = request
-        held = request.resume
+        resumedPart = request.resume
         try configure(request)
     }
 
@@ -112,29 +126,31 @@ final class Transfer {
         guard let request else { return nil }
         let code = isCut ? CURLE_OK : code
         if isStreamed {
-            request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.truncation == nil)
+            request.stream?.end(isWhole: code == CURLE_OK && stopReason == nil && decoder?.truncation == nil)
         }
-        let isPassedOn = unkept != nil && stop == nil && code == CURLE_OK && decoder?.truncation == nil
-        if let unkept { stop = stop ?? unkept }
-        let isShortPart = code == CURLE_OK && stop == nil && expected.map { sink.byteCount < $0 } ?? false
+        let isStreamedOnly =
+            storageFailure != nil && stopReason == nil && code == CURLE_OK && decoder?.truncation == nil
+        if let storageFailure { stopReason = stopReason ?? storageFailure }
+        let hasOnlyPartOfRest =
+            code == CURLE_OK && stopReason == nil && resumedTotalBytes.map { sink.byteCount < $0 } ?? false
         var outcome = outcome(code)
-        let partial = remainder(&outcome)
+        let partial = resumablePart(&outcome)
         var result = FetchResult(
             number: request.number, url: request.url, outcome: outcome,
             wireByteCount: receivedByteCount, exchange: exchange,
-            sentFields: isSent ? openFields : HTTPFields(), partial: partial)
-        result.isShortPart = isShortPart
-        result.isPassedOn = isPassedOn
+            sentFields: isSent ? nonSecretFields : HTTPFields(), partial: partial)
+        result.hasOnlyPartOfRest = hasOnlyPartOfRest
+        result.isStreamedOnly = isStreamedOnly
         clear()
         return result
     }
 
-    /// Resets all state of the request.
+    /// Resets all state of the request. The handle keeps its options, which the next request can use.
     func clear() {
         request = nil
-        openFields = HTTPFields()
+        nonSecretFields = HTTPFields()
         usesCredentials = false
-        refusal = nil
+        guardRefusal = nil
         hasSocket = false
         isSent = false
         peer = nil
@@ -142,20 +158,20 @@ final class Transfer {
         fields = nil
         status = 0
         decoder = nil
-        openStream = nil
+        unboundedBody = nil
         sink = BodySink()
-        isWanted = false
-        (isStreamed, hasKnownEnd, unkept) = (false, false, nil)
+        isBodyWanted = false
+        (isStreamed, hasKnownEnd, storageFailure) = (false, false, nil)
         isCut = false
-        held = nil
-        expected = nil
-        if watchesLength, !setup.hasSecrets || isAnonymous {
+        resumedPart = nil
+        resumedTotalBytes = nil
+        if detectsExcessBytes, !setup.hasSecrets || isAnonymous {
             larder_curl_set_long(handle, CURLOPT_VERBOSE, 0)
         }
-        (watchesLength, hasBytesBeyondLength) = (false, false)
-        stop = nil
-        watch = nil
-        counted = 0
+        (detectsExcessBytes, hasExcessBytes) = (false, false)
+        stopReason = nil
+        timer = nil
+        countedByteCount = 0
         pauseNumber = nil
     }
 
@@ -175,9 +191,9 @@ final class Transfer {
 }
 
 extension Transfer {
-    /// The reason why the transfer must end; nil if it may continue. The time limits apply once the request
-    /// is sent.
-    func verdict(now: Duration, _ limits: TransferWatch.Limits) -> FetchFailure? {
+    /// The reason why the transfer must end; nil if it may continue: its client is gone, or it exceeds a time
+    /// limit. The time limits apply once the request is sent.
+    func limitFailure(now: Duration, _ limits: TransferTimer.Limits) -> FetchFailure? {
         if request?.stream?.isGone == true, !isNearlyWhole {
             return FetchFailure(.interrupted, "its client is gone")
         }
@@ -185,21 +201,21 @@ extension Transfer {
         // The server decides how long such a stream may be silent.
         if isStreamed, !hasKnownEnd { return nil }
         let moved = receivedByteCount + amount(CURLINFO_SIZE_UPLOAD_T)
-        guard watch != nil, pauseNumber == nil else {
-            if watch == nil {
-                watch = TransferWatch(now: now, byteCount: moved)
+        guard timer != nil, pauseNumber == nil else {
+            if timer == nil {
+                timer = TransferTimer(now: now, byteCount: moved)
             } else {
-                watch?.wasHeldBack(now: now, byteCount: moved)
+                timer?.restartAfterPause(now: now, byteCount: moved)
             }
             return nil
         }
-        if let openStream, let watch,
-            let failure = openStream.failure(
-                moved, in: now - watch.sent, isThrottled: setup.rate != nil, options.streams)
+        if let unboundedBody, let timer,
+            let failure = unboundedBody.failure(
+                moved, in: now - timer.sent, isThrottled: setup.rate != nil, options.unboundedBodyLimits)
         {
             return failure
         }
-        return watch?.verdict(now: now, byteCount: moved, headerIsComplete: fields != nil, limits)
+        return timer?.limitFailure(now: now, byteCount: moved, headerIsComplete: fields != nil, limits)
     }
 
     /// Whether so little of the body is missing that it costs less than another request.
@@ -207,28 +223,30 @@ extension Transfer {
         let length = contentLength
         guard fields != nil, length >= 0 else { return false }
         let rest = length - bodyByteCount
-        return rest <= Self.smallRest || rest <= length / 8
+        return rest <= Self.maxCheapRestBytes || rest <= length / 8
     }
 
-    private static let smallRest = 64 * 1024
+    /// A rest of at most this size is received although its client is gone.
 
-    /// Returns how many bytes were received since the last call.
-    func uncounted() -> Int {
+    private static let maxCheapRestBytes = 64 * 1024
+
+    /// Returns the number of bytes that were received since the last call.
+    func takeUncountedBytes() -> Int {
         let received = receivedByteCount
-        defer { counted = received }
-        return max(0, received - counted)
+        defer { countedByteCount = received }
+        return max(0, received - countedByteCount)
     }
 
-    /// Whether bytes that libcurl has just read may be taken. If not, the transfer pauses, and libcurl keeps
-    /// them until `resume`.
-    func mayTake() -> Bool {
-        if isStreamed, !mayStream {
+    /// Whether bytes that libcurl has just read may be taken. If not, marks the transfer as paused, and libcurl
+    /// keeps the bytes until `resume`. The caller then has to return `CURL_WRITEFUNC_PAUSE`.
+    func takeOrPause() -> Bool {
+        if isStreamed, !canStream {
             pauseNumber = setup.nextPauseNumber()
             return false
         }
         guard let rate = setup.rate else { return true }
         if rate.isOpen {
-            rate.take(uncounted())
+            rate.take(takeUncountedBytes())
             return true
         }
         pauseNumber = setup.nextPauseNumber()
@@ -236,28 +254,32 @@ extension Transfer {
     }
 
     /// Whether the request's stream can take more bytes; true if there is none.
-    var mayStream: Bool { !isStreamed || request?.stream?.hasRoom ?? true }
+    var canStream: Bool { !isStreamed || request?.stream?.hasRoom ?? true }
 
     /// Continues a paused transfer. libcurl delivers the bytes that it kept before this returns.
     func resume() throws(FetchFailure) {
         pauseNumber = nil
         let code = curl_easy_pause(handle, CURLPAUSE_RECV_CONT)
-        // If a callback stops the transfer during this call, `stop` has the reason, and libcurl reports the
+        // If a callback stops the transfer during this call, `stopReason` has the reason, and libcurl reports the
         // end later.
-        if stop == nil { try code.check() }
+        if stopReason == nil { try code.check() }
     }
 }
 
 /// The result of a transfer.
 extension Transfer {
+    /// The outcome of a transfer that libcurl ended with this code. A reason of Larder's comes before libcurl's,
+    /// which would report only that a callback failed.
     func outcome(_ code: CURLcode) -> FetchResult.Outcome {
-        if let stop { return .failure(stop) }
+        if let stopReason { return .failure(stopReason) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
-        guard let fields else { return .failure(FetchFailure(.nonsense, "the response has no status")) }
+        guard let fields else {
+            return .failure(FetchFailure(.invalidResponse, "the response has no status"))
+        }
         if let flaw = decoder?.truncation, !isCut { return .failure(FetchFailure(flaw)) }
-        if let expected, sink.byteCount < expected {
+        if let resumedTotalBytes, sink.byteCount < resumedTotalBytes {
             return .failure(
-                FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest are missing"))
+                FetchFailure(.broken, "\(resumedTotalBytes - sink.byteCount) bytes of the rest are missing"))
         }
         do throws(FetchFailure) {
             let isCoded = decoder == nil && fields.isCoded
@@ -271,9 +293,11 @@ extension Transfer {
         }
     }
 
+    /// How the end of the body was indicated. A body that ends with its connection may be incomplete without a
+    /// sign of it (RFC 9112, section 8).
     private func ending(_ fields: HTTPFields) -> ResponseSummary.Ending {
-        guard expected == nil, request?.method == "GET" else { return .declared }
-        if hasBytesBeyondLength { return .bytesBeyondLength }
+        guard resumedTotalBytes == nil, request?.method == "GET" else { return .declared }
+        if hasExcessBytes { return .bytesBeyondLength }
         let isOfHTTP1 = version == .http11 || version == .http10
         return isOfHTTP1 && contentLength < 0 && !fields.contains("Transfer-Encoding")
             ? .connection : .declared
@@ -281,21 +305,22 @@ extension Transfer {
 
     /// Returns the part of the body that a later request can resume. If it cannot be written, the outcome
     /// becomes that failure.
-    private func remainder(_ outcome: inout FetchResult.Outcome) -> PartialBody? {
-        guard case .failure(let failure) = outcome else { return held }
+    private func resumablePart(_ outcome: inout FetchResult.Outcome) -> PartialBody? {
+        guard case .failure(let failure) = outcome else { return resumedPart }
         switch failure.kind {
         case .mismatch:
-            held?.discard()
+            resumedPart?.discard()
             return nil
         case .timeout, .broken, .interrupted:
             break
-        case .unknownHost, .unreachable, .insecure, .nonsense, .tooLarge, .refused, .endless, .noRoom,
+        case .unknownHost, .unreachable, .insecure, .invalidResponse, .tooLarge, .refused, .endless,
+            .diskFull,
             .machine:
-            return held
+            return resumedPart
         }
-        guard held == nil, let fields = fieldsWorthKeeping else { return held }
+        guard resumedPart == nil, let fields = fieldsForResuming else { return resumedPart }
         do throws(FetchFailure) {
-            return try sink.keep(fields, in: options.spoolFolder)
+            return try sink.finishPart(fields, in: options.spoolFolder)
         } catch {
             outcome = .failure(error)
             return nil
@@ -303,17 +328,19 @@ extension Transfer {
     }
 
     /// The header fields to keep with the beginning of the body; nil if it is too small or cannot be resumed.
-    var fieldsWorthKeeping: HTTPFields? {
+    var fieldsForResuming: HTTPFields? {
         guard var fields, let request, request.method == "GET", request.body == nil, status == 200,
-            expected != nil || sink.byteCount >= options.minPartial, PartialBody.isPossible(with: fields)
+            resumedTotalBytes != nil || sink.byteCount >= options.minPartialBytes,
+            PartialBody.canResume(with: fields)
         else { return nil }
         // RFC 9110, section 6.6.1: a recipient that keeps a response without a date adds the time of receipt.
         if !fields.contains("Date") {
             fields.append("Date", HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text)
         }
-        return PartialBody(path: "", byteCount: 0, fields: fields).condition == nil ? nil : fields
+        return PartialBody(path: "", byteCount: 0, fields: fields).ifRangeValidator == nil ? nil : fields
     }
 
+    /// How the request and its response were transferred; nil if the request was not sent.
     var exchange: Exchange? {
         guard isSent, let request else { return nil }
         var connections = 0
@@ -325,9 +352,9 @@ extension Transfer {
             peer: peer, usesProxy: usesProxy, isReused: connections == 0,
             usedCredentials: usesCredentials,
             timings: Exchange.Timings(
-                nameFound: moment(CURLINFO_NAMELOOKUP_TIME_T), connected: moment(CURLINFO_CONNECT_TIME_T),
-                secured: moment(CURLINFO_APPCONNECT_TIME_T), requestSent: moment(CURLINFO_PRETRANSFER_TIME_T),
-                firstByte: moment(CURLINFO_STARTTRANSFER_TIME_T), done: moment(CURLINFO_TOTAL_TIME_T)))
+                nameFound: time(CURLINFO_NAMELOOKUP_TIME_T), connected: time(CURLINFO_CONNECT_TIME_T),
+                secured: time(CURLINFO_APPCONNECT_TIME_T), requestSent: time(CURLINFO_PRETRANSFER_TIME_T),
+                firstByte: time(CURLINFO_STARTTRANSFER_TIME_T), done: time(CURLINFO_TOTAL_TIME_T)))
     }
 
     var version: Exchange.Version? {
@@ -341,12 +368,13 @@ extension Transfer {
         }
     }
 
-    private func moment(_ info: CURLINFO) -> Duration { .microseconds(amount(info)) }
+    private func time(_ info: CURLINFO) -> Duration { .microseconds(amount(info)) }
 }
 
 extension Transfer {
+    /// The failure for an error code of libcurl.
     private func failure(_ code: CURLcode) -> FetchFailure {
-        if let refusal, code == CURLE_COULDNT_CONNECT { return FetchFailure(.refused, refusal) }
+        if let guardRefusal, code == CURLE_COULDNT_CONNECT { return FetchFailure(.refused, guardRefusal) }
         // libcurl limits the size of a header line, and reports a longer one as out of memory.
         if code == CURLE_OUT_OF_MEMORY, isSent, fields == nil {
             return FetchFailure(.tooLarge, "a header line is too long")
@@ -356,7 +384,7 @@ extension Transfer {
         switch kind {
         case .insecure:
             return FetchFailure(kind, "\(request?.url.host ?? ""): \(reason ?? general)")
-        case .broken, .nonsense:
+        case .broken, .invalidResponse:
             return FetchFailure(kind, reason ?? general)
         case .timeout:
             return FetchFailure(kind, "no connection within \(options.connectTimeout.seconds)")
@@ -364,7 +392,7 @@ extension Transfer {
             return FetchFailure(kind, "")
         case .unreachable:
             return FetchFailure(kind, osReason ?? "")
-        case .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted,
+        case .tooLarge, .refused, .endless, .diskFull, .mismatch, .interrupted,
             .machine:
             return FetchFailure(kind, general)
         }
@@ -372,7 +400,7 @@ extension Transfer {
 
     /// libcurl's message about this failure, without its constant beginnings.
     private var reason: String? {
-        var text = String(cString: complaint)
+        var text = String(cString: errorBuffer)
         for start in ["SSL certificate problem: ", "SSL: ", "TLS connect error: "] where text.hasPrefix(start)
         {
             text.removeFirst(start.count)
@@ -401,7 +429,7 @@ extension Transfer {
             CURLE_HTTP2_STREAM:
             .broken
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: .machine
-        default: .nonsense
+        default: .invalidResponse
         }
     }
 }

@@ -1,11 +1,11 @@
 internal import System
 internal import Web
 
-/// Checks the time limits of a transfer whose request was sent. The caller passes the time in.
-struct TransferWatch {
+/// Checks the time limits of a transfer whose request was sent. It has no clock: the caller passes the time.
+struct TransferTimer {
     /// The time limits of a transfer.
     struct Limits: Sendable {
-        /// The maximum time without a single byte.
+        /// The maximum time without a single byte. A longer silence is a timeout.
         var stall: Duration
         /// The maximum time until the header is complete.
         var header: Duration
@@ -16,7 +16,7 @@ struct TransferWatch {
         var window: Duration
 
         /// The interval between two checks.
-        var tick: Duration {
+        var checkInterval: Duration {
             min(.seconds(1), max(.milliseconds(5), min(stall, header, window, total ?? window) / 8))
         }
     }
@@ -24,26 +24,28 @@ struct TransferWatch {
     /// When the request was sent.
     let sent: Duration
     private var byteCount: Int
-    private var lastByte: Duration
+    private var lastProgress: Duration
     private var window: (start: Duration, byteCount: Int)
 
     /// - Parameter byteCount: the bytes that were sent and received so far.
     init(now: Duration, byteCount: Int) {
         sent = now
         self.byteCount = byteCount
-        lastByte = now
+        lastProgress = now
         window = (now, byteCount)
     }
 
-    /// The failure if a limit is exceeded; nil otherwise.
-    mutating func verdict(now: Duration, byteCount: Int, headerIsComplete: Bool, _ limits: Limits)
+    /// The failure if a limit is exceeded; nil otherwise. Call it about every `Limits.checkInterval`.
+    ///
+    /// - Parameter byteCount: the bytes that were sent and received so far.
+    mutating func limitFailure(now: Duration, byteCount: Int, headerIsComplete: Bool, _ limits: Limits)
         -> FetchFailure?
     {
         if byteCount != self.byteCount {
             self.byteCount = byteCount
-            lastByte = now
+            lastProgress = now
         }
-        if now - lastByte >= limits.stall {
+        if now - lastProgress >= limits.stall {
             return FetchFailure(.timeout, "nothing was received for \(limits.stall.seconds)")
         }
         if !headerIsComplete, now - sent >= limits.header {
@@ -63,9 +65,9 @@ struct TransferWatch {
 
     /// Restarts the stall and rate limits. Call it while Larder itself pauses the transfer, which is not the
     /// server's fault.
-    mutating func wasHeldBack(now: Duration, byteCount: Int) {
+    mutating func restartAfterPause(now: Duration, byteCount: Int) {
         self.byteCount = byteCount
-        lastByte = now
+        lastProgress = now
         window = (now, byteCount)
     }
 }
@@ -88,10 +90,10 @@ extension Duration {
     }
 }
 
-// MARK: - OpenStream
+// MARK: - UnboundedBody
 
 /// The kind of a body without a declared length, which decides when it counts as endless.
-enum OpenStream: Sendable {
+enum UnboundedBody: Sendable {
     /// Audio or video. A file of this kind usually has a declared length, so one without is likely to be a
     /// live stream.
     case media
@@ -99,15 +101,15 @@ enum OpenStream: Sendable {
 
     /// The limits beyond which a body counts as endless.
     struct Limits: Sendable {
-        /// The time after which audio or video counts as endless if its average rate is below `mediaRate`, in
+        /// The time after which audio or video counts as endless if its average rate is below `minMediaRate`, in
         /// bytes per second.
         var mediaTime: Duration
-        var mediaRate = 64 * 1024
-        /// The same for other bodies and `otherRate`, in bytes per second.
+        var minMediaRate = 64 * 1024
+        /// The same for other bodies and `minOtherRate`, in bytes per second.
         var otherTime: Duration
-        var otherRate = 16 * 1024
+        var minOtherRate = 16 * 1024
         /// The maximum time at any rate.
-        var longest: Duration
+        var maxTime: Duration
     }
 
     /// Nil if the length is declared. Throws `.endless` for types that are live streams by definition.
@@ -126,12 +128,12 @@ enum OpenStream: Sendable {
     func failure(_ byteCount: Int, in time: Duration, isThrottled: Bool, _ limits: Limits) -> FetchFailure? {
         let (least, rate) =
             switch self {
-            case .media: (limits.mediaTime, limits.mediaRate)
-            case .other: (limits.otherTime, limits.otherRate)
+            case .media: (limits.mediaTime, limits.minMediaRate)
+            case .other: (limits.otherTime, limits.minOtherRate)
             }
         let trickles =
             time >= least && !isThrottled && Double(byteCount) < Double(rate) * (time / .seconds(1))
-        guard trickles || time >= limits.longest else { return nil }
+        guard trickles || time >= limits.maxTime else { return nil }
         return FetchFailure(
             .endless, "no declared length, and \(byteCount) bytes were received in \(time.wholeSeconds)")
     }
@@ -164,14 +166,15 @@ final class RateGate {
 struct RateBucket {
     private var bytesPerSecond: Double
     private var level: Double = 0
-    private var filled: Duration
+    private var lastFill: Duration
 
-    /// The capacity, as seconds at the full rate: what a line may catch up on after it was idle.
-    private static let mostSeconds = 0.25
+    /// The capacity, as seconds at the full rate. After a pause, the bytes of this time may arrive at once; the
+    /// rest of the pause is not made up for.
+    private static let maxBurstSeconds = 0.25
 
     init(bytesPerSecond: Int, now: Duration) {
         self.bytesPerSecond = Double(max(1, bytesPerSecond))
-        filled = now
+        lastFill = now
     }
 
     /// The time until more bytes may be received; zero if they may be received now.
@@ -193,7 +196,7 @@ struct RateBucket {
 
     private mutating func fill(_ now: Duration) {
         level = min(
-            bytesPerSecond * Self.mostSeconds, level + bytesPerSecond * ((now - filled) / .seconds(1)))
-        filled = now
+            bytesPerSecond * Self.maxBurstSeconds, level + bytesPerSecond * ((now - lastFill) / .seconds(1)))
+        lastFill = now
     }
 }

@@ -7,10 +7,10 @@ final class TransferSetup {
     let options: FetchOptions
     /// The path of the PEM file with trusted certificates; nil for that of libcurl.
     let certificates: String?
-    let share: Share
+    let share: CurlShare
     /// For anonymous requests, which share no TLS sessions with the others: a server may take a resumed session for the
     /// client certificate that started it.
-    let anonymousShare: Share
+    let anonymousShare: CurlShare
     let cookies: CookieJar?
     let rate: RateGate?
     let receiver: (any BodyReceiver)?
@@ -27,9 +27,9 @@ final class TransferSetup {
         hasSession = options.hasSession
         self.receiver = receiver
         rate = options.bytesPerSecond.map { RateGate(bytesPerSecond: $0) }
-        let share = try Share(cookies: options.cookies != nil)
+        let share = try CurlShare(cookies: options.cookies != nil)
         self.share = share
-        anonymousShare = try Share(cookies: false)
+        anonymousShare = try CurlShare(cookies: false)
         if let cookies = options.cookies {
             self.cookies = try CookieJar(cookies, share: share)
         } else {
@@ -47,15 +47,16 @@ final class TransferSetup {
     /// too, since the page may have been meant for this user alone.
     let hasSession: Bool
 
-    /// Whether libcurl may add credentials to requests by itself.
-    var hasSecrets: Bool { options.cookies?.areNobodys == false || !options.credentials.isEmpty }
+    /// Whether libcurl may add credentials to requests by itself. Only its verbose output then shows whether a
+    /// request had any.
+    var hasSecrets: Bool { options.cookies?.belongToSnapshot == false || !options.credentials.isEmpty }
 
     var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }
 }
 
 /// The libcurl share handle of a loop's transfers: TLS sessions and, if wanted, cookies. Only the loop's thread uses it,
 /// so libcurl needs no locks for it. It has to outlive the transfers' handles.
-final class Share {
+final class CurlShare {
     let pointer: UnsafeMutableRawPointer
 
     init(cookies: Bool) throws(FetchFailure) {

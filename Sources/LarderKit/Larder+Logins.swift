@@ -89,7 +89,7 @@ extension Larder {
             executable: try BrowserProgram.resolve(options.browser, forWindow: !options.isHidden))
         browserOptions.isHeadless = options.isHidden
         let hosts: [String]
-        do throws(NetworkMistake) { hosts = try options.network.browserHostRules() } catch {
+        do throws(NetworkOptionError) { hosts = try options.network.browserHostRules() } catch {
             throw LarderError(error)
         }
         browserOptions.reach = .network(

@@ -148,7 +148,7 @@ extension Larder {
         settings.mayReachPrivate = options.network.mayReachPrivate
         if options.policy != .offline {
             let fetching: FetchOptions
-            do throws(NetworkMistake) {
+            do throws(NetworkOptionError) {
                 fetching = try options.network.fetchOptions(for: [], spoolFolder: folder.incoming)
             } catch {
                 throw LarderError(error)

@@ -41,7 +41,7 @@ final class LoadLoop: OwnLoads {
     ///   expired timers.
     func turn(waitingAtMost time: Duration?) {
         do throws(FetchFailure) {
-            guard let time else { return conclude(try loop.turnToWhatIsDue()) }
+            guard let time else { return conclude(try loop.runDueWork()) }
             conclude(try loop.turn(waitingAtMost: time))
         } catch {
             let asked = running.values
@@ -50,7 +50,7 @@ final class LoadLoop: OwnLoads {
         }
     }
 
-    func stop() { conclude(loop.abandon()) }
+    func stop() { conclude(loop.cancelAll()) }
 
     private func conclude(_ results: [FetchResult]) {
         for result in results {
@@ -129,7 +129,7 @@ extension FetchRequest {
         method = request.method
         body = request.body.isEmpty ? nil : request.body
         isAnonymous = request.isAnonymous
-        asksWholeServer = request.asksWholeServer
+        isServerWide = request.isServerWide
         codings = request.codings
         if let tell = request.interim {
             interim = { status, fields in tell(status, fields.withoutControls) }
@@ -142,7 +142,7 @@ extension LoadOutcome {
     fileprivate init(_ result: FetchResult, start: HTTPDate, end: HTTPDate) {
         switch result.outcome {
         case .failure(let failure):
-            self = result.isPassedOn ? .passedOn(failure.description) : .failure(failure.description)
+            self = result.isStreamedOnly ? .passedOn(failure.description) : .failure(failure.description)
         case .response(let response):
             let fields = response.fields.shown(isCoded: response.isCoded)
             var flags = result.exchange.map(ResponseFlags.init) ?? []

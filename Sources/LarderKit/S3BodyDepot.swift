@@ -67,8 +67,8 @@ final class S3BodyDepot: BodyDepot {
         keys = S3Keys(id: id, secret: secret, token: variable("AWS_SESSION_TOKEN"))
         var options = FetchOptions(userAgent: Product.userAgent, spoolFolder: folder.incoming)
         options.strictTransport = nil
-        options.keptConnections = Self.maxConcurrentRequests
-        options.maxBody = .max
+        options.maxIdleConnections = Self.maxConcurrentRequests
+        options.maxBodyBytes = .max
         options.minBytesPerSecond = 1024
         self.options = options
     }
@@ -255,7 +255,7 @@ final class S3BodyDepot: BodyDepot {
             }
             open = open.filter { answers[$0].map(canRetry) ?? true }
             guard !open.isEmpty else { break }
-            if let failure, !failure.mayPass || attempt == maxAttempts {
+            if let failure, !failure.canRetry || attempt == maxAttempts {
                 throw unreachableError(failure, doing: doing)
             }
             guard attempt < maxAttempts else { break }
@@ -361,7 +361,7 @@ final class S3BodyDepot: BodyDepot {
     }
 
     private func unreachableError(_ failure: FetchFailure, doing: String) -> StoreError {
-        let isFull = failure.kind == .noRoom
+        let isFull = failure.kind == .diskFull
         return StoreError(
             isFull ? .full : .unreachable, doing: doing, path: name, detail: "\(origin.name): \(failure)",
             advice: isFull

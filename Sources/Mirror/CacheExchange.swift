@@ -120,7 +120,7 @@ struct CacheExchange {
         // Responses to recorded requests are stored separately; else the response to a POST could answer a
         // GET (RFC 9110 §9.3.3). Other methods are answered from the store only if a rule says so.
         let isRecorded =
-            !isRead && request.method != "TRACE" && !request.asksWholeServer
+            !isRead && request.method != "TRACE" && !request.isServerWide
             && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
             && rules.rules(for: likeliest).keepsPosts(to: likeliest)
         let body = request.body
@@ -332,7 +332,7 @@ struct CacheExchange {
             verifier: exchange.context.verifier, nearestZone: nearestZone,
             isNear: isNear(held.url),
             required: held.required,
-            asksWholeServer: layout.isTransparent && request.asksWholeServer)
+            isServerWide: layout.isTransparent && request.isServerWide)
     }
 
     /// Whether the request to the origin may contain the user's credentials. It may not if the client gets no

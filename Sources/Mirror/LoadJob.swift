@@ -36,7 +36,7 @@ struct LoadJob: Sendable {
     /// The bundle whose digests an active manifest requires of the response.
     let required: Bundle?
     /// Whether the request is for the server as a whole (`*`) and not for a URL.
-    let asksWholeServer: Bool
+    let isServerWide: Bool
     /// Receives the interim responses of the server.
     var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
     /// Receives the response while it arrives, if it can be streamed.
@@ -79,7 +79,7 @@ struct LoadJob: Sendable {
         }
         return LoadRequest(
             method: method, url: request.url, fields: fields, body: body, nearestZone: nearestZone,
-            isAnonymous: !isNear, asksWholeServer: asksWholeServer, codings: codings, interim: interim,
+            isAnonymous: !isNear, isServerWide: isServerWide, codings: codings, interim: interim,
             stream: stream)
     }
 
@@ -234,7 +234,7 @@ package struct LoadRequest: Sendable {
     /// Whether none of the user's stored credentials are sent, because another site's page made the request.
     package let isAnonymous: Bool
     /// Whether the request target is `*` (RFC 9112 §3.2.4) in place of the URL.
-    package var asksWholeServer = false
+    package var isServerWide = false
     /// The codings that the requester accepts (`Accept-Encoding`). Only these are requested, and an encoded
     /// body is not decoded. Nil to request all codings that Larder can decode.
     package var codings: String?

@@ -30,7 +30,7 @@ public struct PrefetchReport: Sendable, Equatable {
     public package(set) var rehearsal: Rehearsal?
 
     /// How many cookies of the user's files are for the site; nil without such files.
-    package var cookies: CookieCensus?
+    package var cookies: CookieCounts?
 
     /// The number of all cookies in the user's files, of the valid ones for the site, and of the expired ones for it;
     /// nil without such files.

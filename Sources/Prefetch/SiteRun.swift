@@ -374,7 +374,7 @@ package struct SiteRun {
 
     /// Counts the cookies of the user's files, and tells the user before the crawl if none of them is for the site.
     /// Nil if there are no files.
-    private func countCookies(_ plan: CrawlPlan) throws(LarderError) -> CookieCensus? {
+    private func countCookies(_ plan: CrawlPlan) throws(LarderError) -> CookieCounts? {
         for file in plan.cookieFiles {
             guard let reason = WholeFile.unreadableReason(file) else { continue }
             throw LarderError(.input, "cannot read the cookie file \(file): \(reason); name an existing file")
@@ -382,9 +382,9 @@ package struct SiteRun {
         // A pipe can be read only once, by the crawl.
         let files = plan.cookieFiles.filter { WholeFile.exists($0) }
         guard !files.isEmpty else { return nil }
-        let census: CookieCensus
+        let census: CookieCounts
         do throws(FetchFailure) {
-            census = try CookieCensus(files: files, start: plan.start, now: SystemClock.secondsSinceEpoch())
+            census = try CookieCounts(files: files, start: plan.start, now: SystemClock.secondsSinceEpoch())
         } catch {
             throw LarderError(.input, error.detail)
         }

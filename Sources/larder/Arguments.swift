@@ -325,7 +325,7 @@ extension Arguments {
         network.family = has(.ipv4) ? .ipv4 : has(.ipv6) ? .ipv6 : nil
         network.rate = try byteCount(.rate)
         network.timeout = try time(.timeout)
-        network.maxBody = try byteCount(.maxBody)
+        network.maxBodyBytes = try byteCount(.maxBody)
         network.mayReachPrivate = has(.allowPrivate)
         return network
     }

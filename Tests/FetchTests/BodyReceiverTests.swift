@@ -63,7 +63,7 @@ import Web
         0, 0, 0,
     ]
 
-    @Test func `bodies go to the receiver as they come, and nothing is kept of them`() throws {
+    @Test func `the receiver gets the bodies as they arrive, and the responses have empty bodies`() throws {
         let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
         origin.on("/large", .file(body, type: "image/png"))
         origin.on("/empty", .file([], type: "text/plain"))
@@ -77,22 +77,22 @@ import Web
         #expect(scratch.names().isEmpty)
     }
 
-    @Test func `a body comes decoded, or as it was sent`() throws {
+    @Test func `the receiver gets a body decoded unless the request keeps its coding`() throws {
         origin.on("/", .file(Self.gzip, type: "text/plain").adding("Content-Encoding", "gzip"))
         #expect(try receive(["/"]).0.bodies[0] == Array("hello".utf8))
         #expect(try receive(["/"], keepsCoding: true).0.bodies[0] == Self.gzip)
-        // With the same offer: what comes is what others get.
+        // With the same Accept-Encoding, so that the server sends the same body.
         #expect(Set(origin.requests.map { $0["Accept-Encoding"] ?? "" }).count == 1)
     }
 
-    @Test func `a body over the limit is refused, be it kept or not`() throws {
+    @Test func `a body over the size limit fails whether or not the receiver wants it`() throws {
         origin.on("/", .file([UInt8](repeating: 1, count: 100_000), type: "text/plain").chunked())
-        let (_, outcomes) = try receive(["/"]) { $0.maxBody = 50_000 }
+        let (_, outcomes) = try receive(["/"]) { $0.maxBodyBytes = 50_000 }
         guard case .failure(let failure)? = outcomes[0] else { throw FetchFailure(.broken, "it was taken") }
         #expect(failure.kind == .tooLarge)
     }
 
-    @Test func `who has enough of a body gets no more of it`() throws {
+    @Test func `a transfer ends when the receiver wants no more bytes`() throws {
         origin.on("/", .endless("more"))
         let (pieces, outcomes) = try receive(["/"], most: 100_000)
         guard case .failure(let failure)? = outcomes[0] else { throw FetchFailure(.broken, "it was taken") }
@@ -100,9 +100,9 @@ import Web
         #expect((100_000..<200_000).contains(pieces.bodies[0]?.count ?? 0))
     }
 
-    @Test func `what cannot even start has an outcome too`() throws {
+    @Test func `a request that cannot be started has an outcome`() throws {
         var options = FetchOptions(userAgent: "larder-test", spoolFolder: scratch.path)
-        options.maxURL = 10
+        options.maxURLBytes = 10
         var outcomes = 0
         let url = try #require(WebURL(origin.url("/a/long/path")))
         try FetchBatch.run([url], nearestZone: .thisMachine, options: options, interruption: Interruption()) {

@@ -7,11 +7,11 @@ import Web
 /// Responses with a content coding. Their length says nothing about whether the coding is whole.
 @Suite struct CodedResponseTests {
     private let origin: TestOrigin
-    private let fetching: Fetching
+    private let fetching: TestFetcher
 
     init() throws {
         origin = try TestOrigin()
-        fetching = try Fetching()
+        fetching = try TestFetcher()
     }
 
     @Test(arguments: ["compress", "gzip, dcb", "gzip, gzip, gzip, gzip, gzip"])
@@ -19,11 +19,11 @@ import Web
         origin.on(
             "/", OriginAnswer.file(CodedText.gzip.bytes, type: "text/html").adding("Content-Encoding", coding)
         )
-        #expect(!(try fetching.failure(origin.url("/")).mayPass))
+        #expect(!(try fetching.failure(origin.url("/")).canRetry))
     }
 
     @Test(arguments: CodedText.allCases, [false, true])
-    func `a response whose coding ends too early has failed, even with the right length`(
+    func `a response whose coding ends too early fails even with the declared length`(
         sample: CodedText, chunked: Bool
     ) throws {
         for (target, bytes) in [
@@ -35,10 +35,10 @@ import Web
         #expect(try fetching.response(origin.url("/whole")).body.byteCount == CodedText.byteCount)
         let failure = try fetching.failure(origin.url("/cut"))
         #expect(failure.kind == .broken)
-        #expect(failure.mayPass)
+        #expect(failure.canRetry)
     }
 
-    @Test func `a response without a body needs no end of the coding`() throws {
+    @Test func `a response without a body need not complete its coding`() throws {
         for status in [204, 304] {
             var answer = OriginAnswer(fields: [("Content-Encoding", "gzip")])
             answer.status = status
@@ -48,7 +48,7 @@ import Web
         origin.on(
             "/", OriginAnswer.file(CodedText.gzip.bytes, type: "text/html").adding("Content-Encoding", "gzip")
         )
-        let request = try Fetching.request(origin.url("/")) { $0.method = "HEAD" }
+        let request = try TestFetcher.request(origin.url("/")) { $0.method = "HEAD" }
         #expect(try fetching.result(of: request).response().status == 200)
     }
 }

@@ -6,11 +6,11 @@ import Web
 /// Several requests to one server over HTTP/1.1, which share connections.
 @Suite struct ConnectionTests {
     private let origin: TestOrigin
-    private let fetching: Fetching
+    private let fetching: TestFetcher
 
     init() throws {
         origin = try TestOrigin()
-        fetching = try Fetching { $0.stallTimeout = .seconds(60) }
+        fetching = try TestFetcher { $0.stallTimeout = .seconds(60) }
     }
 
     @Test(arguments: [
@@ -22,7 +22,7 @@ import Web
         .raw(Array("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\njam".utf8)),
         .raw(Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\njam".utf8)),
     ])
-    func `the body is whole however the response ends`(answer: OriginAnswer) throws {
+    func `the body is complete whichever way the response marks its end`(answer: OriginAnswer) throws {
         origin.on("/a", answer)
         let loop = try fetching.loop()
         for _ in 0..<3 { #expect(try fetching.response(origin.url("/a"), in: loop).text() == "jam") }
@@ -50,7 +50,7 @@ import Web
         #expect(origin.requests.count == 20)
     }
 
-    @Test func `bytes after a response are not taken for the next response`() throws {
+    @Test func `bytes after a response are not read as the next response`() throws {
         let good = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\njam"
         let bad = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"
         let origin = try RawOrigin { client in client.send(good + bad) }
@@ -64,15 +64,15 @@ import Web
     func `a host gets no more connections than the limit`(limit: Int) throws {
         origin.otherwise { .file($0.target, type: "text/plain").delayed(.milliseconds($0.target.utf8.count)) }
         var options = fetching.options
-        options.connectionsPerHost = limit
+        options.maxConnectionsPerHost = limit
         let loop = try FetchLoop(options)
         let requests = try (0..<60).map { number in
-            try Fetching.request(origin.url("/\(number)")) { request in
+            try TestFetcher.request(origin.url("/\(number)")) { request in
                 request.number = UInt32(number)
                 if number % 7 == 1 { request.method = "POST" }
             }
         }
-        #expect(try Fetching.results(of: requests, in: loop).count == 60)
+        #expect(try TestFetcher.results(of: requests, in: loop).count == 60)
         #expect(origin.connectionCount <= limit)
     }
 }

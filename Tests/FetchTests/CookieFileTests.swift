@@ -56,7 +56,7 @@ import Web
         ("<html>", ":1: not a cookie"), ("a.test\tFALSE\t/\tFALSE\tsoon\ta\t1", ":1: not a cookie"),
         ("[{\"name\": \"a\", \"value\": \"1\\n2\", \"domain\": \"a.test\"}]", "cookie 1 needs"),
     ])
-    func `another file is refused, with the reason`(text: String, reason: String) throws {
+    func `a file in an unknown format is refused with the reason`(text: String, reason: String) throws {
         let failure = #expect(throws: FetchFailure.self) { try lines(text) }
         #expect(failure?.detail.contains(reason) == true, "\(failure?.detail ?? "")")
     }
@@ -70,7 +70,7 @@ import Web
             b.test\tFALSE\t/\tFALSE\t0\tfour\t1
             """, to: "cookies")
         let start = try #require(WebURL("http://www.a.test/"))
-        let census = try CookieCensus(files: [path], start: [start], now: 2000)
-        #expect((census.total, census.valid, census.expired) == (4, 2, 1))
+        let counts = try CookieCounts(files: [path], start: [start], now: 2000)
+        #expect((counts.total, counts.valid, counts.expired) == (4, 2, 1))
     }
 }

@@ -20,10 +20,10 @@ import Web
         origin.otherwise { .page($0["Cookie"] ?? "none") }
     }
 
-    private func fetching(_ cookies: CookieOptions?) throws -> Fetching {
-        try Fetching { options in
+    private func fetching(_ cookies: CookieOptions?) throws -> TestFetcher {
+        try TestFetcher { options in
             options.cookies = cookies
-            // Not by its number: on loopback libcurl sends over http what is for TLS only.
+            // By name, not by address: on loopback addresses libcurl sends Secure cookies over http, too.
             options.hostAddresses = [try #require(HostAddress("*:\(origin.port):127.0.0.1"))]
         }
     }
@@ -36,28 +36,28 @@ import Web
         Set(text.split(separator: ";").map { String($0.drop { $0 == " " }) })
     }
 
-    @Test func `without a jar none are taken`() throws {
+    @Test func `cookies are not stored without cookie options`() throws {
         let fetching = try fetching(nil)
         let loop = try fetching.loop()
         _ = try fetching.response(url("/set"), in: loop)
         #expect(try fetching.response(url("/"), in: loop).text() == "none")
     }
 
-    @Test func `a run keeps what its hosts set, and each gets its own`() throws {
+    @Test func `cookies of a host are sent back to that host only`() throws {
         let fetching = try fetching(CookieOptions())
         let loop = try fetching.loop()
         _ = try fetching.response(url("/set"), in: loop)
         let requests = try (0..<8).map { number in
-            try Fetching.request(url("/\(number)")) { $0.number = UInt32(number) }
+            try TestFetcher.request(url("/\(number)")) { $0.number = UInt32(number) }
         }
-        for result in try Fetching.results(of: requests, in: loop).values {
+        for result in try TestFetcher.results(of: requests, in: loop).values {
             #expect(sent(try result.response().text()) == ["kept=1", "session=2"])
         }
         #expect(try fetching.response(url("/", host: "b.test"), in: loop).text() == "none")
     }
 
     @Test(arguments: [false, true])
-    func `a jar is saved for its owner and loaded again`(withSession: Bool) throws {
+    func `saved cookies can be read only by the owner and are loaded again`(withSession: Bool) throws {
         var options = CookieOptions(save: folder.file("jar"))
         options.savesSessionCookies = withSession
         try folder.write("old", to: "jar")
@@ -73,7 +73,7 @@ import Web
             sent(try again.response(url("/")).text()) == (withSession ? ["kept=1", "session=2"] : ["kept=1"]))
     }
 
-    @Test func `what scripts set goes along, and what a server set only a server changes`() throws {
+    @Test func `cookies of scripts are sent and do not replace cookies of a server`() throws {
         let fetching = try fetching(CookieOptions())
         let loop = try fetching.loop()
         _ = try fetching.response(url("/set"), in: loop)
@@ -81,7 +81,7 @@ import Web
             [domain, domain.hasPrefix(".") ? "TRUE" : "FALSE", path, "FALSE", "0", name, value].joined(
                 separator: "\t")
         }
-        try loop.keep(cookiesOfScripts: [
+        try loop.addCookies(fromScripts: [
             line("a.test", "/", "session", "stolen"), line("a.test", "/deep", "low", "5"),
             line(".a.test", "/", "wide", "6"),
             line("b.test", "/", "other", "7"), "nothing",
@@ -92,11 +92,11 @@ import Web
                 "kept=1", "session=2", "low=5", "wide=6",
             ])
         #expect(sent(try fetching.response(url("/", host: "b.test"), in: loop).text()) == ["other=7"])
-        try loop.keep(cookiesOfScripts: [line(".a.test", "/", "wide", "8")])
+        try loop.addCookies(fromScripts: [line(".a.test", "/", "wide", "8")])
         #expect(sent(try fetching.response(url("/"), in: loop).text()).contains("wide=8"))
     }
 
-    @Test func `a page's own cookies go along with what it asks for alone, beside the jar's`() throws {
+    @Test func `a request's cookies are sent with this request only, in addition to the jar's`() throws {
         let fetching = try fetching(CookieOptions())
         let loop = try fetching.loop()
         _ = try fetching.response(url("/set"), in: loop)
@@ -104,16 +104,17 @@ import Web
         fields.append("Cookie", "mine=1; session=old;  two = 2 ;; bare")
         let cookies = PageCookie.all(in: fields)
         func text(_ isAnonymous: Bool = false) throws -> String {
-            var request = try Fetching.request(url("/")) { $0.cookies = cookies }
+            var request = try TestFetcher.request(url("/")) { $0.cookies = cookies }
             request.isAnonymous = isAnonymous
-            return try #require(try Fetching.results(of: [request], in: loop).values.first).response().text()
+            return try #require(try TestFetcher.results(of: [request], in: loop).values.first).response()
+                .text()
         }
         #expect(sent(try text()) == ["kept=1", "session=2", "mine=1", "two = 2", "bare"])
         #expect(try text(true) == "none")
         #expect(sent(try fetching.response(url("/"), in: loop).text()) == ["kept=1", "session=2"])
     }
 
-    @Test func `a file of another tool is read`() throws {
+    @Test func `a cookie file of curl is loaded`() throws {
         let far = "4000000000"
         try folder.write(
             """
@@ -134,7 +135,7 @@ import Web
         #expect(sent(try fetching.response(url("/deep/x")).text()) == ["a=1", "b=2", "c=3", "empty="])
     }
 
-    @Test func `what was asked for with cookies is told from what was not`() throws {
+    @Test func `an exchange records whether the request had cookies`() throws {
         let fetching = try fetching(CookieOptions())
         let loop = try fetching.loop()
         func usedCredentials(_ target: String, host: String = "a.test") throws -> Bool? {
@@ -146,11 +147,13 @@ import Web
         #expect(try usedCredentials("/b") == true)
     }
 
-    @Test func `a header that takes many pieces to send is read to its end, or taken for private`() throws {
+    @Test func `a header that is sent in many writes is searched to its end or counts as having credentials`()
+        throws
+    {
         let fetching = try fetching(CookieOptions())
         let loop = try fetching.loop()
         _ = try fetching.response(url("/set"), in: loop)
-        let request = try Fetching.request(url("/")) { request in
+        let request = try TestFetcher.request(url("/")) { request in
             for number in 0..<1000 {
                 request.fields.append("X-\(number)", String(repeating: "x", count: 1000))
             }
@@ -158,11 +161,11 @@ import Web
         #expect(try fetching.result(of: request, in: loop).exchange?.usedCredentials == true)
     }
 
-    @Test func `a request that is nobody's neither shows the jar nor fills it`() throws {
+    @Test func `an anonymous request sends no cookies and stores none`() throws {
         let fetching = try fetching(CookieOptions())
         let loop = try fetching.loop()
         func anonymous(_ target: String) throws -> FetchResult {
-            try fetching.result(of: try Fetching.request(url(target)) { $0.isAnonymous = true }, in: loop)
+            try fetching.result(of: try TestFetcher.request(url(target)) { $0.isAnonymous = true }, in: loop)
         }
         _ = try anonymous("/set")
         #expect(try fetching.response(url("/"), in: loop).text() == "none")
@@ -175,7 +178,7 @@ import Web
         }
     }
 
-    @Test func `what is no jar is said to be none`() throws {
+    @Test func `a file that is not a cookie file is refused with its name`() throws {
         let path = try folder.write("# Netscape HTTP Cookie File\n{\"SECRET\": 1}\n", to: "jar")
         let failure = #expect(throws: FetchFailure.self) { try fetching(CookieOptions(load: [path])).loop() }
         #expect(failure?.detail == "\(path):2: not a cookie in Netscape's format")

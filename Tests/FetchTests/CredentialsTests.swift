@@ -13,8 +13,8 @@ import Web
         for origin in [origin, other] { origin.otherwise { .page($0["Authorization"] ?? "nobody") } }
     }
 
-    private func fetching(_ add: (inout Credentials, WebURL) throws -> Void) throws -> Fetching {
-        try Fetching { try add(&$0.credentials, try #require(WebURL(origin.base))) }
+    private func fetching(_ add: (inout Credentials, WebURL) throws -> Void) throws -> TestFetcher {
+        try TestFetcher { try add(&$0.credentials, try #require(WebURL(origin.base))) }
     }
 
     @Test(
@@ -22,7 +22,7 @@ import Web
             (.basic(user: "Aladdin", password: "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
             (.basic(user: "ü", password: ""), "Basic w7w6"), (.bearer(token: "abc.def"), "Bearer abc.def"),
         ] as [(Credentials.Login, String)])
-    func `an origin is shown its own and no other one`(login: Credentials.Login, sent: String) throws {
+    func `a login is sent only to its own origin`(login: Credentials.Login, sent: String) throws {
         let fetching = try fetching { $0.add(login, for: $1) }
         let loop = try fetching.loop()
         #expect(try fetching.response(origin.url("/a"), in: loop).text() == sent)
@@ -31,14 +31,14 @@ import Web
         #expect(try fetching.response(origin.url("/a"), in: loop).text() == sent)
     }
 
-    @Test func `a request's own word wins`() throws {
+    @Test func `an Authorization field of the request overrides the login`() throws {
         let fetching = try fetching { $0.add(.bearer(token: "a"), for: $1) }
-        let request = try Fetching.request(origin.url("/")) { $0.fields = ["authorization": "Own"] }
+        let request = try TestFetcher.request(origin.url("/")) { $0.fields = ["authorization": "Own"] }
         #expect(try fetching.result(of: request).response().text() == "Own")
     }
 
     @Test(arguments: [true, false])
-    func `a challenge is answered`(isDigest: Bool) throws {
+    func `a login is sent after a challenge`(isDigest: Bool) throws {
         origin.otherwise { request in
             guard let word = request["Authorization"] else {
                 let challenge = #"Digest realm="larder", nonce="n0", qop="auth", algorithm=SHA-256"#
@@ -49,7 +49,7 @@ import Web
         }
         let fetching = try fetching { credentials, origin in
             credentials.add(
-                isDigest ? .digest(user: "u", password: "word") : .asked(user: "u", password: "word"),
+                isDigest ? .digest(user: "u", password: "word") : .digestOrBasic(user: "u", password: "word"),
                 for: origin)
         }
         let loop = try fetching.loop()
@@ -63,9 +63,9 @@ import Web
     @Test(
         arguments: [
             .basic(user: "u", password: "p"), .bearer(token: "t"), .digest(user: "u", password: "p"),
-            .asked(user: "u", password: "p"),
+            .digestOrBasic(user: "u", password: "p"),
         ] as [Credentials.Login])
-    func `what was asked for with a login is told from what was not`(login: Credentials.Login) throws {
+    func `an exchange records whether the request had a login`(login: Credentials.Login) throws {
         origin.on("/free", .page("free"))
         origin.otherwise { request in
             request["Authorization"].map { .page($0) }
@@ -78,12 +78,12 @@ import Web
         let isSentAtOnce =
             switch login {
             case .basic, .bearer: true
-            case .digest, .asked: false
+            case .digest, .digestOrBasic: false
             }
         #expect(try fetching.result(origin.url("/free"), in: loop).exchange?.usedCredentials == isSentAtOnce)
         #expect(try fetching.result(origin.url("/"), in: loop).exchange?.usedCredentials == true)
         let anonymous = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { $0.isAnonymous = true }, in: loop)
+            of: try TestFetcher.request(origin.url("/")) { $0.isAnonymous = true }, in: loop)
         #expect(try anonymous.response().status == 401)
         #expect(anonymous.exchange?.usedCredentials == false)
     }
@@ -93,7 +93,7 @@ import Web
         name: String, isSecret: Bool
     ) throws {
         origin.otherwise { .page($0[name] ?? "none") }
-        let fetching = try Fetching { try $0.hostFields.add(name, "1") }
+        let fetching = try TestFetcher { try $0.hostFields.add(name, "1") }
         let loop = try fetching.loop()
         let result = try fetching.result(origin.url("/"), in: loop)
         #expect(try result.response().text() == "1")
@@ -101,12 +101,12 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `what a script adds to a request counts as credentials if the user has any`(hasLogin: Bool) throws {
+    func `a field that a script adds counts as credentials if the user has a session`(hasLogin: Bool) throws {
         origin.otherwise { .page($0["X-Api-Key"] ?? "none") }
         let fetching = try fetching { if hasLogin { $0.add(.bearer(token: "a"), for: $1) } }
         let loop = try fetching.loop()
         for (name, isSecret) in [("X-Api-Key", hasLogin), ("X-Requested-With", false)] {
-            let request = try Fetching.request(other.url("/")) { $0.fields = [name: "k"] }
+            let request = try TestFetcher.request(other.url("/")) { $0.fields = [name: "k"] }
             #expect(try fetching.result(of: request, in: loop).exchange?.usedCredentials == isSecret)
         }
     }
@@ -116,16 +116,18 @@ import Web
         origin.otherwise { .page($0[name] ?? "none") }
         let isSecret = name != "Accept-Language"
         let isLogin = ["Cookie", "authorization"].contains(name)
-        let fetching = try Fetching { try $0.hostFields.add(name, "own", host: "127.0.0.1:\(origin.port)") }
+        let fetching = try TestFetcher {
+            try $0.hostFields.add(name, "own", host: "127.0.0.1:\(origin.port)")
+        }
         let loop = try fetching.loop()
         let result = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { $0.fields = ["DNT": "1"] }, in: loop)
+            of: try TestFetcher.request(origin.url("/")) { $0.fields = ["DNT": "1"] }, in: loop)
         #expect(try result.response().text() == "own")
         #expect(result.exchange?.usedCredentials == isSecret)
         #expect(result.sentFields["DNT"] == "1")
         #expect(result.sentFields[name] == (isLogin ? nil : "own"))
         let anonymous = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { request in
+            of: try TestFetcher.request(origin.url("/")) { request in
                 request.isAnonymous = true
                 if isLogin { request.fields = [name: "own"] }
             }, in: loop)
@@ -133,16 +135,16 @@ import Web
         #expect(anonymous.exchange?.usedCredentials == false)
     }
 
-    @Test func `basic is the answer where nothing better is offered`() throws {
+    @Test func `basic authentication is used if the server does not offer digest`() throws {
         origin.otherwise { request in
             request["Authorization"].map { .page($0) }
                 ?? OriginAnswer.failure(401).adding("WWW-Authenticate", #"Basic realm="larder""#)
         }
-        let fetching = try fetching { $0.add(.asked(user: "u", password: "p"), for: $1) }
+        let fetching = try fetching { $0.add(.digestOrBasic(user: "u", password: "p"), for: $1) }
         #expect(try fetching.response(origin.url("/")).text() == "Basic dTpw")
     }
 
-    @Test func `wrong ones end as the server's answer`() throws {
+    @Test func `wrong credentials result in the server's 401 response`() throws {
         origin.otherwise { _ in
             OriginAnswer.failure(401).adding(
                 "WWW-Authenticate", #"Digest realm="larder", nonce="n", qop="auth""#)
@@ -152,9 +154,9 @@ import Web
         #expect(origin.requests.count == 2)
     }
 
-    @Test func `what stands in an address is neither sent nor kept, unless it is meant`() throws {
+    @Test func `credentials in a URL are sent only after they were added as a login`() throws {
         let address = "http://user:p%40ss@127.0.0.1:\(origin.port)/"
-        let result = try Fetching().result(address)
+        let result = try TestFetcher().result(address)
         #expect(try result.response().text() == "nobody")
         #expect(result.url.href == origin.url("/"))
         let fetching = try fetching { credentials, _ in
@@ -164,7 +166,7 @@ import Web
         #expect(try fetching.response(address).text() == "Basic dXNlcjpwQHNz")
     }
 
-    @Test func `nothing that is printed shows a secret`() throws {
+    @Test func `printed values and dumps contain no secret`() throws {
         var options = FetchOptions(userAgent: "a", spoolFolder: "/")
         let url = try #require(WebURL("https://a.test/"))
         options.credentials.add(.basic(user: "SECRET", password: "SECRET"), for: url)
@@ -207,7 +209,7 @@ import Web
         ("macdef init\nmachine x.test login y\n\nmachine a.test login l password p", ["a.test": "l:p"]),
         ("", [:]),
     ])
-    func `a file is read`(text: String, logins: [String: String]) throws {
+    func `a netrc file is parsed`(text: String, logins: [String: String]) throws {
         let netrc = try #require(Netrc(Array(text.utf8)))
         #expect(netrc.logins.mapValues { "\($0.user):\($0.password)" } == logins)
     }
@@ -215,11 +217,11 @@ import Web
     @Test(arguments: [
         "machine", "machine a.test login", "me a.test", "machine a.test user me", "login a password",
     ])
-    func `a word without meaning is refused`(text: String) {
+    func `a netrc file with an unknown word is refused`(text: String) {
         #expect(Netrc(Array(text.utf8)) == nil)
     }
 
-    @Test func `an error names the line and shows nothing of it`() throws {
+    @Test func `an error names the line of a netrc file without its contents`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(
             "machine a.test login SECRET\npassword SECRET\nsecret SECRET\n", to: "netrc")
@@ -231,7 +233,7 @@ import Web
     @Test func `a host's login is sent on any of its ports, and to no other host`() throws {
         let origin = try TestOrigin()
         origin.otherwise { .page($0["Authorization"] ?? "nobody") }
-        let fetching = try Fetching { options in
+        let fetching = try TestFetcher { options in
             options.credentials.add(try #require(Netrc(Array("machine 127.0.0.1 login u password p".utf8))))
         }
         #expect(try fetching.response(origin.url("/")).text() == "Basic dTpw")

@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// A server that does everything wrong in turn, asked by many at once over few connections.
+/// A server that makes one mistake after another, with many requests over few connections.
 @Suite struct FaultTests {
     private static let body = [UInt8](repeating: 0x61, count: 20_000)
 
@@ -30,18 +30,20 @@ import Web
     }
 
     @Test(arguments: [nil, 4_000_000])
-    func `every request has one result, and the good ones are whole`(rate: Int?) throws {
+    func `every request to a faulty server has one result, and complete responses stay complete`(rate: Int?)
+        throws
+    {
         let origin = try TestOrigin()
         origin.otherwise { Self.answer(Int($0.target.dropFirst()) ?? 0) }
-        try Fetching.withLimits(from: .milliseconds(500)) { limit in
+        try TestFetcher.withLimits(from: .milliseconds(500)) { limit in
             try ask(origin, limit: limit, rate: rate)
         }
     }
 
-    /// Asks for everything, and gives what ended at the limit though its server was well.
+    /// Requests everything. Returns the numbers of the requests that the limit ended although their server was well.
     private func ask(_ origin: TestOrigin, limit: Duration, rate: Int?) throws -> [UInt32] {
-        let fetching = try Fetching { options in
-            options.connectionsPerHost = 8
+        let fetching = try TestFetcher { options in
+            options.maxConnectionsPerHost = 8
             options.stallTimeout = limit
             options.bytesPerSecond = rate
         }
@@ -52,7 +54,7 @@ import Web
         while counts.count < 480 {
             while next < 480, loop.runningCount < 24 {
                 let number = UInt32(next)
-                loop.start(try Fetching.request(origin.url("/\(next)")) { $0.number = number })
+                loop.start(try TestFetcher.request(origin.url("/\(next)")) { $0.number = number })
                 next += 1
             }
             for result in try loop.turn(waitingAtMost: .seconds(20)) {

@@ -47,19 +47,19 @@ import Web
         }
     }
 
-    @Test func `a response comes with its status, fields and body`() throws {
+    @Test func `a response has its status, fields and body`() throws {
         origin.on("/a?b=1", .file(Array("hello".utf8), type: "text/plain"))
         let response = try response(try fetch("/a?b=1", options()))
         #expect(response.status == 200)
         #expect(response.fields["content-type"] == "text/plain")
         guard case .bytes(let bytes) = response.body else { throw FetchFailure(.broken, "a file") }
         #expect(bytes == Array("hello".utf8))
-        let asked = try #require(origin.requests.first)
-        #expect(asked.target == "/a?b=1")
-        #expect(asked["User-Agent"] == "larder-test")
+        let sent = try #require(origin.requests.first)
+        #expect(sent.target == "/a?b=1")
+        #expect(sent["User-Agent"] == "larder-test")
     }
 
-    @Test func `many requests share few connections and all come back`() throws {
+    @Test func `many requests share few connections and all get a response`() throws {
         origin.otherwise { .file(Array($0.target.utf8), type: "text/plain") }
         let outcomes = try fetch((0..<100).map { origin.url("/\($0)") }, options())
         for number in 0..<100 {
@@ -70,7 +70,7 @@ import Web
         }
     }
 
-    @Test func `a body past the threshold becomes a file of the spool folder`() throws {
+    @Test func `a body over the threshold is stored as a file in the spool folder`() throws {
         let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0) }
         origin.on("/", .file(body, type: "application/octet-stream"))
         let response = try response(try fetch("/", options { $0.spoolThreshold = 100_000 }))
@@ -80,21 +80,21 @@ import Web
         #expect(scratch.names().isEmpty)
     }
 
-    @Test func `a body past the limit is refused and leaves no file`() throws {
+    @Test func `a body over the limit fails and leaves no file`() throws {
         origin.on("/", .file([UInt8](repeating: 1, count: 300_000), type: "image/png"))
         let outcome = try fetch(
             "/",
             options {
                 $0.spoolThreshold = 50_000
-                $0.maxBody = 200_000
+                $0.maxBodyBytes = 200_000
             })
         guard case .failure(let failure) = outcome else { throw FetchFailure(.broken, "it was taken") }
         #expect(failure.kind == .tooLarge)
-        #expect(!failure.mayPass)
+        #expect(!failure.canRetry)
         #expect(scratch.names().isEmpty)
     }
 
-    @Test func `redirects are given as they are`() throws {
+    @Test func `the loop returns redirects without following them`() throws {
         origin.on("/", .redirect(to: "/next"))
         let response = try response(try fetch("/", options()))
         #expect((300..<400).contains(response.status))
@@ -102,13 +102,13 @@ import Web
         #expect(origin.requests.count == 1)
     }
 
-    /// After the empty line: trailers; before it: the answer's own fields, whatever an interim answer said.
+    /// Fields after the empty line are trailers. Those before it belong to the response, and not to interim responses.
     @Test(arguments: [
         ("HTTP/1.1 200 OK\r\nX-A: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-A: 2\r\nX-B: 3\r\n\r\n"),
         ("HTTP/1.1 200 OK\nX-A: 1\nTransfer-Encoding: chunked\n\n2\r\nhi\r\n0\r\nX-A: 2\r\nX-B: 3\r\n\r\n"),
         ("HTTP/1.1 103 Early\r\nX-A: 2\r\nX-B: 3\r\n\r\nHTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 2\r\n\r\nhi"),
     ])
-    func `only the answer's own header counts`(answer: String) throws {
+    func `fields of interim responses and trailers are not part of the response`(answer: String) throws {
         origin.on("/", .garbage(answer))
         let response = try response(try fetch("/", options()))
         #expect(response.status == 200)
@@ -121,10 +121,10 @@ import Web
     @Test(arguments: [
         "HTTP/1.1 103 Early\r\nX-A: 1\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
     ])
-    func `interim answers and trailers without end are too much header`(start: String) throws {
+    func `endless interim responses and trailers exceed the header limit`(start: String) throws {
         let line = start.contains("103") ? start : "X-A: 1\r\n"
         origin.on("/", .garbage(start + String(repeating: line, count: 200)))
-        guard case .failure(let failure) = try fetch("/", options { $0.maxHeader = 1000 }) else {
+        guard case .failure(let failure) = try fetch("/", options { $0.maxHeaderBytes = 1000 }) else {
             throw FetchFailure(.broken, "it was taken")
         }
         #expect(failure.kind == .tooLarge)
@@ -149,7 +149,7 @@ import Web
         #expect(scratch.names().isEmpty)
     }
 
-    @Test func `a name that does not resolve and a port that is closed are told apart`() throws {
+    @Test func `an unknown host and a closed port are different failures`() throws {
         let closed = try TestOrigin()
         let address = closed.url("/")
         closed.stop()
@@ -158,12 +158,12 @@ import Web
             throw FetchFailure(.broken, "something answered")
         }
         #expect(unknown.kind == .unknownHost)
-        #expect(!unknown.mayPass)
+        #expect(!unknown.canRetry)
         #expect(unreachable.kind == .unreachable)
-        #expect(unreachable.mayPass)
+        #expect(unreachable.canRetry)
     }
 
-    @Test func `what failed spoils nothing that is fetched afterwards`() throws {
+    @Test func `requests succeed after failed requests on the same loop`() throws {
         origin.on("/", .page("here"))
         let closed = try TestOrigin()
         let refused = closed.url("/")
@@ -190,7 +190,7 @@ import Web
         }
     }
 
-    @Test func `a batch follows redirects and reports what refuses`() throws {
+    @Test func `a batch follows redirects and reports failures`() throws {
         origin.on("/old", .redirect(to: "/new"))
         origin.on("/new", .page("here"))
         origin.on("/loop", .redirect(to: "/loop"))

@@ -21,7 +21,9 @@ import Web
         ("https://a.test:1/", ["de"], ["host"], ["1"]), ("https://a.test:8443/", ["de"], ["origin"], ["1"]),
         ("http://www.a.test/", ["de"], ["everybody"], []), ("http://[::1]:80/", ["de"], ["everybody"], []),
     ])
-    func `the nearest word counts`(url: String, language: [String], who: [String], key: [String]) throws {
+    func `a field for an origin overrides that for its host, which overrides that for all hosts`(
+        url: String, language: [String], who: [String], key: [String]
+    ) throws {
         let fields = try fields(url)
         #expect(fields.all("Accept-Language") == language)
         #expect(fields.all("X-Who") == who)
@@ -30,7 +32,7 @@ import Web
     }
 
     @Test(arguments: ["Authorization", "cookie", "Proxy-Authorization"])
-    func `who one is, not everybody is told`(name: String) throws {
+    func `fields with credentials cannot be added for all hosts`(name: String) throws {
         var fields = HostFields()
         #expect(throws: FetchFailure.self) { try fields.add(name, "a") }
         try fields.add(name, "a", host: "a.test")
@@ -40,19 +42,20 @@ import Web
     @Test(arguments: [
         ("X A", "1", "a.test"), ("X-A", "1\r\nX-B: 2", "a.test"), ("X-A", "1", ""), ("X-A", "1", "data:,x"),
     ])
-    func `what cannot be sent is refused at once`(name: String, value: String, host: String) {
+    func `an invalid field or host is refused when it is added`(name: String, value: String, host: String) {
         var fields = HostFields()
         #expect(throws: FetchFailure.self) { try fields.add(name, value, host: host) }
     }
 
-    @Test func `fields reach their host, under those of the request`() throws {
+    @Test func `fields of the request override those for the host`() throws {
         let origin = try TestOrigin()
-        let fetching = try Fetching { options in
+        let fetching = try TestFetcher { options in
             try options.hostFields.add("X-A", "host", host: "127.0.0.1")
             try options.hostFields.add("User-Agent", "other")
         }
         _ = try fetching.response(origin.url("/"))
-        _ = try fetching.result(of: try Fetching.request(origin.url("/")) { $0.fields = ["x-a": "request"] })
+        _ = try fetching.result(
+            of: try TestFetcher.request(origin.url("/")) { $0.fields = ["x-a": "request"] })
         _ = try fetching.response("http://localhost:\(origin.port)/")
         #expect(origin.requests.map { $0["X-A"] } == ["host", "request", nil])
         #expect(origin.requests.map { $0["User-Agent"] } == ["other", "other", "other"])
@@ -68,15 +71,17 @@ import Web
         ("http://a.test/x", "http://a.test/y", "http://a.test/x"),
         ("file:///etc", "http://a.test/", nil),
     ])
-    func `strict origin when cross origin`(page: String, target: String, value: String?) throws {
+    func `Referer is the URL within an origin and the origin across origins`(
+        page: String, target: String, value: String?
+    ) throws {
         #expect(Referrer.value(from: try #require(WebURL(page)), to: try #require(WebURL(target))) == value)
     }
 
     @Test(arguments: [(false, nil), (true, "/page")])
-    func `a Referer is sent only where it is wanted`(sends: Bool, path: String?) throws {
+    func `Referer is sent only with the option`(sends: Bool, path: String?) throws {
         let origin = try TestOrigin()
-        let request = try Fetching.request(origin.url("/")) { $0.referrer = WebURL(origin.url("/page")) }
-        _ = try Fetching { $0.sendsReferrer = sends }.result(of: request)
+        let request = try TestFetcher.request(origin.url("/")) { $0.referrer = WebURL(origin.url("/page")) }
+        _ = try TestFetcher { $0.sendsReferrer = sends }.result(of: request)
         #expect(origin.requests.first?["Referer"] == path.map { origin.url($0) })
     }
 }

@@ -5,11 +5,11 @@ import Web
 
 @Suite struct MethodTests {
     private let origin: TestOrigin
-    private let fetching: Fetching
+    private let fetching: TestFetcher
 
     init() throws {
         origin = try TestOrigin()
-        fetching = try Fetching()
+        fetching = try TestFetcher()
         origin.otherwise {
             .file("\($0.method) \(String(decoding: $0.body, as: UTF8.self))", type: "text/plain")
         }
@@ -25,24 +25,24 @@ import Web
         throws
     {
         let result = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { request in
+            of: try TestFetcher.request(origin.url("/")) { request in
                 request.method = method
                 request.body = body.map { Array($0.utf8) }
                 request.fields = ["Content-Length": "77", "Transfer-Encoding": "chunked", "X-Empty": ""]
             })
         #expect(try result.response().text() == answer)
-        let asked = try #require(origin.requests.first)
-        #expect(asked["Content-Length"] == length)
-        #expect(asked["Transfer-Encoding"] == nil)
-        #expect(asked["Content-Type"] == nil)
-        #expect(asked["X-Empty"] == "")
-        #expect(asked["Referer"] == nil)
+        let sent = try #require(origin.requests.first)
+        #expect(sent["Content-Length"] == length)
+        #expect(sent["Transfer-Encoding"] == nil)
+        #expect(sent["Content-Type"] == nil)
+        #expect(sent["X-Empty"] == "")
+        #expect(sent["Referer"] == nil)
     }
 
-    @Test func `a large body is sent at once`() throws {
+    @Test func `a large request body is sent without waiting for a 100 response`() throws {
         let body = [UInt8](repeating: 0x61, count: 3_000_000)
         let result = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { request in
+            of: try TestFetcher.request(origin.url("/")) { request in
                 request.method = "POST"
                 request.body = body
                 request.fields = ["Content-Type": "text/plain"]
@@ -52,23 +52,23 @@ import Web
         #expect(origin.requests.first?["Content-Type"] == "text/plain")
     }
 
-    @Test func `HEAD gives the fields without a body, however large that is`() throws {
+    @Test func `the response to HEAD has the fields and no body, whatever length is declared`() throws {
         origin.on("/", OriginAnswer.file("1234567", type: "text/plain"))
         var small = fetching
-        small.options.maxBody = 3
-        let response = try small.result(of: try Fetching.request(origin.url("/")) { $0.method = "HEAD" })
+        small.options.maxBodyBytes = 3
+        let response = try small.result(of: try TestFetcher.request(origin.url("/")) { $0.method = "HEAD" })
             .response()
         #expect(response.fields["Content-Length"] == "7")
         #expect(response.body.byteCount == 0)
     }
 
-    @Test func `a method leaves no trace in the requests after it`() throws {
+    @Test func `a method does not affect later requests on the same handle`() throws {
         let loop = try fetching.loop()
         for (method, body) in [
             ("POST", "1"), ("GET", nil), ("HEAD", nil), ("GET", nil), ("DELETE", nil), ("GET", nil),
         ] {
             let result = try fetching.result(
-                of: try Fetching.request(origin.url("/")) { request in
+                of: try TestFetcher.request(origin.url("/")) { request in
                     request.method = method
                     request.body = body.map { Array($0.utf8) }
                 }, in: loop)
@@ -82,9 +82,11 @@ import Web
         ("GET", "X-A\r\nX-B", "1"),
         ("GET", "X A", "1"), ("GET", "X-A", "1\n2"), ("GET", "X-A", "\0"), ("GET", "", "1"),
     ])
-    func `what would break out of its line is not sent`(method: String, name: String, value: String) throws {
+    func `methods and fields with line breaks or invalid characters are not sent`(
+        method: String, name: String, value: String
+    ) throws {
         let result = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { request in
+            of: try TestFetcher.request(origin.url("/")) { request in
                 request.method = method
                 request.fields = HTTPFields([HTTPFields.Field(name: name, value: value)])
             })
@@ -98,7 +100,7 @@ import Web
         #expect(try fetching.failure(url).kind == .refused)
     }
 
-    @Test func `a result says how it came`() throws {
+    @Test func `a result describes its exchange`() throws {
         let loop = try fetching.loop()
         let first = try #require(try fetching.result(origin.url("/"), in: loop).exchange)
         #expect(first.version == .http11)

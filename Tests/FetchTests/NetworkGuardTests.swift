@@ -21,13 +21,13 @@ import Web
     }
 
     private let origin: TestOrigin
-    private let fetching: Fetching
+    private let fetching: TestFetcher
 
     init() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("secret"))
         self.origin = origin
-        fetching = try Fetching { options in
+        fetching = try TestFetcher { options in
             options.hostAddresses = [
                 try #require(HostAddress("public.test:\(origin.port):127.0.0.1")),
                 try #require(HostAddress("six.test:\(origin.port):::ffff:127.0.0.1")),
@@ -38,18 +38,18 @@ import Web
     private func result(_ host: String, _ zone: NetworkZone, in loop: FetchLoop? = nil) throws -> FetchResult
     {
         try fetching.result(
-            of: try Fetching.request("http://\(host):\(origin.port)/") { $0.nearestZone = zone }, in: loop)
+            of: try TestFetcher.request("http://\(host):\(origin.port)/") { $0.nearestZone = zone }, in: loop)
     }
 
     @Test(arguments: [
         "public.test", "six.test", "127.0.0.1", "localhost", "2130706433", "127.1", "0.0.0.0",
         "[::ffff:7f00:1]",
     ])
-    func `the address that a name leads to is what is refused`(host: String) throws {
+    func `the network guard refuses by the resolved address, not by the host name`(host: String) throws {
         for zone in [NetworkZone.publicNetwork, .privateNetwork] {
             let failure = try result(host, zone).failure()
             #expect(failure.kind == .refused)
-            #expect(!failure.mayPass)
+            #expect(!failure.canRetry)
             #expect(failure.detail.contains("address, which a"))
         }
         #expect(origin.connectionCount == 0)
@@ -61,7 +61,7 @@ import Web
         #expect(failure.description == "127.0.0.1 is a loopback address, which a public page may not request")
     }
 
-    @Test func `a connection that is open already is no way around`() throws {
+    @Test func `the network guard also applies to a reused connection`() throws {
         let loop = try fetching.loop()
         #expect(try result("public.test", .thisMachine, in: loop).response().text() == "secret")
         #expect(try result("public.test", .publicNetwork, in: loop).failure().kind == .refused)
@@ -69,16 +69,16 @@ import Web
         #expect(try result("public.test", .thisMachine, in: loop).response().text() == "secret")
     }
 
-    @Test func `behind a proxy the wall sees what stands in the address`() throws {
+    @Test func `with a proxy the network guard checks addresses in the URL`() throws {
         let proxy = try TestOrigin()
         proxy.otherwise { .page($0.target) }
         var fetching = fetching
         fetching.options.proxies = ProxyRules(http: Proxy(proxy.base))
         let literal = try fetching.result(
-            of: try Fetching.request("http://10.0.0.1/") { $0.nearestZone = .publicNetwork })
+            of: try TestFetcher.request("http://10.0.0.1/") { $0.nearestZone = .publicNetwork })
         #expect(try literal.failure().kind == .refused)
         let named = try fetching.result(
-            of: try Fetching.request("http://public.test/") { $0.nearestZone = .publicNetwork })
+            of: try TestFetcher.request("http://public.test/") { $0.nearestZone = .publicNetwork })
         #expect(try named.response().text() == "http://public.test/")
         #expect(named.exchange?.zone == .publicNetwork)
         #expect(proxy.requests.count == 1)
@@ -114,7 +114,7 @@ import Web
             ("4000::1", .reserved),
             ("5f00::1", .reserved), ("64:ff9b:1::7f00:1", .privateAddress),
         ] as [(String, AddressKind)])
-    func `an address is for what the registries say`(text: String, kind: AddressKind) throws {
+    func `an address has the kind of its registered block`(text: String, kind: AddressKind) throws {
         #expect(try #require(IPAddress(text)).kind == kind)
     }
 
@@ -128,7 +128,9 @@ import Web
             ("2002:808:808::1", "", .publicAddress),
             ("2001:0:808:808::80ff:fffe", "", .loopback), ("2001:0:808:808::f7f7:f7f7", "", .publicAddress),
         ] as [(String, String, AddressKind)])
-    func `an address inside another is what counts`(form: String, inner: String, kind: AddressKind) throws {
+    func `an IPv6 address has the kind of the IPv4 address in it`(
+        form: String, inner: String, kind: AddressKind
+    ) throws {
         let text = form.hasSuffix("%@") ? form.dropLast(2) + inner : form
         #expect(try #require(IPAddress(text)).kind == kind)
     }
@@ -137,14 +139,14 @@ import Web
         ("[::1]", "::1"), ("fe80::1%eth0", "fe80::1"), ("2001:0DB8::00A", "2001:db8::a"),
         ("8.8.8.8", "8.8.8.8"),
     ])
-    func `an address is read and written`(text: String, written: String) {
+    func `an address is parsed and formatted`(text: String, written: String) {
         #expect(IPAddress(text)?.description == written)
     }
 
     @Test(arguments: [
         "", "localhost", "1.2.3", "1.2.3.4.5", "256.1.1.1", "0x7f.1", ":::1", "[1.2.3.4", "::1]",
     ])
-    func `what is no address is none`(text: String) {
+    func `a text that is not an address is not parsed`(text: String) {
         #expect(IPAddress(text) == nil)
     }
 }

@@ -16,7 +16,9 @@ import Web
         ("http_proxy=p", "http://127.0.0.1:8080/", false),
         ("http_proxy=nonsense://p", "http://a.test/", false),
     ])
-    func `the environment is understood`(variables: String, url: String, goesThrough: Bool) throws {
+    func `proxy rules follow the environment variables`(variables: String, url: String, goesThrough: Bool)
+        throws
+    {
         var environment: [String: String] = [:]
         for pair in variables.split(separator: ",") {
             let parts = pair.split(separator: "=", omittingEmptySubsequences: false).map { String($0) }
@@ -34,7 +36,7 @@ import Web
         ("ftp://p", false), ("http://", false), ("http://p/path", false), ("http://p:99999", false),
         ("http://p?q", false),
     ])
-    func `a proxy's address is one`(text: String, isProxy: Bool) {
+    func `a proxy URL is parsed`(text: String, isProxy: Bool) {
         #expect((Proxy(text) != nil) == isProxy)
     }
 
@@ -55,14 +57,14 @@ import Web
             ("2001:db8:0:1::/80", "[2001:db8:0:1:1::]", false),
             ("0.0.0.0/0", "1.2.3.4", true), ("10.0.0.0/99", "10.0.0.1", false), ("*,a.test", "b.test", false),
         ] as [(String?, String, Bool)])
-    func `some hosts are asked directly`(given: String?, host: String, isDirect: Bool) {
+    func `hosts of no_proxy are connected to directly`(given: String?, host: String, isDirect: Bool) {
         #expect(DirectHosts(given: given).contains(host) == isDirect)
     }
 
-    @Test func `an HTTP proxy is asked for the whole address`() throws {
+    @Test func `an HTTP proxy gets the absolute URL`() throws {
         let proxy = try TestOrigin()
         proxy.otherwise { .page("\($0.target) \($0["Proxy-Authorization"] ?? "")") }
-        let fetching = try Fetching { options in
+        let fetching = try TestFetcher { options in
             options.proxies.http = Proxy("http://u:p@127.0.0.1:\(proxy.port)")
         }
         let loop = try fetching.loop()
@@ -70,35 +72,35 @@ import Web
         #expect(try result.response().text() == "http://far.test/x Basic dTpw")
         #expect(result.exchange?.usesProxy == true)
         #expect(result.exchange?.peer == IPAddress("127.0.0.1"))
-        // The next one goes straight, on the same handle.
+        // The next request on the same handle uses no proxy.
         let direct = try fetching.result(proxy.url("/direct"), in: loop)
         #expect(try direct.response().text() == "/direct ")
         #expect(direct.exchange?.usesProxy == false)
     }
 
-    @Test func `a SOCKS proxy looks the name up`() throws {
+    @Test func `a SOCKS proxy gets the host name to look up`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("here"))
         let proxy = try SocksProxy(to: origin.port)
-        let fetching = try Fetching { $0.proxies.http = Proxy("socks5h://127.0.0.1:\(proxy.port)") }
+        let fetching = try TestFetcher { $0.proxies.http = Proxy("socks5h://127.0.0.1:\(proxy.port)") }
         #expect(try fetching.response("http://far.test/").text() == "here")
         #expect(proxy.wanted == ["far.test:80"])
     }
 
-    @Test func `a proxy that is not there is no missing host`() throws {
+    @Test func `an unreachable proxy is not reported as an unknown host`() throws {
         let closed = try TestOrigin()
         let port = closed.port
         closed.stop()
-        let fetching = try Fetching { $0.proxies.http = Proxy("http://u:SECRET@127.0.0.1:\(port)") }
+        let fetching = try TestFetcher { $0.proxies.http = Proxy("http://u:SECRET@127.0.0.1:\(port)") }
         let failure = try fetching.failure("http://far.test/")
         #expect(failure.kind == .unreachable)
         #expect(!failure.description.contains("SECRET"))
     }
 
-    @Test func `the environment's proxy is not asked where the rules know none`() throws {
+    @Test func `the proxy of the environment is not used without a proxy rule`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("here"))
-        let fetching = try Fetching { options in
+        let fetching = try TestFetcher { options in
             options.hostAddresses = [try #require(HostAddress("near.test:\(origin.port):127.0.0.1"))]
         }
         #expect(try fetching.response("http://near.test:\(origin.port)/").text() == "here")
@@ -111,7 +113,7 @@ import Web
         ("a.test:443:[::1],1.2.3.4", "a.test", 443, ["::1", "1.2.3.4"]),
         ("*:80:127.0.0.1", "*", 80, ["127.0.0.1"]),
     ])
-    func `an address is read`(text: String, host: String, port: Int, addresses: [String]) throws {
+    func `a host address is parsed`(text: String, host: String, port: Int, addresses: [String]) throws {
         let read = try #require(HostAddress(text))
         #expect(read.host == host)
         #expect(read.port == port)
@@ -122,15 +124,15 @@ import Web
         "", "a", "a:80", ":80:1.2.3.4", "a:0:1.2.3.4", "a:65536:1.2.3.4", "a:x:1.2.3.4", "a:80:b", "a:80:",
         "a:80:1.2.3.4,",
     ])
-    func `what is none is refused`(text: String) {
+    func `an invalid host address is refused`(text: String) {
         #expect(HostAddress(text) == nil)
     }
 
     @Test(arguments: [["a.test", "b.test"], ["*"]])
-    func `a host is where it is said to be, for the whole run`(names: [String]) throws {
+    func `a host address applies to all requests of the loop`(names: [String]) throws {
         let origin = try TestOrigin()
         origin.otherwise { .page($0["Host"] ?? "") }
-        let fetching = try Fetching { options in
+        let fetching = try TestFetcher { options in
             options.hostAddresses = try names.map {
                 try #require(HostAddress("\($0):\(origin.port):127.0.0.1"))
             }
@@ -144,10 +146,10 @@ import Web
     }
 
     @Test(arguments: [(AddressFamily.ipv4, true), (.ipv6, false), (.any, true)])
-    func `a family can be left out`(family: AddressFamily, works: Bool) throws {
+    func `connections use only the chosen address family`(family: AddressFamily, works: Bool) throws {
         let origin = try TestOrigin()
         origin.on("/", .page("here"))
-        let result = try Fetching { $0.family = family }.result(origin.url("/"))
+        let result = try TestFetcher { $0.family = family }.result(origin.url("/"))
         switch result.outcome {
         case .response: #expect(works)
         case .failure(let failure): #expect(!works && failure.kind != .machine)

@@ -6,12 +6,12 @@ import Web
 
 @Suite struct ResumeTests {
     private let origin: TestOrigin
-    private let fetching: Fetching
+    private let fetching: TestFetcher
     private let body = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
 
     init() throws {
         origin = try TestOrigin()
-        fetching = try Fetching()
+        fetching = try TestFetcher()
     }
 
     private var file: OriginAnswer { .file(body, type: "video/mp4") }
@@ -52,7 +52,7 @@ import Web
     }
 
     private func rest(_ partial: PartialBody) throws -> FetchResult {
-        try fetching.result(of: try Fetching.request(target) { $0.resume = partial })
+        try fetching.result(of: try TestFetcher.request(target) { $0.resume = partial })
     }
 
     @Test(
@@ -60,7 +60,7 @@ import Web
             (#""one""#, nil), (nil, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (#""one""#, "Sun, 06 Nov 1994 08:49:37 GMT"),
         ] as [(String?, String?)])
-    func `a body that broke off is gone on with`(tag: String?, date: String?) throws {
+    func `a body that broke off is resumed`(tag: String?, date: String?) throws {
         let partial = try begun { $0.validated(entityTag: tag, lastModified: date).adding("X-Old", "1") }
         origin.on("/film", file.validated(entityTag: tag, lastModified: date).adding("X-New", "2"))
         let result = try rest(partial)
@@ -73,15 +73,15 @@ import Web
         #expect(response.fields["Content-Range"] == nil)
         #expect(response.fields.all("Content-Type") == ["video/mp4"])
         #expect(response.fields["X-Old"] == "1" && response.fields["X-New"] == "2")
-        let asked = try #require(origin.requests.first)
-        #expect(asked["Range"] == "bytes=300000-")
-        #expect(asked["If-Range"] == tag ?? date)
-        #expect(asked["Accept-Encoding"] == "identity")
+        let sent = try #require(origin.requests.first)
+        #expect(sent["Range"] == "bytes=300000-")
+        #expect(sent["If-Range"] == tag ?? date)
+        #expect(sent["Accept-Encoding"] == "identity")
         response.body.discard()
         #expect(fetching.scratch.names().isEmpty)
     }
 
-    @Test func `what has changed begins anew`() throws {
+    @Test func `a body that has changed is fetched from the start`() throws {
         let partial = try begun { $0.validated(entityTag: #""one""#) }
         origin.on("/film", OriginAnswer.file("another", type: "video/mp4").validated(entityTag: #""two""#))
         let response = try rest(partial).response()
@@ -105,17 +105,19 @@ import Web
             ],
             text: "coded"),
     ])
-    func `what does not fit says so and leaves nothing`(answer: OriginAnswer) throws {
+    func `a response that does not continue the part is a mismatch and leaves no file`(answer: OriginAnswer)
+        throws
+    {
         let partial = try begun { $0.validated(entityTag: #""one""#) }
         origin.on("/film", answer)
         let result = try rest(partial)
         #expect(try result.failure().kind == .mismatch)
-        #expect(try result.failure().mayPass)
+        #expect(try result.failure().canRetry)
         #expect(result.partial == nil)
         #expect(fetching.scratch.names().isEmpty)
     }
 
-    @Test func `more than the rest does not fit either`() throws {
+    @Test func `a response with more than the rest is a mismatch`() throws {
         let partial = try begun { $0.validated(entityTag: #""one""#) }
         let fields = [("ETag", #""one""#), ("Content-Range", "bytes 300000-300003/400000")]
         origin.on(
@@ -124,7 +126,7 @@ import Web
         #expect(fetching.scratch.names().isEmpty)
     }
 
-    @Test func `a part of the rest is kept, and the rest of it comes next`() throws {
+    @Test func `after a part of the rest, the next request resumes from there`() throws {
         var partial = try begun { $0.validated(entityTag: #""one""#) }
         let first = OriginAnswer(
             status: 206, fields: [("ETag", #""one""#), ("Content-Range", "bytes 300000-300009/400000")],
@@ -143,7 +145,7 @@ import Web
         #expect(try bytes(try rest(partial).response().body) == body)
     }
 
-    @Test func `another answer leaves what is held as it is`() throws {
+    @Test func `an unrelated response leaves the stored part unchanged`() throws {
         let partial = try begun { $0.validated(entityTag: #""one""#) }
         origin.on("/film", .failure(503))
         let result = try rest(partial)
@@ -157,14 +159,14 @@ import Web
         #expect(try contents(partial.path) == Array(body[..<300_000]))
     }
 
-    @Test func `a file that is not what it was is not gone on with`() throws {
+    @Test func `a missing or shorter file is not resumed`() throws {
         let partial = try begun { $0.validated(entityTag: #""one""#) }
         truncate(partial.path, 1000)
         origin.on("/film", file.validated(entityTag: #""one""#))
         #expect(try rest(partial).failure().kind == .mismatch)
     }
 
-    @Test func `bytes behind those that are counted are not taken for the body's`() throws {
+    @Test func `bytes after the recorded size of the file are cut off`() throws {
         var partial = try begun { $0.validated(entityTag: #""one""#) }
         partial.byteCount = 200_000
         origin.on("/film", file.validated(entityTag: #""one""#))
@@ -181,7 +183,7 @@ import Web
         ),
         (OriginAnswer(status: 404).validated(entityTag: #""one""#), 300_000),
     ])
-    func `what cannot be gone on with is not kept`(answer: OriginAnswer, count: Int) throws {
+    func `a body that cannot be resumed is not stored`(answer: OriginAnswer, count: Int) throws {
         var answer = answer
         // The first of two fields counts.
         answer.body = body
@@ -192,18 +194,18 @@ import Web
         #expect(fetching.scratch.names().isEmpty)
     }
 
-    @Test func `what is abandoned can be gone on with`() throws {
+    @Test func `a cancelled request can be resumed`() throws {
         origin.on("/film", file.validated(entityTag: #""one""#).dripping(300_000, every: .seconds(60)))
         origin.on("/small", .page("small").delayed(.seconds(60)))
         var fetching = fetching
         fetching.options.spoolThreshold = 1000
         let loop = try fetching.loop()
-        loop.start(try Fetching.request(target) { $0.number = 1 })
-        loop.start(try Fetching.request(origin.url("/small")) { $0.number = 2 })
+        loop.start(try TestFetcher.request(target) { $0.number = 1 })
+        loop.start(try TestFetcher.request(origin.url("/small")) { $0.number = 2 })
         while try size(fetching.scratch.names().first) < 300_000 {
             #expect(try loop.turn(waitingAtMost: .seconds(10)).isEmpty)
         }
-        let results = loop.abandon().sorted { $0.number < $1.number }
+        let results = loop.cancelAll().sorted { $0.number < $1.number }
         #expect(try results.map { try $0.failure().kind } == [.interrupted, .interrupted])
         #expect(results.map { $0.partial?.byteCount } == [300_000, nil])
         #expect(loop.runningCount == 0)
@@ -227,8 +229,8 @@ import Web
             (["Last-Modified": date], nil),
             ([:], nil),
         ] as [([String: String], String?)])
-    func `only what tells versions apart is a condition`(names: [String: String], condition: String?) {
+    func `only a strong validator can be used for If-Range`(names: [String: String], condition: String?) {
         let fields = HTTPFields(names.map { HTTPFields.Field(name: $0, value: $1) })
-        #expect(PartialBody(path: "", byteCount: 1, fields: fields).condition == condition)
+        #expect(PartialBody(path: "", byteCount: 1, fields: fields).ifRangeValidator == condition)
     }
 }

@@ -16,13 +16,16 @@ import Web
         ("max-age=1; max-age=2", false, false), ("max-age=1; includeSubDomains=x", false, false),
         ("max-age=1s", false, false),
     ])
-    func `a host says how it wants to be asked`(value: String, host: Bool, subdomains: Bool) throws {
+    func `the header applies to its host, and to subdomains only with includeSubDomains`(
+        value: String, host: Bool, subdomains: Bool
+    ) throws {
         var strict = StrictTransport()
-        strict.note(value, from: try #require(WebURL("https://a.test/")), now: now)
-        #expect((strict.upgraded(try #require(WebURL("http://a.test/")), now: now) != nil) == host)
-        #expect((strict.upgraded(try #require(WebURL("http://b.a.test/")), now: now) != nil) == subdomains)
-        #expect(strict.upgraded(try #require(WebURL("http://ba.test/")), now: now) == nil)
-        #expect(strict.upgraded(try #require(WebURL("http://test/")), now: now) == nil)
+        strict.applyHeader(value, from: try #require(WebURL("https://a.test/")), now: now)
+        #expect((strict.httpsURL(for: try #require(WebURL("http://a.test/")), now: now) != nil) == host)
+        #expect(
+            (strict.httpsURL(for: try #require(WebURL("http://b.a.test/")), now: now) != nil) == subdomains)
+        #expect(strict.httpsURL(for: try #require(WebURL("http://ba.test/")), now: now) == nil)
+        #expect(strict.httpsURL(for: try #require(WebURL("http://test/")), now: now) == nil)
     }
 
     @Test(arguments: [
@@ -30,29 +33,31 @@ import Web
         ("http://a.test:8080/", "https://a.test:8080/"), ("http://a.test:443/", "https://a.test/"),
         ("http://A.test./", "https://a.test./"), ("https://a.test/", nil), ("ftp://a.test/", nil),
     ])
-    func `an address is upgraded`(url: String, upgraded: String?) throws {
+    func `an http URL of a host with a rule becomes https until the rule expires`(
+        url: String, upgraded: String?
+    ) throws {
         var strict = StrictTransport()
-        strict.note("max-age=10", from: try #require(WebURL("https://a.test/")), now: now)
-        #expect(strict.upgraded(try #require(WebURL(url)), now: now)?.href == upgraded)
-        #expect(strict.upgraded(try #require(WebURL(url)), now: now.adding(seconds: 10)) == nil)
+        strict.applyHeader("max-age=10", from: try #require(WebURL("https://a.test/")), now: now)
+        #expect(strict.httpsURL(for: try #require(WebURL(url)), now: now)?.href == upgraded)
+        #expect(strict.httpsURL(for: try #require(WebURL(url)), now: now.adding(seconds: 10)) == nil)
     }
 
     @Test(arguments: ["http://a.test/", "https://127.0.0.1/", "https://[::1]/"])
-    func `not everybody can say so`(url: String) throws {
+    func `the header is ignored over http and for IP addresses`(url: String) throws {
         var strict = StrictTransport()
-        strict.note("max-age=10", from: try #require(WebURL(url)), now: now)
+        strict.applyHeader("max-age=10", from: try #require(WebURL(url)), now: now)
         #expect(strict == StrictTransport())
     }
 
-    @Test func `a host takes its word back`() throws {
+    @Test func `max-age=0 removes the rule of a host`() throws {
         var strict = StrictTransport()
         let url = try #require(WebURL("https://a.test/"))
-        strict.note("max-age=10", from: url, now: now)
-        strict.note("max-age=0", from: url, now: now)
+        strict.applyHeader("max-age=10", from: url, now: now)
+        strict.applyHeader("max-age=0", from: url, now: now)
         #expect(strict == StrictTransport())
     }
 
-    @Test func `curl's file is read and written`() throws {
+    @Test func `rules are loaded from and saved to curl's file format`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(
             """
@@ -65,13 +70,14 @@ import Web
             """, to: "hsts")
         var strict = StrictTransport()
         try strict.load(path)
-        #expect(strict.upgraded(try #require(WebURL("http://x.a.test/")), now: now) != nil)
-        #expect(strict.upgraded(try #require(WebURL("http://x.b.test/")), now: now) == nil)
+        #expect(strict.httpsURL(for: try #require(WebURL("http://x.a.test/")), now: now) != nil)
+        #expect(strict.httpsURL(for: try #require(WebURL("http://x.b.test/")), now: now) == nil)
         #expect(
-            strict.upgraded(try #require(WebURL("http://b.test/")), now: HTTPDate(secondsSinceEpoch: .max))
+            strict.httpsURL(
+                for: try #require(WebURL("http://b.test/")), now: HTTPDate(secondsSinceEpoch: .max))
                 != nil)
         let end = try #require(HTTPDate(iso8601: "2031-01-02T03:04:05Z"))
-        #expect(strict.upgraded(try #require(WebURL("http://a.test/")), now: end) == nil)
+        #expect(strict.httpsURL(for: try #require(WebURL("http://a.test/")), now: end) == nil)
         try strict.save(folder.file("copy"))
         var copy = StrictTransport()
         try copy.load(folder.file("copy"))
@@ -80,8 +86,8 @@ import Web
         #expect(throws: FetchFailure.self) { try strict.load(folder.file("missing")) }
     }
 
-    @Test func `the loop answers in the host's place`() throws {
-        let fetching = try Fetching { options in
+    @Test func `the loop redirects to https itself without a request`() throws {
+        let fetching = try TestFetcher { options in
             options.strictTransport?.add("a.test \"unlimited\"")
         }
         let result = try fetching.result("http://a.test/x")

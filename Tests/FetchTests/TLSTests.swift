@@ -18,10 +18,12 @@ struct TLSTests {
     @Test func `many requests share one connection over HTTP 2`() throws {
         let fetching = try front.fetching()
         let requests = try (0..<60).map { number in
-            try Fetching.request(front.url("/\(number)", port: front.modern)) { $0.number = UInt32(number) }
+            try TestFetcher.request(front.url("/\(number)", port: front.modern)) {
+                $0.number = UInt32(number)
+            }
         }
         let loop = try fetching.loop()
-        for (number, result) in try Fetching.results(of: requests, in: loop) {
+        for (number, result) in try TestFetcher.results(of: requests, in: loop) {
             #expect(try result.response().text() == "/\(number)")
             #expect(result.exchange?.version == .http2)
             #expect(result.exchange?.security == .verified)
@@ -30,8 +32,8 @@ struct TLSTests {
         #expect(Set(origin.requests.map { $0["X-Protocol"] }) == ["HTTP/2.0"])
     }
 
-    @Test func `a server without HTTP 2 gets more connections, and no more than it should`() throws {
-        // Else one connection may be through with all of them before there is another.
+    @Test func `a server without HTTP 2 gets more connections, up to the limit`() throws {
+        // Otherwise one connection may be done with all of them before there is another.
         let connections = Monitor<Set<String>>([])
         origin.otherwise { request in
             connections.change { _ = $0.insert(request["X-Connection"] ?? "") }
@@ -39,22 +41,22 @@ struct TLSTests {
             return .page(request.target)
         }
         let fetching = try front.fetching { options in
-            options.connectionsPerHost = 6
+            options.maxConnectionsPerHost = 6
             options.stallTimeout = .seconds(120)
         }
         let requests = try (0..<60).map { number in
-            try Fetching.request(front.url("/\(number)", port: front.plain)) { $0.number = UInt32(number) }
+            try TestFetcher.request(front.url("/\(number)", port: front.plain)) { $0.number = UInt32(number) }
         }
-        for (number, result) in try Fetching.results(of: requests, in: try fetching.loop()) {
+        for (number, result) in try TestFetcher.results(of: requests, in: try fetching.loop()) {
             #expect(try result.response().text() == "/\(number)")
             #expect(result.exchange?.version == .http11)
         }
         #expect((2...6).contains(Set(origin.requests.map { $0["X-Connection"] }).count))
     }
 
-    /// Whoever has more to say than the server takes offers it again, by then with more behind it, in another
-    /// place of memory.
-    @Test func `what is said in a raw connection comes whole, however slowly it is taken`() throws {
+    /// A caller whose bytes were not all sent passes the rest again, possibly with more bytes after it and at another
+    /// address.
+    @Test func `a raw connection sends all bytes to a slow receiver`() throws {
         let folder = try TemporaryFolder()
         let server = try ChildProcess(
             "/usr/bin/env",
@@ -122,14 +124,14 @@ struct TLSTests {
             ("front.test", TLSFront.Door.expired, true, "certificate has expired"),
             ("front.test", TLSFront.Door.modern, false, "unable to get local issuer certificate"),
         ] as [(String, TLSFront.Door, Bool, String)])
-    func `a certificate that does not hold is refused in words`(
+    func `an invalid certificate fails with the reason`(
         host: String, door: TLSFront.Door, isTrusted: Bool, words: String
     ) throws {
         let url = front.url("/", port: front.port(door), host: host)
         let fetching = try front.fetching { if !isTrusted { $0.authorities = nil } }
         let failure = try fetching.failure(url)
         #expect(failure.kind == .insecure)
-        #expect(!failure.mayPass)
+        #expect(!failure.canRetry)
         #expect(failure.detail.hasPrefix("\(host): "))
         #expect(failure.detail.contains(words))
         #expect(origin.requests.isEmpty)
@@ -138,13 +140,13 @@ struct TLSTests {
         #expect(result.exchange?.security == .unverified)
     }
 
-    @Test func `what does not speak TLS is said to`() throws {
+    @Test func `a server without TLS fails as insecure`() throws {
         let failure = try front.fetching().failure(front.url("/", port: front.clear, host: "127.0.0.1"))
         #expect(failure.kind == .insecure)
         #expect(failure.detail.hasPrefix("127.0.0.1: "))
     }
 
-    @Test func `a client's certificate is shown to its origin only`() throws {
+    @Test func `a client certificate is sent to its own origin only`() throws {
         let fetching = try front.fetching { options in
             options.credentials.add(
                 Credentials.Certificate(front), for: try #require(WebURL(front.url("/", port: front.plain))))
@@ -156,7 +158,7 @@ struct TLSTests {
         #expect(origin.requests.map { $0["X-Client"] ?? "" } == ["CN=client", "", "CN=client"])
     }
 
-    @Test func `a request that is nobody's shows no certificate, and leads no session on that showed one`()
+    @Test func `an anonymous request sends no client certificate and resumes no TLS session of one`()
         throws
     {
         let fetching = try front.fetching { options in
@@ -167,13 +169,13 @@ struct TLSTests {
         let url = front.url("/", port: front.plain)
         for isAnonymous in [false, true, false] {
             let result = try fetching.result(
-                of: try Fetching.request(url) { $0.isAnonymous = isAnonymous }, in: loop)
+                of: try TestFetcher.request(url) { $0.isAnonymous = isAnonymous }, in: loop)
             #expect(result.exchange?.usedCredentials == !isAnonymous)
         }
         #expect(origin.requests.map { $0["X-Client"] ?? "" } == ["CN=client", "", "CN=client"])
     }
 
-    @Test func `cookies are seen over HTTP 2 as well`() throws {
+    @Test func `an exchange over HTTP 2 records whether the request had cookies`() throws {
         origin.otherwise { _ in OriginAnswer.page("").adding("Set-Cookie", "a=b; Path=/") }
         let fetching = try front.fetching { $0.cookies = CookieOptions() }
         let loop = try fetching.loop()
@@ -183,7 +185,7 @@ struct TLSTests {
         #expect(results.map { $0.exchange?.version } == [.http2, .http2])
     }
 
-    @Test func `files that are not there are named`() throws {
+    @Test func `a missing certificate file is named in the failure`() throws {
         let loop = #expect(throws: FetchFailure.self) {
             try front.fetching { $0.authorities = "/no/such.pem" }.loop()
         }
@@ -197,7 +199,7 @@ struct TLSTests {
         #expect(!failure.detail.contains("SECRET"))
     }
 
-    @Test func `a host that asks for TLS is asked over TLS from then on`() throws {
+    @Test func `after Strict-Transport-Security, http URLs of a host become https`() throws {
         let answer = OriginAnswer.page("here").adding("Strict-Transport-Security", "max-age=1000")
         origin.otherwise { _ in answer }
         let fetching = try front.fetching()
@@ -207,25 +209,27 @@ struct TLSTests {
         #expect(upgraded.status == 307)
         #expect(upgraded.fields["Location"] == front.url("/x", port: front.modern))
         #expect(loop.strictTransport != StrictTransport())
-        // A word that anybody may have said counts for nothing.
+        // The header counts only with a verified certificate.
         let gullible = try front.fetching { $0.isInsecure = true }
         let other = try gullible.loop()
         _ = try gullible.response(front.url("/", port: front.modern), in: other)
         #expect(other.strictTransport == StrictTransport())
     }
 
-    @Test func `the wall holds for a connection that many share`() throws {
+    @Test func `the network guard applies to each request on a shared HTTP 2 connection`() throws {
         let fetching = try front.fetching()
         let loop = try fetching.loop()
         origin.hold("/held")
-        var held = try Fetching.request(front.url("/held", port: front.modern))
+        var held = try TestFetcher.request(front.url("/held", port: front.modern))
         held.number = 1
         loop.start(held)
         while !origin.waitForRequests(1, within: .milliseconds(1)) {
             _ = try loop.turn(waitingAtMost: .milliseconds(10))
         }
         let shut = try fetching.result(
-            of: try Fetching.request(front.url("/x", port: front.modern)) { $0.nearestZone = .publicNetwork },
+            of: try TestFetcher.request(front.url("/x", port: front.modern)) {
+                $0.nearestZone = .publicNetwork
+            },
             in: loop)
         #expect(try shut.failure().kind == .refused)
         origin.release("/held")
@@ -235,20 +239,20 @@ struct TLSTests {
         #expect(origin.requests.map(\.target) == ["/held"])
     }
 
-    @Test func `a body is resumed over HTTP 2, and one of many streams is given up alone`() throws {
+    @Test func `over HTTP 2 a body is resumed, and a timeout ends only its own stream`() throws {
         let body = (0..<600_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
         let file = OriginAnswer.file(body, type: "video/mp4").validated(entityTag: #""one""#)
         let names = ["/film"] + (1..<10).map { "/\($0)" }
         let requests = try names.enumerated().map { number, name in
-            try Fetching.request(front.url(name, port: front.modern)) { $0.number = UInt32(number) }
+            try TestFetcher.request(front.url(name, port: front.modern)) { $0.number = UInt32(number) }
         }
         var fetching = try front.fetching()
         let patience = fetching.options.stallTimeout
         var partial: PartialBody?
-        try Fetching.withLimits(from: .milliseconds(300)) { limit in
+        try TestFetcher.withLimits(from: .milliseconds(300)) { limit in
             origin.on("/film", file.dripping(500_000, every: limit + .seconds(60)), file)
             fetching.options.stallTimeout = limit
-            let results = try Fetching.results(of: requests, in: fetching.loop())
+            let results = try TestFetcher.results(of: requests, in: fetching.loop())
             #expect(try results[0]?.failure().kind == .timeout)
             var ended: [UInt32] = []
             for (number, result) in results where number > 0 {
@@ -258,7 +262,7 @@ struct TLSTests {
                     #expect(try result.response().text() == names[Int(number)])
                 }
             }
-            // A slow server may not have sent so much of the film in that time.
+            // A slow server may not have sent that much of the video in this time.
             partial = results[0]?.partial
             return partial == nil ? ended + [0] : ended
         }
@@ -266,45 +270,48 @@ struct TLSTests {
         #expect(part.byteCount >= 256 * 1024)
         fetching.options.stallTimeout = patience
         let rest = try fetching.result(
-            of: try Fetching.request(front.url("/film", port: front.modern)) { $0.resume = part })
+            of: try TestFetcher.request(front.url("/film", port: front.modern)) { $0.resume = part })
         #expect(try rest.response().body.byteCount == body.count)
         #expect(rest.exchange?.version == .http2)
         try rest.response().body.discard()
     }
 
-    @Test func `the rate holds over HTTP 2`() throws {
+    @Test func `the rate limit applies over HTTP 2`() throws {
         let body = [UInt8](repeating: 7, count: 100_000)
         origin.otherwise { _ in .file(body, type: "image/png") }
         let fetching = try front.fetching { $0.bytesPerSecond = 2_000_000 }
         let requests = try (0..<10).map { number in
-            try Fetching.request(front.url("/\(number)", port: front.modern)) { $0.number = UInt32(number) }
+            try TestFetcher.request(front.url("/\(number)", port: front.modern)) {
+                $0.number = UInt32(number)
+            }
         }
         let clock = ContinuousClock()
         let start = clock.now
-        let results = try Fetching.results(of: requests, in: try fetching.loop())
+        let results = try TestFetcher.results(of: requests, in: try fetching.loop())
         #expect(clock.now - start >= .milliseconds(300))
         for result in results.values { #expect(try result.response().body.byteCount == body.count) }
     }
 
-    @Test func `a POST and a HEAD travel over HTTP 2`() throws {
+    @Test func `POST and HEAD work over HTTP 2`() throws {
         origin.otherwise { .page("\($0.method) \($0.body.count)") }
         let fetching = try front.fetching()
         let loop = try fetching.loop()
         let url = front.url("/", port: front.modern)
-        let post = try Fetching.request(url) { request in
+        let post = try TestFetcher.request(url) { request in
             request.method = "POST"
             request.body = [UInt8](repeating: 1, count: 200_000)
         }
         #expect(try fetching.result(of: post, in: loop).response().text() == "POST 200000")
-        let head = try Fetching.request(url) { $0.method = "HEAD" }
+        let head = try TestFetcher.request(url) { $0.method = "HEAD" }
         #expect(try fetching.result(of: head, in: loop).response().body.byteCount == 0)
         #expect(try fetching.response(url, in: loop).text() == "GET 0")
     }
 }
 
 extension TLSFront {
-    fileprivate func fetching(_ change: (inout FetchOptions) throws -> Void = { _ in }) throws -> Fetching {
-        try Fetching { options in
+    fileprivate func fetching(_ change: (inout FetchOptions) throws -> Void = { _ in }) throws -> TestFetcher
+    {
+        try TestFetcher { options in
             options.authorities = authorities
             options.hostAddresses = ["front.test", "other.test"].flatMap { host in
                 [modern, plain, expired].compactMap { HostAddress("\(host):\($0):127.0.0.1") }

@@ -1,4 +1,4 @@
-/// Zeros in a content coding, made without a library.
+/// Zeros in a content coding, encoded without a library.
 enum Zeros {
     /// Frames of RFC 8878 whose every block of 128 KiB is one byte to repeat.
     static func zstd(blocks: Int) -> [UInt8] {
@@ -13,7 +13,7 @@ enum Zeros {
 
     static func gzipByteCount(matches: Int) -> Int { 1 + 258 * matches }
 
-    /// One block of RFC 1951 with its fixed codes: a zero, and so many copies of 258 bytes from one byte
+    /// One block of RFC 1951 with its fixed codes: a zero, and `matches` copies of 258 bytes from one byte
     /// before.
     static func gzip(matches: Int) -> [UInt8] {
         var writer = BitWriter(bytes: [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF])

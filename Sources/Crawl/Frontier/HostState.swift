@@ -428,7 +428,7 @@ extension FrontierCore {
                 ]
             }
         case .failed(let failure):
-            let mayPass = failure.mayPass || failure.kind == .unknownHost
+            let mayPass = failure.canRetry || failure.kind == .unknownHost
             let isLost =
                 Failure.fetch(failure).isSilence && isGivenUp(host) || isRefusingConnections(host, failure)
             hosts[host].robots?.didFail(failure.description, mayPass: mayPass && !isLost, now: now)

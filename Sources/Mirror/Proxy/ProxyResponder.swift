@@ -62,7 +62,7 @@ final class ProxyResponder: Responder {
             // The proxy's own pages, requested in origin form or absolute form.
             if let page = ownPage(for: request) { return Reply(answer: page) }
             if let refusal = refusal(of: request) { return Reply(answer: refusal) }
-            if request.head.scheme == nil, request.asksWholeServer {
+            if request.head.scheme == nil, request.isServerWide {
                 return Reply(answer: ProxyHop.abilities)
             }
         }
@@ -265,7 +265,7 @@ extension Request {
     }
 
     /// Whether the request asks for the abilities of the whole server (RFC 9110 §9.3.7).
-    var asksWholeServer: Bool {
+    var isServerWide: Bool {
         guard head.method == .other, method == "OPTIONS" else { return false }
         return head.target.isEmpty || target.count == 1 && target[0] == UInt8(ascii: "*")
     }
@@ -275,7 +275,7 @@ extension Request {
 
     /// The absolute URL, given its origin.
     func proxied(at origin: String) -> WebURL? {
-        let path = asksWholeServer ? "/" : String(decoding: bytes[head.target], as: UTF8.self)
+        let path = isServerWide ? "/" : String(decoding: bytes[head.target], as: UTF8.self)
         guard let url = WebURL(origin + path), url.isHTTP, !url.hasCredentials else { return nil }
         return url
     }

@@ -42,9 +42,10 @@ import Testing
     }
 
     @Test(arguments: [
-        FetchFailure.Kind.unknownHost, .unreachable, .timeout, .insecure, .broken, .nonsense, .tooLarge,
+        FetchFailure.Kind.unknownHost, .unreachable, .timeout, .insecure, .broken, .invalidResponse,
+        .tooLarge,
         .refused,
-        .mismatch, .endless, .noRoom, .interrupted, .machine,
+        .mismatch, .endless, .diskFull, .interrupted, .machine,
     ])
     func `what stops a fetch has advice`(kind: FetchFailure.Kind) {
         let error = LarderError(FetchFailure(kind, "example.com"))

@@ -107,7 +107,9 @@ struct WgetRun {
             if !wget.words.contains("--no-netrc") {
                 let isBasic = wget.entries.contains { $0.login?.scheme == "Basic" }
                 plan.fetch.credentials.add(
-                    isBasic ? .basic(user: user, password: password) : .asked(user: user, password: password),
+                    isBasic
+                        ? .basic(user: user, password: password)
+                        : .digestOrBasic(user: user, password: password),
                     for: plan.start[0])
             }
         }

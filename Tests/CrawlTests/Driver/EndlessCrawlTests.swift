@@ -21,7 +21,7 @@ import Web
     @Test func `a radio ends neither the page nor the run`() throws {
         origin.on(
             "/live.mp3", OriginAnswer.endless("mp3", type: "audio/mpeg").dripping(3, every: .milliseconds(5)))
-        let report = try bench.crawl { $0.fetch.liveTimeout = .milliseconds(200) }
+        let report = try bench.crawl { $0.fetch.slowMediaTimeout = .milliseconds(200) }
         #expect(report.pages == 2)
         #expect(report.missing.isEmpty)
         #expect(report.isPublished)
@@ -32,7 +32,7 @@ import Web
     @Test func `a body for which there is no room is missing, and all else is there`() throws {
         origin.on(
             "/live.mp3", OriginAnswer.endless(String(repeating: "m", count: 100_000), type: "audio/mpeg"))
-        let report = try bench.crawl { $0.fetch.room = { _ in 3_000_000 } }
+        let report = try bench.crawl { $0.fetch.freeSpace = { _ in 3_000_000 } }
         #expect(report.pages == 2)
         #expect(report.isPublished)
         #expect(report.missing.map(\.address.path) == ["/live.mp3"])

@@ -13,7 +13,7 @@ import Testing
         (.status(503), 4), (.status(504), 4), (.status(520), 4), (.status(501), 1), (.status(505), 1),
         (.status(404), 1), (.status(410), 1), (.status(403), 1), (.status(401), 1), (.status(304), 1),
         (.redirects, 1), (.nowhere, 1), (fetch(.timeout), 4), (fetch(.broken), 4), (fetch(.unreachable), 4),
-        (fetch(.unknownHost), 2), (fetch(.insecure), 1), (fetch(.nonsense), 1), (fetch(.tooLarge), 1),
+        (fetch(.unknownHost), 2), (fetch(.insecure), 1), (fetch(.invalidResponse), 1), (fetch(.tooLarge), 1),
         (fetch(.refused), 1),
     ])
     func `what may pass is tried four times, what will not once`(failure: Failure, attempts: Int) {

@@ -3,12 +3,12 @@ import TestOrigin
 import Testing
 import Web
 
-/// A folder for bodies, and requests made one by one or side by side.
-struct Fetching {
+/// Sends requests with options of its own and a temporary folder for bodies.
+struct TestFetcher {
     let scratch: TemporaryFolder
     var options: FetchOptions
 
-    /// As `FetchOptions` come, but without what the environment says about proxies.
+    /// Uses the default options, but no proxy from the environment.
     init(_ change: (inout FetchOptions) throws -> Void = { _ in }) throws {
         scratch = try TemporaryFolder()
         options = FetchOptions(userAgent: "larder-test", spoolFolder: scratch.path)
@@ -18,7 +18,7 @@ struct Fetching {
 
     func loop() throws -> FetchLoop { try FetchLoop(options) }
 
-    /// Turns until every request has its result.
+    /// Runs the loop until every request has its result.
     static func results(of requests: [FetchRequest], in loop: FetchLoop) throws -> [UInt32: FetchResult] {
         for request in requests { loop.start(request) }
         var results: [UInt32: FetchResult] = [:]
@@ -40,7 +40,7 @@ struct Fetching {
     /// Sends requests with a time limit. On a busy machine a healthy server may be slower than a short limit: then the
     /// requests are repeated with a limit that is five times as long.
     ///
-    /// - Parameter ask: gives the numbers of the requests that the limit ended though their server was well.
+    /// - Parameter ask: returns the numbers of the requests that the limit ended although their server was well.
     static func withLimits(from first: Duration, _ ask: (Duration) throws -> [UInt32]) rethrows {
         var limit = first
         while case let ended = try ask(limit), !ended.isEmpty {
@@ -78,15 +78,19 @@ extension FetchResult {
     }
 
     func failure() throws -> FetchFailure {
-        guard case .failure(let failure) = outcome else { throw FetchFailure(.nonsense, "it was answered") }
+        guard case .failure(let failure) = outcome else {
+            throw FetchFailure(.invalidResponse, "it was answered")
+        }
         return failure
     }
 }
 
 extension FetchedResponse {
-    /// Of a body in memory.
+    /// The text of a body in memory.
     func text() throws -> String {
-        guard case .bytes(let bytes) = body else { throw FetchFailure(.nonsense, "the body is a file") }
+        guard case .bytes(let bytes) = body else {
+            throw FetchFailure(.invalidResponse, "the body is a file")
+        }
         return String(decoding: bytes, as: UTF8.self)
     }
 }
