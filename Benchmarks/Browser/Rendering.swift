@@ -20,7 +20,7 @@ enum Rendering {
             serve(origin)
             let program = words.dropFirst(3).first ?? BrowserProgram.find() ?? "chromium"
             var options = BrowserOptions(executable: program)
-            options.furtherArguments = Array(words.dropFirst(4))
+            options.extraArguments = Array(words.dropFirst(4))
             let start = Stopwatch()
             let browser = try Browser(options)
             print("started after \(start.elapsed), sandboxed: \(browser.isSandboxed)")

@@ -13,13 +13,13 @@ internal import Web
 /// hangs, its open pages fail, and the next page starts a new process.
 package final class Browser: Sendable {
     /// A message to the browser's thread.
-    enum Order: Sendable {
+    enum ThreadCommand: Sendable {
         case open(PageVisit, @Sendable (PageOutcome) -> Void)
         case close
     }
 
     /// State that the browser's thread shares with callers, protected by a ``Monitor``.
-    struct Facts: Sendable {
+    struct SharedState: Sendable {
         var version = ""
         var isSandboxed = true
         var processGroup: Int32?
@@ -31,27 +31,27 @@ package final class Browser: Sendable {
         var thread: UInt?
     }
 
-    private let inbox: Inbox<Order>
-    private let facts: Monitor<Facts>
+    private let inbox: Inbox<ThreadCommand>
+    private let state: Monitor<SharedState>
     private let thread: NamedThread
 
-    /// Starts the browser and waits until it answers. Throws if it does not start.
+    /// Starts the browser and waits until it replies to a command. Throws if it does not start.
     package init(_ options: BrowserOptions) throws(BrowserError) {
         let doing = "starting the browser"
-        let facts = Monitor(Facts())
+        let state = Monitor(SharedState())
         do throws(SystemError) {
-            let bell = try Bell()
-            let inbox = Inbox<Order> { bell.ring() }
+            let wakePipe = try WakePipe()
+            let inbox = Inbox<ThreadCommand> { wakePipe.wake() }
             self.inbox = inbox
-            self.facts = facts
+            self.state = state
             thread = try NamedThread.start("larder-browser") {
-                BrowserLoop(options, inbox: inbox, bell: bell, facts: facts).run()
+                BrowserLoop(options, inbox: inbox, wakePipe: wakePipe, state: state).run()
             }
         } catch {
             throw BrowserError(error, doing: doing)
         }
         do throws(BrowserError) {
-            try facts.wait { $0.start }.get()
+            try state.wait { $0.start }.get()
         } catch {
             thread.join()
             throw error
@@ -61,17 +61,17 @@ package final class Browser: Sendable {
     deinit { close() }
 
     /// The product and version that the browser reports, such as `Chrome/150.0.7821.3`.
-    package var version: String { facts.change { $0.version } }
+    package var version: String { state.change { $0.version } }
 
     /// Whether the browser's own sandbox is on, which confines a renderer process that a page has
     /// compromised.
-    package var isSandboxed: Bool { facts.change { $0.isSandboxed } }
+    package var isSandboxed: Bool { state.change { $0.isSandboxed } }
 
     /// Whether the browser failed so often that no page is opened any more.
-    package var hasGivenUp: Bool { facts.change { $0.hasGivenUp } }
+    package var hasGivenUp: Bool { state.change { $0.hasGivenUp } }
 
     /// The process group of the running browser; nil if none is running.
-    package var processGroup: Int32? { facts.change { $0.processGroup } }
+    package var processGroup: Int32? { state.change { $0.processGroup } }
 
     /// Opens the page in a tab with its own browser context; a page that stays open uses the default one.
     /// Calls `done` exactly once, on the browser's thread, or on the caller's if the browser is already
@@ -83,8 +83,9 @@ package final class Browser: Sendable {
         }
     }
 
-    /// Opens the page and waits for its outcome. Must not be called on the browser's thread.
-    package func look(at visit: PageVisit) -> PageOutcome {
+    /// Renders the page and waits for its outcome. Must not be called on the browser's thread, which would wait
+    /// for itself.
+    package func render(_ visit: PageVisit) -> PageOutcome {
         let outcome = Monitor<PageOutcome?>(nil)
         open(visit) { result in outcome.change { $0 = result } }
         return outcome.wait { $0 }
@@ -94,13 +95,13 @@ package final class Browser: Sendable {
     /// permanent. Removes its folder. Returns when this is done, or at once on the browser's own thread.
     package func close() {
         inbox.put(.close)
-        guard facts.change({ $0.thread }) != UInt(pthread_self()) else { return }
+        guard state.change({ $0.thread }) != UInt(pthread_self()) else { return }
         thread.join()
     }
 }
 
-/// Wakes a thread that polls `descriptor`.
-final class Bell: Sendable {
+/// Wakes a thread that polls `descriptor`. Any thread may call `wake`.
+final class WakePipe: Sendable {
     private let pipe: Pipe
     var descriptor: Int32 { pipe.reading }
 
@@ -115,19 +116,25 @@ final class Bell: Sendable {
     }
 
     /// Makes `descriptor` readable. If the pipe is full, it already is.
-    func ring() {
+    func wake() {
         _ = write(pipe.writing, "!", 1)
     }
 
     /// Reads all pending bytes, so that `descriptor` is no longer readable.
-    func hush() {
+    func drain() {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(pipe.reading, &bytes, bytes.count) > 0 {}
     }
 }
 
-/// The loop of the browser's thread. It polls the socket and the bell until the next deadline of a tab,
-/// passes messages and the time to the tabs, and executes their actions.
+/// The loop of the browser's thread. It polls the socket and the pipe of callers until the next deadline of a
+/// tab, passes messages and the time to the tabs, and executes their actions.
+///
+/// All tabs share one connection. A reply belongs to the tab that sent the command (`replyOwners`). An event
+/// belongs to the tab of its session, of its browser context, or of its frame, in this order.
+///
+/// After a failure of the browser, all open tabs fail and `connection` is nil. The next page starts a new
+/// process, at most `maxStarts` times in a row without a page that succeeds.
 private final class BrowserLoop {
     /// A tab, and the callback for its outcome.
     private struct OpenTab {
@@ -136,68 +143,73 @@ private final class BrowserLoop {
     }
 
     /// The tab that awaits a reply, and the tab's own number for the command.
-    private struct Caller {
+    private struct ReplyOwner {
         let tab: Int
         let number: Int
     }
 
     private let options: BrowserOptions
-    private let inbox: Inbox<Browser.Order>
-    private let bell: Bell
-    private let facts: Monitor<Browser.Facts>
+    private let inbox: Inbox<Browser.ThreadCommand>
+    private let wakePipe: WakePipe
+    private let state: Monitor<Browser.SharedState>
     private let age = Stopwatch()
 
     private var connection: BrowserConnection?
     private var tabs: [Int: OpenTab] = [:]
     private var lastTab = 0
     /// The awaited replies, by the number that was sent to the browser.
-    private var callers: [Int: Caller] = [:]
+    private var replyOwners: [Int: ReplyOwner] = [:]
     private var lastNumber = 0
     /// The tab of each browser context.
     private var contexts: [String: Int] = [:]
     /// The tab of each session.
     private var sessions: [String: Int] = [:]
-    /// Recent events about frames that no tab owns yet.
-    private var ownerless: [Event] = []
-    private static let mostOwnerless = 32
+    /// Recent events about frames that no tab owns yet. They are delivered once a tab has learned of the frame.
+    private var unownedEvents: [Event] = []
+    /// The maximum number of such events. Beyond it, the oldest is dropped.
+    private static let maxUnownedEvents = 32
     private var isSandboxed = getuid() != 0
     private var isClosing = false
     /// The number of starts since the last page that did not fail.
     private var starts = 0
     private var lastFailure = ""
 
-    private static let startLimit = 4
-    private static let patience = Duration.seconds(30)
+    /// The maximum number of starts without a successful page between them. Then no page is opened any more.
+    private static let maxStarts = 4
+    /// The time in which a started browser must reply to its first command.
+    private static let startTimeout = Duration.seconds(30)
+    /// The time in which a browser with a permanent profile may write it to disk before it is killed.
     private static let grace = Duration.seconds(2)
 
     init(
-        _ options: BrowserOptions, inbox: Inbox<Browser.Order>, bell: Bell, facts: Monitor<Browser.Facts>
+        _ options: BrowserOptions, inbox: Inbox<Browser.ThreadCommand>, wakePipe: WakePipe,
+        state: Monitor<Browser.SharedState>
     ) {
         self.options = options
         self.inbox = inbox
-        self.bell = bell
-        self.facts = facts
+        self.wakePipe = wakePipe
+        self.state = state
     }
 
     func run() {
-        facts.change { $0.thread = UInt(pthread_self()) }
+        state.change { $0.thread = UInt(pthread_self()) }
         do throws(BrowserError) {
-            try startAnyhow()
-            facts.change { $0.start = .success(()) }
+            try startWithOptionalSandbox()
+            state.change { $0.start = .success(()) }
         } catch {
             inbox.close()
-            facts.change { $0.start = .failure(error) }
+            state.change { $0.start = .failure(error) }
             return
         }
         while !isClosing { turn() }
-        leave()
+        shutDown()
     }
 
     // MARK: - Start and end
 
     /// Starts the browser, and starts it again without the sandbox if its log says that the system forbids
     /// that.
-    private func startAnyhow() throws(BrowserError) {
+    private func startWithOptionalSandbox() throws(BrowserError) {
         starts += 1
         do throws(BrowserError) {
             try startOnce()
@@ -218,7 +230,7 @@ private final class BrowserLoop {
         let targets: JSONMembers = ["autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true]
         connection.send(Command("Target.setAutoAttach", nil, targets).bytes(number: 2))
         lastNumber = 2
-        let deadline = age.elapsed + Self.patience
+        let deadline = age.elapsed + Self.startTimeout
         var version: String?
         while version == nil, !isClosing {
             let left = deadline - age.elapsed
@@ -235,43 +247,45 @@ private final class BrowserLoop {
             } catch {
                 // The browser's error message may arrive shortly after the socket was closed.
                 process.kill(after: .milliseconds(500))
-                let words = process.lastWords
+                let words = process.lastLogLines
                 throw BrowserError(
                     doing: "starting \(options.executable)", why: words.isEmpty ? "it ended at once" : words)
             }
         }
         self.connection = connection
-        let (isWalled, group) = (isSandboxed, process.identifier)
-        facts.change { facts in
-            facts.version = version ?? ""
-            facts.isSandboxed = isWalled
-            facts.processGroup = group
+        let (isNowSandboxed, group) = (isSandboxed, process.identifier)
+        state.change { state in
+            state.version = version ?? ""
+            state.isSandboxed = isNowSandboxed
+            state.processGroup = group
         }
     }
 
     /// Ends the browser after a failure, together with all open tabs.
-    private func drop(_ why: String) {
+    private func browserDidFail(_ why: String) {
         lastFailure = why
         connection?.process.end(within: .zero)
         connection = nil
-        facts.change { $0.processGroup = nil }
-        abandonAll(why)
+        state.change { $0.processGroup = nil }
+        failAllTabs(why)
     }
 
-    private func abandonAll(_ why: String) {
-        callers = [:]
+    /// Ends all open tabs with a failure.
+    private func failAllTabs(_ why: String) {
+        replyOwners = [:]
         contexts = [:]
         sessions = [:]
         let now = age.elapsed
         for key in tabs.keys.sorted() {
-            tabs[key]?.tab.abandon(why, now: now)
-            carryOut(key)
+            tabs[key]?.tab.browserDidEnd(why, now: now)
+            performActions(of: key)
         }
     }
 
-    private func leave() {
+    /// Fails everything that is still open or queued, and ends the browser.
+    private func shutDown() {
         inbox.close()
-        abandonAll("the browser was closed")
+        failAllTabs("the browser was closed")
         for case .open(let visit, let done) in inbox.takeAll() {
             done(PageOutcome(ending: .failed("the browser was closed"), address: visit.url))
         }
@@ -284,20 +298,21 @@ private final class BrowserLoop {
         }
         connection.process.end(within: options.profile == nil ? .zero : Self.grace)
         self.connection = nil
-        facts.change { $0.processGroup = nil }
+        state.change { $0.processGroup = nil }
     }
 
     // MARK: - One turn
 
+    /// Waits for messages, callers or the next deadline, and handles them.
     private func turn() {
         let now = age.elapsed
         let deadline = tabs.values.compactMap(\.tab.deadline).min()
         wait(for: connection, atMost: deadline.map { max($0 - now, .zero) } ?? .seconds(60))
-        bell.hush()
+        wakePipe.drain()
         do throws(BrowserError) {
-            try connection?.receive { take($0) }
+            try connection?.receive { didReceive($0) }
         } catch {
-            drop(error.why)
+            browserDidFail(error.why)
         }
         for order in inbox.takeAll() {
             switch order {
@@ -309,17 +324,17 @@ private final class BrowserLoop {
         for (key, open) in tabs {
             guard let deadline = open.tab.deadline, deadline <= later else { continue }
             tabs[key]?.tab.tick(now: later)
-            carryOut(key)
+            performActions(of: key)
         }
         do throws(BrowserError) {
             try connection?.flush()
         } catch {
-            drop(error.why)
+            browserDidFail(error.why)
         }
     }
 
     private func wait(for connection: BrowserConnection?, atMost time: Duration) {
-        var polled = [pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)]
+        var polled = [pollfd(fd: wakePipe.descriptor, events: Int16(POLLIN), revents: 0)]
         if let connection {
             polled.append(pollfd(fd: connection.process.descriptor, events: connection.events, revents: 0))
         }
@@ -335,11 +350,11 @@ private final class BrowserLoop {
         }
         do throws(BrowserError) {
             if connection == nil {
-                guard starts < Self.startLimit else {
-                    facts.change { $0.hasGivenUp = true }
+                guard starts < Self.maxStarts else {
+                    state.change { $0.hasGivenUp = true }
                     throw BrowserError(doing: "opening \(visit.url)", why: lastFailure)
                 }
-                try startAnyhow()
+                try startWithOptionalSandbox()
             }
         } catch {
             lastFailure = error.why
@@ -348,34 +363,35 @@ private final class BrowserLoop {
         connection?.process.trimLog()
         lastTab += 1
         tabs[lastTab] = OpenTab(tab: Tab(visit, now: age.elapsed), done: done)
-        carryOut(lastTab)
+        performActions(of: lastTab)
     }
 
-    private func take(_ bytes: ArraySlice<UInt8>) {
-        guard let message = Message(bytes, isAwaited: { callers[$0] != nil }) else { return }
+    /// Passes a message from the browser to the tabs that it concerns.
+    private func didReceive(_ bytes: ArraySlice<UInt8>) {
+        guard let message = Message(bytes, isAwaited: { replyOwners[$0] != nil }) else { return }
         let now = age.elapsed
         switch message {
         case .reply(let number, let reply):
-            guard let caller = callers.removeValue(forKey: number) else { return }
-            tabs[caller.tab]?.tab.take(reply, to: caller.number, now: now)
-            carryOut(caller.tab)
+            guard let owner = replyOwners.removeValue(forKey: number) else { return }
+            tabs[owner.tab]?.tab.didReceive(reply, to: owner.number, now: now)
+            performActions(of: owner.tab)
         case .event(let event):
             let owners = owners(of: event)
             if owners.isEmpty, event.session == nil, event["frameId"] != nil {
-                ownerless = ownerless.suffix(Self.mostOwnerless - 1) + [event]
+                unownedEvents = unownedEvents.suffix(Self.maxUnownedEvents - 1) + [event]
             }
-            for key in owners { hand(event, to: key, now) }
+            for key in owners { deliver(event, to: key, now) }
             // An out-of-process frame may be announced after its first events.
-            for event in ownerless where !self.owners(of: event).isEmpty {
-                for key in self.owners(of: event) { hand(event, to: key, now) }
-                ownerless.removeAll { $0["frameId"]?.string == event["frameId"]?.string }
+            for event in unownedEvents where !self.owners(of: event).isEmpty {
+                for key in self.owners(of: event) { deliver(event, to: key, now) }
+                unownedEvents.removeAll { $0["frameId"]?.string == event["frameId"]?.string }
             }
         }
     }
 
-    private func hand(_ event: Event, to key: Int, _ now: Duration) {
-        tabs[key]?.tab.take(event, now: now)
-        carryOut(key)
+    private func deliver(_ event: Event, to key: Int, _ now: Duration) {
+        tabs[key]?.tab.didReceive(event, now: now)
+        performActions(of: key)
     }
 
     /// The tabs that receive an event.
@@ -397,25 +413,26 @@ private final class BrowserLoop {
     }
 
     private func post(_ command: Command) {
-        lastNumber = lastNumber % Self.numberLimit + 1
+        lastNumber = lastNumber % Self.maxCommandNumber + 1
         connection?.send(command.bytes(number: lastNumber))
     }
 
-    /// Chromium accepts only 32-bit command numbers.
-    private static let numberLimit = 1 << 30
+    /// The greatest command number, after which they start at 1 again: Chromium accepts only 32-bit numbers.
+    private static let maxCommandNumber = 1 << 30
 
-    private func carryOut(_ key: Int) {
+    /// Executes the actions of a tab.
+    private func performActions(of key: Int) {
         // Executing an action can produce more actions.
         while let actions = tabs[key]?.tab.takeActions(), !actions.isEmpty {
-            for action in actions { carryOut(action, of: key) }
+            for action in actions { perform(action, of: key) }
         }
     }
 
-    private func carryOut(_ action: Tab.Action, of key: Int) {
+    private func perform(_ action: Tab.Action, of key: Int) {
         switch action {
         case .send(let command, let number):
             post(command)
-            if let number { callers[lastNumber] = Caller(tab: key, number: number) }
+            if let number { replyOwners[lastNumber] = ReplyOwner(tab: key, number: number) }
         case .ownContext(let context):
             contexts[context] = key
         case .ownSession(let session):
@@ -425,13 +442,13 @@ private final class BrowserLoop {
         case .act:
             tabs[key]?.tab.visit.willAct?()
         case .giveUp(let why):
-            drop(why)
+            browserDidFail(why)
         case .finish(let outcome):
             if case .failed = outcome.ending {} else { starts = 1 }
             guard let open = tabs.removeValue(forKey: key) else { return }
             contexts = contexts.filter { $0.value != key }
             sessions = sessions.filter { $0.value != key }
-            callers = callers.filter { $0.value.tab != key }
+            replyOwners = replyOwners.filter { $0.value.tab != key }
             open.done(outcome)
         }
     }

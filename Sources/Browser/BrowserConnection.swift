@@ -29,7 +29,7 @@ final class BrowserConnection {
         unsent += bytes
     }
 
-    /// Sends as much as the socket accepts. Throws if the browser has ended, or if more than `unsentLimit`
+    /// Sends as much as the socket accepts. Throws if the browser has ended, or if more than `maxUnsentBytes`
     /// bytes are pending.
     func flush() throws(BrowserError) {
         while sentCount < unsent.count {
@@ -40,14 +40,14 @@ final class BrowserConnection {
             }
             if count < 0 && errno == EINTR { continue }
             if count < 0 && errno == EAGAIN { break }
-            guard count > 0 else { throw ended() }
+            guard count > 0 else { throw endedError() }
             sentCount += count
         }
         if sentCount == unsent.count {
             unsent.removeAll(keepingCapacity: unsent.capacity < 1 << 20)
             sentCount = 0
         }
-        guard unsent.count - sentCount < Self.unsentLimit else {
+        guard unsent.count - sentCount < Self.maxUnsentBytes else {
             throw BrowserError(doing: "sending commands to the browser", why: "it accepts no more")
         }
     }
@@ -59,7 +59,7 @@ final class BrowserConnection {
             let count = read(process.descriptor, buffer.baseAddress, buffer.count)
             if count < 0 && errno == EINTR { continue }
             if count < 0 && errno == EAGAIN { break }
-            guard count > 0 else { throw ended() }
+            guard count > 0 else { throw endedError() }
             received += UnsafeRawBufferPointer(rebasing: buffer[..<count])
             if count < buffer.count { break }
         }
@@ -71,7 +71,7 @@ final class BrowserConnection {
         }
         received.removeFirst(start)
         searched = received.count
-        guard received.count <= Message.limit else {
+        guard received.count <= Message.maxBytes else {
             throw BrowserError(doing: "reading messages from the browser", why: "an endless message")
         }
     }
@@ -83,11 +83,13 @@ final class BrowserConnection {
         }
     }
 
-    private func ended() -> BrowserError {
-        let words = process.lastWords
+    /// The error for a browser that has ended, with the end of its log.
+    private func endedError() -> BrowserError {
+        let words = process.lastLogLines
         return BrowserError(
             doing: "driving the browser", why: words.isEmpty ? "it ended" : "it ended: \(words)")
     }
 
-    private static let unsentLimit = 256 << 20
+    /// The maximum size of the messages that the browser has not accepted. With more, it counts as hung.
+    private static let maxUnsentBytes = 256 << 20
 }

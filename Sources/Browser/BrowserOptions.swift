@@ -26,26 +26,26 @@ package enum BrowserProgram {
         if let named = getenv("LARDER_CHROMIUM").map({ String(cString: $0) }) {
             return named.isEmpty ? nil : named
         }
-        return installed(forWindow: forWindow)
+        return findInstalled(forWindow: forWindow)
     }
 
     /// The first known name on the PATH and in /usr/bin, regardless of LARDER_CHROMIUM.
     ///
     /// Without a window, an installed headless shell is preferred. The full browser creates a window with all
     /// its menus for each context, and renders half as many pages in the same time.
-    package static func installed(forWindow: Bool = false) -> String? {
+    package static func findInstalled(forWindow: Bool = false) -> String? {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/bin"]
-        for name in forWindow ? whole : shells + whole {
+        for name in forWindow ? browserNames : headlessShellNames + browserNames {
             for folder in folders where access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
         }
         return nil
     }
 
-    private static let shells = [
+    private static let headlessShellNames = [
         "chrome-headless-shell", "chromium-headless-shell", "headless-shell", "headless_shell",
     ]
-    private static let whole = [
+    private static let browserNames = [
         "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
     ]
 }
@@ -60,7 +60,7 @@ package struct BrowserOptions: Sendable {
     package var keyDigests: [String] = []
     /// False opens a window for a person, for a login.
     package var isHeadless = true
-    package var reach = Reach.loopback
+    package var networkAccess = NetworkAccess.loopback
     /// A permanent profile folder; nil for one that is removed at the end.
     package var profile: String?
     /// The parent of the temporary folder; nil for TMPDIR.
@@ -71,10 +71,10 @@ package struct BrowserOptions: Sendable {
     /// time.
     package var niceness: Int32 = 0
     /// Additional arguments, for measurements. Of two contradictory arguments, the last one applies.
-    package var furtherArguments: [String] = []
+    package var extraArguments: [String] = []
 
     /// Which servers a page without its own proxy can reach.
-    package enum Reach: Sendable {
+    package enum NetworkAccess: Sendable {
         /// Only this machine.
         case loopback
         /// All servers, as in a person's own browser.
@@ -108,19 +108,19 @@ package struct BrowserOptions: Sendable {
     }
 
     func arguments(profile: String, isSandboxed: Bool) -> [String] {
-        var arguments = Self.always
+        var arguments = Self.commonArguments
         arguments.append("--user-data-dir=\(profile)")
-        arguments.append("--disable-features=" + Self.unwanted.joined(separator: ","))
+        arguments.append("--disable-features=" + Self.disabledFeatures.joined(separator: ","))
         arguments.append("--js-flags=--max-old-space-size=\(scriptMegabytes)")
-        arguments += reach.arguments
-        if isHeadless { arguments += Self.headless }
+        arguments += networkAccess.arguments
+        if isHeadless { arguments += Self.headlessArguments }
         if !isSandboxed { arguments.append("--no-sandbox") }
         if !keyDigests.isEmpty {
             let digests = keyDigests.joined(separator: ",")
             arguments.append("--ignore-certificate-errors-spki-list=\(digests)")
         }
         if !Self.hasSharedMemory { arguments.append("--disable-dev-shm-usage") }
-        return arguments + furtherArguments
+        return arguments + extraArguments
     }
 
     /// Whether /dev/shm has space for the pages' images. Containers often have 64 MB, with which pages crash.
@@ -130,7 +130,7 @@ package struct BrowserOptions: Sendable {
         return UInt64(status.f_bavail) * UInt64(status.f_frsize) >= 1 << 30
     }
 
-    private static let always = [
+    private static let commonArguments = [
         "--remote-debugging-pipe", "--no-startup-window", "--disable-quic",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         // Background activity of a new browser.
@@ -150,14 +150,14 @@ package struct BrowserOptions: Sendable {
     ]
 
     /// Arguments for headless mode and reproducible pictures.
-    private static let headless = [
+    private static let headlessArguments = [
         "--headless=new", "--block-new-web-contents", "--hide-scrollbars", "--mute-audio", "--disable-gpu",
         "--enable-unsafe-swiftshader",
         "--force-color-profile=srgb", "--font-render-hinting=none", "--force-device-scale-factor=1",
     ]
 
     /// Only the last `--disable-features` argument applies, so this is one list.
-    private static let unwanted = [
+    private static let disabledFeatures = [
         // Pages may send requests to our proxy and test servers, which are on loopback.
         "LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessChecksWebRTC",
         // With this feature, requests of a service worker are not reported to the page's session.

@@ -60,8 +60,8 @@ package final class BrowserProcess {
     deinit { end(within: .zero) }
 
     /// The end of the browser's log, on one line.
-    package var lastWords: String {
-        let log = (try? WholeFile.read(folder + "/log", atMost: Self.logLimit * 2)) ?? []
+    package var lastLogLines: String {
+        let log = (try? WholeFile.read(folder + "/log", atMost: Self.maxLogBytes * 2)) ?? []
         let lines = log.suffix(2000).split(separator: 0x0A).suffix(3)
         return String(decoding: lines.joined(separator: [0x20]).suffix(500), as: UTF8.self)
     }
@@ -69,11 +69,12 @@ package final class BrowserProcess {
     /// Empties the log when it is too long, because pages can write to it without end.
     package func trimLog() {
         var status = stat()
-        guard stat(folder + "/log", &status) == 0, status.st_size > Self.logLimit else { return }
+        guard stat(folder + "/log", &status) == 0, status.st_size > Self.maxLogBytes else { return }
         truncate(folder + "/log", 0)
     }
 
-    private static let logLimit = 1 << 20
+    /// The size in bytes above which the log is emptied.
+    private static let maxLogBytes = 1 << 20
 
     // MARK: - The end
 

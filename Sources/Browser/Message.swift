@@ -38,7 +38,7 @@ enum Reply: Sendable {
     }
 
     /// The error message if this reply to a command that opens a tab did not open one.
-    var lackOfTab: String {
+    var tabError: String {
         switch self {
         case .result: "no tab was opened"
         case .refusal(let why): "no tab was opened: \(why)"
@@ -73,7 +73,7 @@ enum Message: Sendable {
             let name = bytes.dropFirst(Self.eventStart.count).prefix(64).prefix { $0 != 0x22 }
             guard Self.known.contains(String(decoding: name, as: UTF8.self)) else { return nil }
         }
-        let limits = JSONLimits(byteCount: Self.limit)
+        let limits = JSONLimits(byteCount: Self.maxBytes)
         guard
             let message = try? bytes.withUnsafeBufferPointer({ try JSONValue.parse($0.span, limits: limits) })
         else { return nil }
@@ -95,7 +95,7 @@ enum Message: Sendable {
     }
 
     /// The maximum length of a message in bytes. A message may contain a picture, a PDF or a document.
-    static let limit = 256 << 20
+    static let maxBytes = 256 << 20
 
     private static let replyStart = Array(#"{"id":"#.utf8)
     private static let eventStart = Array(#"{"method":""#.utf8)

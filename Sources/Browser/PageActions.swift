@@ -12,11 +12,12 @@ enum PageActions {
     /// buttons that show more of the same, follows no links and sends no forms. The result also contains the
     /// fragments of other views of the document that the controls showed.
     static func unfold(for visit: PageVisit) -> String {
-        PageScripts.function(PageScripts.links(for: visit) + known(visit) + shared + unfolding(for: visit))
+        PageScripts.function(
+            PageScripts.links(for: visit) + knownControls(visit) + shared + unfolding(for: visit))
     }
 
     /// Sets `knownControls` to the signatures of controls that were used on other pages.
-    private static func known(_ visit: PageVisit) -> String {
+    private static func knownControls(_ visit: PageVisit) -> String {
         var text = JSONWriter()
         text.value(visit.usedControls?.signatures(for: visit.controlGroup, besides: visit.url) ?? [])
         return "const knownControls = \(text.text);"
@@ -125,11 +126,11 @@ enum PageActions {
             """
 
     /// The maximum number of buttons that are pressed in one round.
-    private static let buttonLimit = 12
+    private static let maxButtonsPerRound = 12
     /// How often a button is pressed that shows more of the same.
-    private static let moreLimit = 3
+    private static let maxMorePresses = 3
     /// How many tabs with the same signature are opened in one page.
-    private static let equalTabLimit = 4
+    private static let maxEqualTabs = 4
 
     private static func unfolding(for visit: PageVisit) -> String {
         let playsMedia = visit.isDeep
@@ -208,7 +209,7 @@ enum PageActions {
                 if (e.closest(changing) || isKnown(e) || isOfConsent(e)) continue;
                 if (e.getAttribute('role') === 'tab') {
                   const uses = tabUses.get(signature(e)) || 0;
-                  if (isForbidden(e) || uses >= \(equalTabLimit)) { handled.add(e); continue; }
+                  if (isForbidden(e) || uses >= \(maxEqualTabs)) { handled.add(e); continue; }
                   // The content of a tab may have tabs of its own, and is hidden when the next tab is opened.
                   const list = e.closest('[role="tablist"]') || e.parentNode;
                   if (!tabLists.includes(list)) tabLists.push(list);
@@ -219,12 +220,12 @@ enum PageActions {
                   !e.matches(folded) && !e.matches(plain) && !says(name(e) + marks(e));
                 if (isForbidden(e) && !isNamelessPicture) { handled.add(e); continue; }
                 if (!e.matches(folded)) {
-                  if (buttons >= \(buttonLimit)) continue;
+                  if (buttons >= \(maxButtonsPerRound)) continue;
                   buttons += 1;
                 }
                 const times = (presses.get(e) || 0) + 1;
                 presses.set(e, times);
-                if (!more.test(`${name(e)} ${marks(e)}`) || times >= \(moreLimit)) handled.add(e);
+                if (!more.test(`${name(e)} ${marks(e)}`) || times >= \(maxMorePresses)) handled.add(e);
                 await use(e);
               }
             }
@@ -250,7 +251,7 @@ enum PageActions {
     /// loaded then. Returns whether there is one.
     static func focusSearch(for visit: PageVisit) -> String {
         PageScripts.function(
-            PageScripts.links(for: visit) + known(visit) + shared + """
+            PageScripts.links(for: visit) + knownControls(visit) + shared + """
 
                 const texts = 'input:not([type]), input[type="text"], input[type="search"], textarea,'
                   + 'input[role="searchbox"], input[role="combobox"]';
@@ -312,7 +313,7 @@ enum PageActions {
     /// Reads the links among the results, and empties and leaves the field.
     static func leaveSearch(for visit: PageVisit) -> String {
         PageScripts.function(
-            PageScripts.links(for: visit) + known(visit) + shared + """
+            PageScripts.links(for: visit) + knownControls(visit) + shared + """
 
                 const e = globalThis.larderSearch;
                 if (e && e.isConnected) {

@@ -92,7 +92,7 @@ enum PageFreeze {
             head.prepend(meta);
           }
           const text = '<!DOCTYPE html>' + clone.outerHTML;
-          return text.length <= \(PageOutcome.frozenLimit) ? text : null;
+          return text.length <= \(PageOutcome.maxFrozenLength) ? text : null;
         };
         let frozen = null;
         try { frozen = freeze(); } catch {}

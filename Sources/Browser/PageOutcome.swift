@@ -29,18 +29,18 @@ package struct PageOutcome: Sendable {
     /// The first viewport as a PNG, its fonts ready and its animations at their end.
     package var picture: [UInt8]?
     /// The page as a PDF.
-    package var paper: [UInt8]?
+    package var pdf: [UInt8]?
     package var document: String?
     /// The page as it was shown, as HTML without scripts.
     package var frozen: String?
     /// The name of the button by which a banner was answered that asks for consent; nil without one.
     package var consent: String?
     /// The maximum length of ``frozen`` in UTF-16 code units.
-    static let frozenLimit = 8 << 20
+    static let maxFrozenLength = 8 << 20
     /// The fragments of views of the document that were found after controls had been used, and not shown.
     var laterRoutes: [String] = []
     /// All requests of the page, its frames and its workers, in order. Each redirect is a request of its own.
-    package var requests: [SeenRequest] = []
+    package var requests: [ObservedRequest] = []
     /// The unwanted actions of the page, one notice for each kind.
     package var notices: [PageNotice] = []
     package var elapsed: Duration = .zero
@@ -48,10 +48,12 @@ package struct PageOutcome: Sendable {
     /// context at the end, if they are wanted.
     package var cookies: [BrowserCookie] = []
 
-    package static let linkLimit = 10_000
-    package static let requestLimit = 5_000
+    /// The maximum number of links. Further ones are dropped.
+    package static let maxLinks = 10_000
+    /// The maximum number of requests. A page that sends more is stopped.
+    package static let maxRequests = 5_000
     /// How many more requests each further view of a document may send.
-    static let requestLimitOfView = 100
+    static let maxRequestsPerView = 100
 
     package init(ending: Ending, address: String) {
         self.ending = ending
@@ -64,7 +66,7 @@ package struct PageOutcome: Sendable {
         elapsed += outcome.elapsed
         requests += outcome.requests
         let known = Set(links)
-        links += outcome.links.lazy.filter { !known.contains($0) }.prefix(Self.linkLimit - links.count)
+        links += outcome.links.lazy.filter { !known.contains($0) }.prefix(Self.maxLinks - links.count)
         for notice in outcome.notices {
             if let place = notices.firstIndex(where: { $0.kind == notice.kind }) {
                 notices[place].count += notice.count
@@ -112,7 +114,7 @@ extension BrowserCookie {
 }
 
 /// One request of a page and its result.
-package struct SeenRequest: Sendable, Equatable {
+package struct ObservedRequest: Sendable, Equatable {
     package var url: String
     package var method: String
     /// The browser's name of the resource type: Document, Stylesheet, Image, Font, Script, Fetch, WebSocket
@@ -182,10 +184,11 @@ struct NoticeRecord: Sendable {
         if place == notices.count { notices.append(PageNotice(kind, count: 0, texts: [])) }
         notices[place].count += count
         if notices[place].texts.count < (kind == .scriptError ? 20 : 1) {
-            notices[place].texts.append(String(decoding: text.utf8.prefix(Self.textLimit), as: UTF8.self))
+            notices[place].texts.append(String(decoding: text.utf8.prefix(Self.maxTextLength), as: UTF8.self))
         }
         return notices[place].count
     }
 
-    private static let textLimit = 1000
+    /// The maximum length of a text in bytes. Longer ones are cut.
+    private static let maxTextLength = 1000
 }

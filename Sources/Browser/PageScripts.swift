@@ -39,7 +39,7 @@ enum PageScripts {
               let href = e.href;
               try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}
               if (typeof href === 'string' && /^https?:/.test(href)) links.add(href);
-              if (links.size >= \(PageOutcome.linkLimit)) return;
+              if (links.size >= \(PageOutcome.maxLinks)) return;
             } else if ((name === 'iframe' || name === 'frame') && depth < 8) {
               let inner = null;
               try { inner = e.contentDocument; } catch {}
@@ -66,7 +66,7 @@ enum PageScripts {
     }
 
     /// A trivial script. Only the delay of its reply matters.
-    static let calm = "1"
+    static let busyTest = "1"
 
     /// Reads the address, the title and the links of the page, and, unless `linksOnly`, the other requested
     /// contents.
@@ -80,16 +80,16 @@ enum PageScripts {
         if !linksOnly && visit.wantsText {
             script += """
                 const body = own('body') || own('documentElement');
-                look.text = body ? (body.innerText ?? body.textContent).slice(0, \(textLimit)) : '';
+                look.text = body ? (body.innerText ?? body.textContent).slice(0, \(maxTextLength)) : '';
                 """
         }
         if !linksOnly && visit.wantsFrozen {
             script += PageFreeze.script + "look.frozen = frozen;"
         }
         if !linksOnly && visit.wantsDocument {
-            script += "look.document = (own('documentElement')?.outerHTML ?? '').slice(0, \(textLimit));"
+            script += "look.document = (own('documentElement')?.outerHTML ?? '').slice(0, \(maxTextLength));"
         }
-        if !linksOnly && (visit.wantsPicture || visit.wantsPaper) {
+        if !linksOnly && (visit.wantsPicture || visit.wantsPDF) {
             script += """
                 try {
                   const sheet = new CSSStyleSheet();
@@ -113,7 +113,7 @@ enum PageScripts {
     }
 
     /// The maximum length of a text or a document, in UTF-16 code units.
-    private static let textLimit = 32 << 20
+    private static let maxTextLength = 32 << 20
 
     /// Scrolls by one screen. Returns whether this moved the page, and the new height of the page.
     static let scroll = function(

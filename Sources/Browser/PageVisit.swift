@@ -55,7 +55,7 @@ package enum Acting: Sendable {
 package struct PageVisit: Sendable {
     package var url: String
     /// The proxy for all requests of this page, also to loopback, such as `http://127.0.0.1:8080`. If nil,
-    /// the browser connects directly, as ``BrowserOptions/reach`` allows.
+    /// the browser connects directly, as ``BrowserOptions/networkAccess`` allows.
     package var proxy: String?
     /// The page loads in the first viewport. Each further one is set afterwards, so that the page can request
     /// what it needs there.
@@ -104,10 +104,10 @@ package struct PageVisit: Sendable {
     package var staysOpen = false
     package var wantsText = false
     package var wantsPicture = false
-    /// Whether the picture shows the whole page, up to ``pictureHeight``, and not only the viewport.
+    /// Whether the picture shows the whole page, up to ``maxPictureHeight``, and not only the viewport.
     package var wantsWholePicture = false
     /// Whether to print the page to PDF.
-    package var wantsPaper = false
+    package var wantsPDF = false
     /// Whether the page is shown with dark colours from the beginning.
     package var prefersDark = false
     package var wantsDocument = false
@@ -117,7 +117,7 @@ package struct PageVisit: Sendable {
     package var wantsCookies = false
 
     /// The maximum height of a picture in device pixels, which Chromium can draw at once.
-    package static let pictureHeight = 16_384
+    package static let maxPictureHeight = 16_384
 
     package init(url: String) {
         self.url = url

@@ -3,7 +3,7 @@ internal import Web
 /// The requests of a page and which of them are pending, collected from the network events of its sessions.
 struct RequestRecord: Sendable {
     /// The requests in the order in which they were sent.
-    private(set) var requests: [SeenRequest] = []
+    private(set) var requests: [ObservedRequest] = []
     /// The index in `requests` of the latest request with each identifier. A frame's request may end in
     /// another session than it began in, and two sessions report a worker's script.
     private var places: [String: Int] = [:]
@@ -43,7 +43,7 @@ struct RequestRecord: Sendable {
             return pending.removeValue(forKey: key) != nil
         case "Network.webSocketCreated":
             guard let url = event["url"]?.string, places[key] == nil else { return false }
-            add(SeenRequest(url: url, method: "GET", type: "WebSocket"), key)
+            add(ObservedRequest(url: url, method: "GET", type: "WebSocket"), key)
             return true
         case "Network.webSocketHandshakeResponseReceived":
             guard let place = places[key] else { return false }
@@ -61,7 +61,7 @@ struct RequestRecord: Sendable {
     /// Adds the script of a service worker, which no event reports.
     mutating func add(workerScript url: String) {
         guard !requests.contains(where: { $0.url == url }), url.hasPrefix("http") else { return }
-        add(SeenRequest(url: url, method: "GET", type: "Script", status: 200), "worker \(url)")
+        add(ObservedRequest(url: url, method: "GET", type: "Script", status: 200), "worker \(url)")
     }
 
     /// Stops waiting for the requests of a session that no longer reports events.
@@ -82,7 +82,7 @@ struct RequestRecord: Sendable {
             return false
         }
         let type = event["type"]?.string ?? "Other"
-        add(SeenRequest(url: url, method: request["method"]?.string ?? "", type: type), key)
+        add(ObservedRequest(url: url, method: request["method"]?.string ?? "", type: type), key)
         // Audio and video load at the speed of playback, and pages do not use the responses to pings and
         // reports.
         guard !["Media", "Ping", "CSPViolationReport"].contains(type) else { return false }
@@ -90,8 +90,8 @@ struct RequestRecord: Sendable {
         return true
     }
 
-    private mutating func add(_ request: SeenRequest, _ key: String) {
-        guard requests.count < Self.limit else { return }
+    private mutating func add(_ request: ObservedRequest, _ key: String) {
+        guard requests.count < Self.maxRequests else { return }
         places[key] = requests.count
         requests.append(request)
         requests[requests.count - 1].isAfterAction = areAfterActions
@@ -99,5 +99,5 @@ struct RequestRecord: Sendable {
     }
 
     /// The maximum number of recorded requests. Further ones are not recorded.
-    private static let limit = 20_000
+    private static let maxRequests = 20_000
 }

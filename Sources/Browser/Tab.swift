@@ -3,11 +3,11 @@ internal import Web
 /// One page in one tab, as a value: replies, events and the time go in, and actions come out, the last of
 /// which is `finish`.
 ///
-/// The page is either examined automatically (``PageWalk``) or opened for a person (``PersonWindow``).
+/// The page is either examined automatically (``PageRenderer``) or opened for a person (``InteractiveWindow``).
 struct Tab: Sendable {
     /// A task for the owner of the tab.
     enum Action: Sendable {
-        /// Sends a command. The reply must be passed to ``take(_:to:now:)`` with the number, if there is one.
+        /// Sends a command. The reply must be passed to ``didReceive(_:to:now:)`` with the number, if there is one.
         case send(Command, number: Int?)
         /// Routes the browser-level events about this context to this tab.
         case ownContext(String)
@@ -23,16 +23,19 @@ struct Tab: Sendable {
         case giveUp(String)
     }
 
-    /// Time limits for replies, generous enough for a busy machine, and intervals.
-    enum Patience {
+    /// The time limits for replies, generous enough for a busy machine, and some intervals.
+    enum Timeouts {
+        /// For a command to the browser itself.
         static let browser = Duration.seconds(15)
+        /// For a picture of a viewport.
         static let picture = Duration.seconds(5)
         /// For a picture of a whole page, or a PDF.
-        static let paper = Duration.seconds(60)
+        static let wholePage = Duration.seconds(60)
         /// For the first reply of a page whose scripts were just stopped.
         static let probe = Duration.seconds(5)
         /// A page that has sent nothing for this time is tested with a command.
         static let silence = Duration.seconds(2)
+        /// For the commands that end a tab.
         static let disposal = Duration.seconds(2)
         /// How often the cookies of a person's window are read. They cannot be read after the browser was
         /// closed.
@@ -41,21 +44,21 @@ struct Tab: Sendable {
         static let view = Duration.seconds(1)
     }
 
-    /// A page with this many dialogs or windows is stopped.
-    static let nuisanceLimit = 30
+    /// The number of dialogs or of windows at which a page is stopped.
+    static let maxNuisances = 30
 
     let visit: PageVisit
     // One of the two is set. They are separate optionals so that each is mutated in place without a copy.
-    private var walk: PageWalk?
-    private var window: PersonWindow?
+    private var walk: PageRenderer?
+    private var window: InteractiveWindow?
 
     /// - Parameter now: the time on any monotonic clock; all other calls must use the same one.
     init(_ visit: PageVisit, now: Duration) {
         self.visit = visit
         if visit.staysOpen {
-            window = PersonWindow(visit, now: now)
+            window = InteractiveWindow(visit, now: now)
         } else {
-            walk = PageWalk(visit, now: now)
+            walk = PageRenderer(visit, now: now)
         }
     }
 
@@ -63,20 +66,20 @@ struct Tab: Sendable {
 
     var isOver: Bool { walk?.isOver ?? window?.isOver ?? true }
 
-    mutating func take(_ reply: Reply, to number: Int, now: Duration) {
-        walk?.take(reply, to: number, now: now)
-        window?.take(reply, to: number, now: now)
+    mutating func didReceive(_ reply: Reply, to number: Int, now: Duration) {
+        walk?.didReceive(reply, to: number, now: now)
+        window?.didReceive(reply, to: number, now: now)
     }
 
     /// Whether the frame belongs to the page or to a window that it opened.
     func owns(frame: String) -> Bool { walk?.owns(frame: frame) ?? false }
 
-    mutating func take(_ event: Event, now: Duration) {
-        walk?.take(event, now: now)
-        window?.take(event, now: now)
+    mutating func didReceive(_ event: Event, now: Duration) {
+        walk?.didReceive(event, now: now)
+        window?.didReceive(event, now: now)
     }
 
-    /// When `tick` must be called if nothing happens before.
+    /// The time when `tick` must be called if no message arrives before; nil if it need not be.
     var deadline: Duration? { walk?.deadline ?? window?.deadline }
 
     mutating func tick(now: Duration) {
@@ -85,14 +88,16 @@ struct Tab: Sendable {
     }
 
     /// Ends the tab, because the browser has ended or is being closed.
-    mutating func abandon(_ why: String, now: Duration) {
-        walk?.abandon(why, now: now)
-        window?.abandon(why, now: now)
+    mutating func browserDidEnd(_ why: String, now: Duration) {
+        walk?.browserDidEnd(why, now: now)
+        window?.browserDidEnd(why, now: now)
     }
 }
 
 /// The queue of a tab's actions, and the replies that it awaits, each with its purpose and deadline.
-struct TabTalk<Purpose: Sendable>: Sendable {
+///
+/// `Purpose` is an enum of the owner, by which it decides what to do with a reply.
+struct CommandQueue<Purpose: Sendable>: Sendable {
     private var actions: [Tab.Action] = []
     private var awaited: [Int: (purpose: Purpose, deadline: Duration)] = [:]
     private var lastNumber = 0
@@ -102,12 +107,12 @@ struct TabTalk<Purpose: Sendable>: Sendable {
         return actions
     }
 
-    mutating func say(_ action: Tab.Action) { actions.append(action) }
+    mutating func enqueue(_ action: Tab.Action) { actions.append(action) }
 
-    mutating func post(_ command: Command) { actions.append(.send(command, number: nil)) }
+    mutating func send(_ command: Command) { actions.append(.send(command, number: nil)) }
 
     /// Sends a command whose reply is awaited until the deadline.
-    mutating func ask(_ command: Command, _ purpose: Purpose, until deadline: Duration) {
+    mutating func request(_ command: Command, _ purpose: Purpose, until deadline: Duration) {
         lastNumber += 1
         awaited[lastNumber] = (purpose, deadline)
         actions.append(.send(command, number: lastNumber))
@@ -122,7 +127,7 @@ struct TabTalk<Purpose: Sendable>: Sendable {
         awaited.filter { $0.value.deadline <= now }.keys.min().flatMap { take($0) }
     }
 
-    mutating func forgetAll() { awaited.removeAll() }
+    mutating func forgetAwaited() { awaited.removeAll() }
 
     var isAwaiting: Bool { !awaited.isEmpty }
 

@@ -7,9 +7,9 @@ package final class UsedControls: Sendable {
     /// The page on which each control was used, by group and signature.
     private let pages = Mutex<[String: [String: String]]>([:])
 
-    /// The maximum number of signatures for a group, and for the site.
-    private static let limit = 1000
-    private static let groupLimit = 1000
+    /// The maximum number of signatures for a group, and for the site. Further controls may be used more than once.
+    private static let maxSignatures = 1000
+    private static let maxGroups = 1000
     /// How the signature of a control begins that all pages of the site have.
     private static let sitePrefix = "site "
 
@@ -29,8 +29,8 @@ package final class UsedControls: Sendable {
         pages.withLock { all in
             for signature in used {
                 let place = signature.hasPrefix(Self.sitePrefix) ? Self.sitePrefix : group
-                guard all.count < Self.groupLimit || all[place] != nil,
-                    all[place]?.count ?? 0 < Self.limit, all[place]?[signature] == nil
+                guard all.count < Self.maxGroups || all[place] != nil,
+                    all[place]?.count ?? 0 < Self.maxSignatures, all[place]?[signature] == nil
                 else { continue }
                 all[place, default: [:]][signature] = page
             }

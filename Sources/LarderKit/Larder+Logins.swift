@@ -92,7 +92,7 @@ extension Larder {
         do throws(NetworkOptionError) { hosts = try options.network.browserHostRules() } catch {
             throw LarderError(error)
         }
-        browserOptions.reach = .network(
+        browserOptions.networkAccess = .network(
             proxy: options.network.proxy, hosts: hosts, isInsecure: options.network.isInsecure)
         var visit = PageVisit(url: url.href)
         visit.staysOpen = true

@@ -1,7 +1,7 @@
 internal import Browser
 internal import Web
 
-extension SeenRequest {
+extension ObservedRequest {
     /// Whether the request asks for live data, which has no end: server-sent events, or a transport that polls
     /// in place of a WebSocket, by the URLs of Socket.IO, SignalR and SockJS.
     var isLive: Bool {

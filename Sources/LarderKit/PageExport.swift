@@ -77,7 +77,7 @@ struct PageExport {
         visit.limit = .seconds(60)
         // Web apps pause while they load, and there is only one screenshot.
         visit.quiet = .milliseconds(1500)
-        visit.wantsPaper = plan.form == .pdf
+        visit.wantsPDF = plan.form == .pdf
         visit.wantsPicture = plan.form == .png
         visit.wantsWholePicture = plan.form == .png
         let outcome = Monitor<PageOutcome?>(nil)
@@ -119,7 +119,7 @@ struct PageExport {
                 "cannot export \(page): a script redirects to \(original(of: elsewhere, service)), which is not stored; prefetch that, or export the page as HTML"
             )
         }
-        guard let bytes = plan.form == .pdf ? outcome.paper : outcome.picture else {
+        guard let bytes = plan.form == .pdf ? outcome.pdf : outcome.picture else {
             throw LarderError(.machine, "cannot export \(page): \(words(outcome.ending))")
         }
         let (plan, missing) = (plan, missing(outcome, service))
@@ -130,7 +130,7 @@ struct PageExport {
             let isVerified = plan.isVerified ? try ShownFile(plan.path).holds(bytes, plan.form) : nil
             report.tell(
                 file, missing: missing, isVerified: isVerified,
-                isCut: plan.form == .png && Self.height(of: bytes) >= PageVisit.pictureHeight - 8)
+                isCut: plan.form == .png && Self.height(of: bytes) >= PageVisit.maxPictureHeight - 8)
             return report
         }
     }

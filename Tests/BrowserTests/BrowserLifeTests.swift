@@ -4,15 +4,15 @@ import System
 import TestOrigin
 import Testing
 
-/// Processes that are there, told by the kernel.
+/// The running processes, read from /proc.
 private enum Processes {
-    /// Those of a group that have not ended.
+    /// The processes of a group that have not ended.
     static func inGroup(_ group: Int32) -> [Int32] {
         (Folder.names(in: "/proc") ?? []).compactMap { name in
             guard let number = Int32(String(decoding: name, as: UTF8.self)),
                 let text = try? WholeFile.read("/proc/\(number)/stat", atMost: 4096)
             else { return nil }
-            // The name in brackets may hold anything.
+            // The name in brackets may contain any characters.
             let words = String(decoding: text, as: UTF8.self).split(separator: ")").last?.split(
                 separator: " ")
             guard let words, words.count > 2, words[0] != "Z", words[2] == "\(group)" else { return nil }
@@ -23,7 +23,7 @@ private enum Processes {
 
 @Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"))
 struct BrowserLifeTests {
-    @Test func `a browser that is closed leaves no process and no folder`() throws {
+    @Test func `a closed browser leaves no process and no folder`() throws {
         let scratch = try TemporaryFolder("lb")
         let browser = try SharedBrowser.start { $0.scratch = scratch.path }
         #expect(browser.version.contains("/"))
@@ -33,7 +33,7 @@ struct BrowserLifeTests {
         #expect(Folder.names(in: scratch.path)?.count == 1)
         let origin = try TestOrigin()
         origin.on("/", .page("<p>here"))
-        #expect(browser.look(at: PageVisit(url: origin.url("/"))).ending == .complete)
+        #expect(browser.render(PageVisit(url: origin.url("/"))).ending == .complete)
         origin.hold("/held")
         let waiting = Monitor<[PageOutcome]>([])
         for _ in 0..<2 {
@@ -49,11 +49,11 @@ struct BrowserLifeTests {
                 == Array(repeating: .failed("the browser was closed"), count: 2))
         #expect(Processes.inGroup(group) == [])
         #expect(Folder.names(in: scratch.path)?.count == 0)
-        #expect(browser.look(at: PageVisit(url: origin.url("/"))).ending == .failed("the browser is closed"))
+        #expect(browser.render(PageVisit(url: origin.url("/"))).ending == .failed("the browser is closed"))
         origin.release("/held")
     }
 
-    @Test func `a browser that is killed fails its pages, and the next page has another one`() throws {
+    @Test func `a killed browser fails its pages, and the next page starts a new one`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("<p>here"))
         origin.hold("/held")
@@ -68,12 +68,12 @@ struct BrowserLifeTests {
             Issue.record("\(outcome.ending)")
             return
         }
-        #expect(browser.look(at: PageVisit(url: origin.url("/"))).ending == .complete)
+        #expect(browser.render(PageVisit(url: origin.url("/"))).ending == .complete)
         #expect(browser.processGroup != group)
         origin.release("/held")
     }
 
-    @Test func `the folder of one that was killed is removed by the next, and no other`() throws {
+    @Test func `a new browser removes only the folder of a killed browser`() throws {
         let scratch = try TemporaryFolder("lb")
         for name in ["larder-browser-left", "larder-browser-new", "larder-browser-held", "other"] {
             mkdir(scratch.file(name), 0o700)
@@ -89,13 +89,13 @@ struct BrowserLifeTests {
         #expect(names.sorted() == ["larder-browser-held", "larder-browser-new", "other"])
     }
 
-    @Test func `what is no browser is told, and not waited for`() {
+    @Test func `an executable that is not a browser fails at once`() {
         for program in ["/bin/false", "/nowhere/chromium"] {
             #expect(throws: BrowserError.self) { try Browser(BrowserOptions(executable: program)) }
         }
     }
 
-    @Test func `a profile that is named stays`() throws {
+    @Test func `a named profile folder is not removed`() throws {
         let folder = try TemporaryFolder("lb")
         let profile = folder.file("profile")
         try SharedBrowser.start { $0.profile = profile }.close()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Browser
 
-/// Banners that ask for consent to cookies, made like those of the common tools.
+/// Banners that ask for consent to cookies, built like those of common tools.
 @Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"))
 struct ConsentTests {
     private static let script = """
@@ -31,7 +31,7 @@ struct ConsentTests {
         origin.otherwise { request in
             request.target == "/favicon.ico" ? .failure(404) : .file("1", type: "text/plain")
         }
-        return try SharedBrowser.look(at: origin.url("/")) {
+        return try SharedBrowser.render(origin.url("/")) {
             $0.consent = choice
             $0.quiet = .milliseconds(50)
             $0.wantsText = true
@@ -53,7 +53,7 @@ struct ConsentTests {
         ("모두 거부", "모두 동의"), ("رفض الكل", "قبول الكل"), ("דחיית הכל", "אישור הכל"), ("Từ chối", "Chấp nhận"),
         ("Tolak semua", "Terima semua"),
     ])
-    func `the choice in the language of the banner`(rejection: String, acceptance: String) throws {
+    func `a banner is answered in its own language`(rejection: String, acceptance: String) throws {
         let html = Self.fixed(
             "<p>We and our partners use cookies to measure this site.</p>"
                 + Self.button(acceptance, "accepted")
@@ -66,7 +66,7 @@ struct ConsentTests {
         #expect(try look(html, .accept).title == "t accepted")
     }
 
-    @Test func `a banner in a dialog, in a shadow tree and with links as buttons`() throws {
+    @Test func `banners in dialogs, in shadow trees and with links as buttons are answered`() throws {
         let words = "<p>This site sets cookies for statistics.</p>"
         let choices =
             Self.button("Accept", "accepted", "a href=#") + Self.button("Reject", "rejected", "a href=#")
@@ -85,7 +85,7 @@ struct ConsentTests {
         #expect(outcome.text == "The page")
     }
 
-    @Test func `a banner that hides the refusal behind its settings`() throws {
+    @Test func `a banner with the refusal behind its settings is refused there`() throws {
         let boxes = """
             <label><input type=checkbox checked disabled>Necessary</label>
             <label><input type=checkbox checked id=ads>Advertising</label>
@@ -99,7 +99,7 @@ struct ConsentTests {
         #expect(try look(html, .reject).title == "t saved false")
     }
 
-    @Test func `a banner without a choice is closed or stays`() throws {
+    @Test func `a banner without a choice is closed, or stays if it cannot be closed`() throws {
         let words = "<p>By using this site you agree to our cookies.</p>"
         let stays = try look(Self.fixed(words + Self.button("I agree", "accepted")), .reject)
         #expect(stays.title == "t" && stays.consent == nil)
@@ -113,7 +113,7 @@ struct ConsentTests {
         #expect(closed.title == "t closed")
     }
 
-    @Test func `what the choice releases is loaded, and the page may load itself again`() throws {
+    @Test func `after the choice the page can load more content or reload itself`() throws {
         let html = Self.fixed(
             "<p>We use cookies.</p><button onclick=\"document.cookie = 'ok=1'; location.reload()\">Accept</button>"
                 + "<script>if (document.cookie.includes('ok=1')) { banner.remove(); fetch('/released') }</script>"
@@ -140,7 +140,7 @@ struct ConsentTests {
                 + button("I disagree", "pressed")
                 + "</article>"),
     ])
-    func `nothing else is pressed`(html: String) throws {
+    func `controls that are not part of a banner are not pressed`(html: String) throws {
         let outcome = try look(Self.script + html, .reject)
         #expect(outcome.title == "t" && outcome.consent == nil)
         #expect(
@@ -152,13 +152,13 @@ struct ConsentTests {
     @Test(arguments: [
         "Do not allow", "Не разрешаю", "Nie akceptuję", "不允许", "Nicht zustimmen", "Ich lehne ab",
     ])
-    func `a negated word refuses`(rejection: String) throws {
+    func `a button with a negated acceptance counts as refusal`(rejection: String) throws {
         let html = Self.fixed("<p>We use cookies on this site.</p>" + Self.button(rejection, "rejected"))
         #expect(try look(html, .accept).title == "t")
         #expect(try look(html, .reject).title == "t rejected")
     }
 
-    @Test func `a selection without purposes is saved, and to accept, one with all`() throws {
+    @Test func `refusing saves an empty selection of purposes, and accepting saves all`() throws {
         func html(_ button: String) -> String {
             Self.fixed(
                 """
@@ -171,7 +171,7 @@ struct ConsentTests {
         #expect(try look(html("Sauvegarder"), .accept).title == "t saved true true")
     }
 
-    @Test func `a banner that is slow to listen is answered once more`() throws {
+    @Test func `a banner that was not ready is answered again`() throws {
         let slow = Self.fixed(
             """
             <p>We use cookies on this site.</p><button id=no>Reject all</button>
@@ -182,7 +182,7 @@ struct ConsentTests {
         #expect(try look(deaf, .reject).consent == nil)
     }
 
-    @Test func `a banner is known by its name, too`() throws {
+    @Test func `a banner is recognised by its id or class`() throws {
         func html(_ name: String) -> String {
             Self.fixed(
                 "<div class=\(name)><p>Nous avons besoin de votre accord.</p>"
@@ -194,7 +194,7 @@ struct ConsentTests {
         #expect(try look(html("box"), .reject).title == "t")
     }
 
-    @Test func `controls of banners are not used otherwise`() throws {
+    @Test func `controls of banners are not used as page controls`() throws {
         let html =
             Self.fixed(
                 "<p>Usamos cookies.</p>" + Self.button("De acuerdo", "accepted")
@@ -203,12 +203,12 @@ struct ConsentTests {
         let origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><meta charset=utf-8><title>t</title>" + html))
         origin.otherwise { _ in .file("1", type: "text/plain") }
-        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.acting = .all }
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
         #expect(outcome.title == "t")
         #expect(outcome.requests.contains { $0.url.hasSuffix("/plain") })
     }
 
-    @Test func `a banner stays if that is wanted`() throws {
+    @Test func `with the choice leave, banners are not answered`() throws {
         let html = Self.fixed("<p>We use cookies on this site.</p>" + Self.button("Reject", "rejected"))
         #expect(try look(html, .leave).title == "t")
     }

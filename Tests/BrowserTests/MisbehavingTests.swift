@@ -4,18 +4,18 @@ import System
 import TestOrigin
 import Testing
 
-/// Pages that mean no good, one after another in a few tabs: each ends, what it did is told, and the browser is
-/// there for the next one. As a soak:
+/// Pages that misbehave, one after another in a few tabs: each ends, its actions are reported, and the browser can
+/// render the next one. As a soak test:
 ///
 ///     LARDER_PAGES=1000 scripts/test --filter MisbehavingTests
 @Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"), .serialized)
 struct MisbehavingTests {
     private static let pages = getenv("LARDER_PAGES").flatMap { Int(String(cString: $0)) } ?? kinds.count
     private static let tabs = 3
-    /// Of one page; the small ones are there to have the large ones do harm.
+    /// The time limit of one page.
     private static let limit = Duration.seconds(4)
 
-    /// What a page does, and by which notice it is told where that is no ordinary end.
+    /// A page, and the notice that is expected for it unless it ends normally.
     private static let kinds: [(script: String, notice: PageNotice.Kind?)] = [
         ("for (;;) {}", nil),
         ("onload = () => { for (;;) {} }", nil),
@@ -46,7 +46,7 @@ struct MisbehavingTests {
         ("document.write('<script>document.write(1)<' + '/script>'.repeat(1e5))", nil),
     ]
 
-    @Test func `whatever pages do, each of them ends, and is told`() throws {
+    @Test func `every misbehaving page ends with an outcome that names the problem`() throws {
         let origin = try TestOrigin()
         for (number, kind) in Self.kinds.enumerated() {
             let page =
@@ -79,11 +79,11 @@ struct MisbehavingTests {
         func patiently(_ number: Int) -> PageOutcome {
             var visit = PageVisit(url: origin.url("/page/\(number % Self.kinds.count)"))
             (visit.limit, visit.stall) = (.seconds(120), .seconds(60))
-            return browser.look(at: visit)
+            return browser.render(visit)
         }
         for (number, outcome) in outcomes.sorted(by: { $0.key < $1.key }) {
             let kind = Self.kinds[number % Self.kinds.count]
-            // A page that goes elsewhere at once may be gone when its tab is asked.
+            // A page that navigates away at once may be gone when its tab is read.
             if case .failed = outcome.ending, kind.notice == nil, !kind.script.hasPrefix("location") {
                 if case .failed(let why) = patiently(number).ending {
                     Issue.record("\(kind.script): \(why)")
@@ -100,7 +100,7 @@ struct MisbehavingTests {
         }
         let fine = try TestOrigin()
         fine.on("/", .page("<title>fine</title>"))
-        let last = browser.look(at: PageVisit(url: fine.url("/")))
+        let last = browser.render(PageVisit(url: fine.url("/")))
         #expect(last.ending == .complete && last.title == "fine")
     }
 }

@@ -6,9 +6,9 @@ import TestOrigin
 import Testing
 import Web
 
-/// One browser for all tests; it ends with them.
+/// One browser for all tests. It ends with them.
 enum SharedBrowser {
-    static let isInstalled = BrowserProgram.installed() != nil
+    static let isInstalled = BrowserProgram.findInstalled() != nil
 
     private static let started: Result<Browser, BrowserError> = {
         do throws(BrowserError) {
@@ -23,7 +23,7 @@ enum SharedBrowser {
     static func get() throws(BrowserError) -> Browser { try started.get() }
 
     static func start(_ change: (inout BrowserOptions) -> Void = { _ in }) throws(BrowserError) -> Browser {
-        guard let executable = BrowserProgram.installed() else {
+        guard let executable = BrowserProgram.findInstalled() else {
             throw BrowserError(doing: "starting a browser", why: "none is installed")
         }
         var options = BrowserOptions(executable: executable)
@@ -31,10 +31,10 @@ enum SharedBrowser {
         return try Browser(options)
     }
 
-    /// What becomes of a page of its own. It need not be quiet for long, and may be slow: a machine with much
-    /// else to do is no page that hangs.
-    static func look(
-        at url: String, _ change: (inout PageVisit) -> Void = { _ in }
+    /// Renders a page with a short quiet time and long limits: a busy machine must not make it count as
+    /// hanging.
+    static func render(
+        _ url: String, _ change: (inout PageVisit) -> Void = { _ in }
     ) throws -> PageOutcome {
         var visit = PageVisit(url: url)
         visit.quiet = .milliseconds(200)
@@ -42,7 +42,7 @@ enum SharedBrowser {
         visit.stall = .seconds(60)
         visit.limit = .seconds(120)
         change(&visit)
-        return try get().look(at: visit)
+        return try get().render(visit)
     }
 }
 
@@ -70,13 +70,13 @@ struct RenderingTests {
         outcome.notices.first { $0.kind == kind }?.count ?? 0
     }
 
-    // MARK: - What is seen
+    // MARK: - Reading
 
-    @Test func `a page gives its title, its text, its document and what it asked for`() throws {
+    @Test func `an outcome has the title, text, document and requests of the page`() throws {
         let origin = try site(
             "<h1>Hello</h1><script src=a.js></script><img src=gone.png><p style=display:none>hidden</p>",
             ["/a.js": script("document.body.append('from a script'); history.pushState(0, '', '/there')")])
-        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+        let outcome = try SharedBrowser.render(origin.url("/")) {
             $0.wantsText = true
             $0.wantsDocument = true
         }
@@ -89,13 +89,13 @@ struct RenderingTests {
         #expect(targets(outcome, of: origin) == ["/", "/a.js", "/gone.png"])
         #expect(
             outcome.requests.first
-                == SeenRequest(
+                == ObservedRequest(
                     url: origin.url("/"), method: "GET", type: "Document", status: 200))
         #expect(outcome.requests.first { $0.url.hasSuffix("gone.png") }?.status == 404)
         #expect(outcome.notices == [])
     }
 
-    @Test func `links are found in shadow roots, frames of the origin and pictures, once each`() throws {
+    @Test func `links in shadow roots, same-origin frames and image maps are reported once`() throws {
         let origin = try site(
             """
             <a href=/one>1</a><a href=/one>again</a><a href=mailto:a@b.c>mail</a><a>none</a>
@@ -109,13 +109,13 @@ struct RenderingTests {
             </script>
             """,
             ["/frame": .page("<a href=/six>6</a>")])
-        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.wantsText = true }
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.wantsText = true }
         #expect(outcome.links == ["/one", "/two", "/three", "/four", "/six", "/five"].map(origin.url))
         #expect(outcome.title == "Site")
         #expect(outcome.text?.contains("again") == true)
     }
 
-    @Test func `no more than so many links are told`() throws {
+    @Test func `links beyond the maximum are not reported`() throws {
         let origin = try site(
             """
             <p><script>
@@ -123,11 +123,11 @@ struct RenderingTests {
                 Object.assign(document.createElement('a'), { href: '/' + i }))
             </script>
             """)
-        let outcome = try SharedBrowser.look(at: origin.url("/"))
-        #expect(outcome.links.count == PageOutcome.linkLimit)
+        let outcome = try SharedBrowser.render(origin.url("/"))
+        #expect(outcome.links.count == PageOutcome.maxLinks)
     }
 
-    @Test func `frames of other origins and workers of all kinds are on the record`() throws {
+    @Test func `requests of cross-origin frames and all kinds of workers are recorded`() throws {
         let origin = try TestOrigin()
         let base = "http://a.localhost:\(origin.port)"
         let other = "http://b.localhost:\(origin.port)"
@@ -144,7 +144,7 @@ struct RenderingTests {
         origin.on("/worker.js", script("fetch('/by-worker')"))
         origin.on("/shared.js", script("fetch('/by-shared')"))
         origin.on("/service.js", script("oninstall = (e) => e.waitUntil(fetch('/by-service'))"))
-        let outcome = try SharedBrowser.look(at: base + "/")
+        let outcome = try SharedBrowser.render(base + "/")
         let expected =
             [other + "/frame", other + "/in-frame"]
             + [
@@ -156,7 +156,7 @@ struct RenderingTests {
         #expect(outcome.ending == .complete)
     }
 
-    @Test func `text and picture are equal in two looks`() throws {
+    @Test func `text and picture are the same in two renderings`() throws {
         let origin = try site(
             """
             <style>@keyframes a { from { opacity: 0 } } h1 { animation: a 9s infinite }
@@ -165,7 +165,7 @@ struct RenderingTests {
             <script>onload = () => { document.querySelector('p').style.color = 'red' }</script>
             """)
         func look() throws -> PageOutcome {
-            try SharedBrowser.look(at: origin.url("/")) {
+            try SharedBrowser.render(origin.url("/")) {
                 $0.wantsText = true
                 $0.wantsPicture = true
                 $0.viewports = [Viewport(width: 400, height: 300)]
@@ -174,15 +174,15 @@ struct RenderingTests {
         let (first, second) = (try look(), try look())
         #expect(first.text == second.text)
         let picture = try #require(first.picture)
-        // Width and height stand in the header of a PNG.
+        // The header of a PNG has its width and height.
         #expect(Array(picture[16..<24]) == [0, 0, 1, 144, 0, 0, 1, 44])
         let isSame = picture == second.picture
         #expect(isSame)
     }
 
-    // MARK: - What is done
+    // MARK: - Actions of Larder
 
-    @Test func `a page is scrolled for lazy pictures and its endless list, so far as is allowed`() throws {
+    @Test func `lazy images and endless lists are loaded up to the scroll limit`() throws {
         let origin = try site(
             """
             <div id=list></div><div style=height:4000px></div><img loading=lazy src=/lazy.png>
@@ -200,7 +200,7 @@ struct RenderingTests {
             </script>
             """)
         func asked(_ screens: Int) throws -> Set<String> {
-            targets(try SharedBrowser.look(at: origin.url("/")) { $0.scroll = screens }, of: origin)
+            targets(try SharedBrowser.render(origin.url("/")) { $0.scroll = screens }, of: origin)
         }
         #expect(try asked(0) == ["/"])
         let some = try asked(8)
@@ -208,31 +208,31 @@ struct RenderingTests {
         #expect(some.count < 10)
     }
 
-    @Test func `a page that scrolls a box of its own is scrolled there`() throws {
+    @Test func `a page with its own scroll box is scrolled in that box`() throws {
         let origin = try site(
             """
             <style>html, body { height: 100%; margin: 0; overflow: hidden }</style>
             <main style="height: 100%; overflow: auto"><div style=height:9000px></div>
             <img loading=lazy src=/lazy.png></main>
             """)
-        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.scroll = 20 }
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.scroll = 20 }
         #expect(targets(outcome, of: origin) == ["/", "/lazy.png"])
     }
 
-    @Test func `another viewport and dark colours ask for what is theirs`() throws {
+    @Test func `further viewports and dark colours cause their own requests`() throws {
         let origin = try site(
             """
             <img srcset="/small.png 400w, /large.png 2000w" sizes=100vw>
             <style>@media (prefers-color-scheme: dark) { body { background: url(/dark.png) } }</style>
             """)
-        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+        let outcome = try SharedBrowser.render(origin.url("/")) {
             $0.viewports = [Viewport(width: 390, height: 844), Viewport(width: 1280, height: 900, scale: 2)]
             $0.seesDark = true
         }
         #expect(targets(outcome, of: origin) == ["/", "/small.png", "/large.png", "/dark.png"])
     }
 
-    @Test func `what is folded is opened, and nothing is sent or left`() throws {
+    @Test func `collapsed parts are opened without sending forms or leaving the page`() throws {
         let origin = try site(
             """
             <details><summary>More</summary><img loading=lazy src=/in-details.png></details>
@@ -243,7 +243,7 @@ struct RenderingTests {
             <form action=/sent><button aria-expanded=false>Send</button></form>
             <audio src=/sound.mp3 preload=none></audio>
             """)
-        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+        let outcome = try SharedBrowser.render(origin.url("/")) {
             ($0.acting, $0.isDeep) = (.all, true)
         }
         let asked = targets(outcome, of: origin)
@@ -252,7 +252,7 @@ struct RenderingTests {
         #expect(outcome.address == origin.url("/"))
         // The page that a button would have opened is found, too.
         #expect(outcome.links == [origin.url("/away"), origin.url("/left")])
-        let shallow = try SharedBrowser.look(at: origin.url("/"))
+        let shallow = try SharedBrowser.render(origin.url("/"))
         #expect(targets(shallow, of: origin) == ["/"])
     }
 
@@ -272,7 +272,7 @@ struct RenderingTests {
             <form method=post action=/posted><button>Go</button></form>
             <button onclick="fetch('/changed', { method: 'POST', body: 'x' })">Run</button>
             """, [:])
-        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.acting = .all }
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
         let asked = targets(outcome, of: origin)
         let expected: Set = [
             "/", "/index.json", "/fragment-Hydrangea", "/fragment-", "/plain", "/page-2", "/page-3",
@@ -284,12 +284,12 @@ struct RenderingTests {
         #expect(
             outcome.links.contains(origin.url("/view")) && outcome.links.contains(origin.url("/elsewhere")))
         #expect(outcome.address == origin.url("/"))
-        let search = try SharedBrowser.look(at: origin.url("/")) { $0.acting = .search }
+        let search = try SharedBrowser.render(origin.url("/")) { $0.acting = .search }
         #expect(targets(search, of: origin).isDisjoint(with: ["/plain", "/changed"]))
         #expect(targets(search, of: origin).contains("/fragment-Hydrangea"))
     }
 
-    @Test func `a control is used once in a group of pages, and a control of the frame once on a site`()
+    @Test func `a control is used once per group of pages, and a control of the site's frame once per site`()
         throws
     {
         let origin = try site("")
@@ -303,7 +303,7 @@ struct RenderingTests {
         }
         let used = UsedControls()
         func targets(_ page: String, of group: String) throws -> Set<String> {
-            let outcome = try SharedBrowser.look(at: origin.url(page)) {
+            let outcome = try SharedBrowser.render(origin.url(page)) {
                 $0.acting = .all
                 $0.usedControls = used
                 $0.controlGroup = group
@@ -315,7 +315,8 @@ struct RenderingTests {
         #expect(try targets("/page3", of: "b") == ["/rows/page3"])
     }
 
-    @Test func `preludes run before the page's scripts, in frames and workers too, and scripts after them`()
+    @Test
+    func `preludes run before the page's scripts, also in frames and workers, and scripts run after them`()
         throws
     {
         let origin = try site(
@@ -324,7 +325,7 @@ struct RenderingTests {
                 "/frame": .page("<script>fetch('/frame-' + mark)</script>"),
                 "/worker.js": script("fetch('/worker-' + mark)"),
             ])
-        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+        let outcome = try SharedBrowser.render(origin.url("/")) {
             $0.preludes = ["globalThis.mark = 'first'"]
             $0.scripts = ["fetch('/script-' + mark + document.readyState)"]
             $0.wantsText = true
@@ -336,19 +337,19 @@ struct RenderingTests {
             ])
     }
 
-    @Test func `a page asks its own proxy for everything, loopback too, and nobody else`() throws {
+    @Test func `all requests of a page go to its own proxy, also those to loopback`() throws {
         let proxy = try TestOrigin()
         proxy.otherwise { request in
             request.target == "http://example.com/"
                 ? .page("<img src=http://127.0.0.1:1234/a.png>") : .failure(404)
         }
-        let outcome = try SharedBrowser.look(at: "http://example.com/") { $0.proxy = proxy.base }
+        let outcome = try SharedBrowser.render("http://example.com/") { $0.proxy = proxy.base }
         #expect(outcome.ending == .complete)
         #expect(
             Set(proxy.requests.map(\.target)).isSuperset(of: [
                 "http://example.com/", "http://127.0.0.1:1234/a.png",
             ]))
-        let alone = try SharedBrowser.look(at: "http://example.com/")
+        let alone = try SharedBrowser.render("http://example.com/")
         guard case .failed(let why) = alone.ending else {
             Issue.record("\(alone.ending)")
             return
@@ -356,11 +357,11 @@ struct RenderingTests {
         #expect(why.hasPrefix("net::ERR_"))
     }
 
-    // MARK: - What pages do
+    // MARK: - Actions of pages
 
-    @Test func `a storm of dialogs is counted and ended`() throws {
+    @Test func `a page that opens one dialog after another is stopped`() throws {
         let origin = try site("<a href=/x>x</a><script>while (true) alert('again')</script>")
-        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.limit = .seconds(600) }
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.limit = .seconds(600) }
         #expect(outcome.ending == .outOfTime)
         #expect(count(.dialog, of: outcome) >= 30)
         #expect(outcome.notices.first?.text == "alert: again")
@@ -372,15 +373,15 @@ struct RenderingTests {
         "<script>while (true) {}</script>", "<script>setTimeout(() => { while (true) {} }, 0)</script>",
         "<script>onload = () => { for (;;) {} }</script>",
     ])
-    func `a loop without end costs some seconds, and the rest of the page is there`(html: String) throws {
+    func `an endless loop is stopped after seconds, and the rest of the page is read`(html: String) throws {
         let origin = try site("<a href=/x>x</a>" + html)
         func look() throws -> PageOutcome {
-            try SharedBrowser.look(at: origin.url("/")) {
+            try SharedBrowser.render(origin.url("/")) {
                 ($0.stall, $0.limit) = (.seconds(1), .seconds(600))
             }
         }
         var outcome = try look()
-        // A browser that the machine stops for so long seems to hang before it has the page.
+        // If the machine pauses the browser for that long, it seems to hang before it has the page.
         for _ in 0..<5 where outcome.links.isEmpty { outcome = try look() }
         #expect(outcome.ending == .hung)
         #expect(outcome.links == [origin.url("/x")])
@@ -388,11 +389,11 @@ struct RenderingTests {
         #expect(outcome.elapsed < .seconds(300))
     }
 
-    @Test func `windows are not opened, and counted`() throws {
+    @Test func `windows that a page opens are closed and counted`() throws {
         let origin = try site(
             "<script>for (let i = 0; i < 3; i++) window.open('/popup' + i)</script>",
             ["/popup0": .page("<img src=/in-popup>")])
-        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+        let outcome = try SharedBrowser.render(origin.url("/")) {
             $0.scripts = ["document.body.append(String(Boolean(window.open('/by-script'))))"]
         }
         #expect(outcome.ending == .complete)
@@ -401,19 +402,19 @@ struct RenderingTests {
         #expect(targets(outcome, of: origin) == ["/"])
     }
 
-    @Test func `a file is no page, and a page's download is refused`() throws {
+    @Test func `a URL of a file ends as a download, and downloads of a page are denied`() throws {
         let file = OriginAnswer.file("data", type: "application/octet-stream")
         let origin = try site(
             "<a id=a href=/file download>file</a><script>onload = () => a.click()</script>", ["/file": file])
-        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        let outcome = try SharedBrowser.render(origin.url("/"))
         #expect(outcome.ending == .complete)
         #expect(count(.download, of: outcome) == 1)
-        let direct = try SharedBrowser.look(at: origin.url("/file"))
+        let direct = try SharedBrowser.render(origin.url("/file"))
         #expect(direct.ending == .download)
         #expect(direct.requests.map(\.url) == [origin.url("/file")])
     }
 
-    @Test func `a download is told of the page that began it, in whichever frame, and of no other`() throws {
+    @Test func `a download is reported only for the page that started it, from any of its frames`() throws {
         // The browser hangs up as soon as it has reported and refused a download.
         let file = OriginAnswer.endless("data", type: "application/octet-stream")
         let other = try site(
@@ -457,7 +458,7 @@ struct RenderingTests {
         #expect(seen.notices == [])
     }
 
-    @Test func `what a page asks a person for is refused at once`() throws {
+    @Test func `permissions that a page requests are denied and reported`() throws {
         let origin = try site(
             """
             <script>
@@ -468,18 +469,18 @@ struct RenderingTests {
               ];
             </script>
             """)
-        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+        let outcome = try SharedBrowser.render(origin.url("/")) {
             $0.scripts = ["Promise.all(answers).then((all) => { document.title = all.join() })"]
         }
         #expect(count(.permission, of: outcome) == 3)
         #expect(outcome.title == "denied,1,Not")
     }
 
-    @Test func `ten thousand requests are too many`() throws {
+    @Test func `a page with ten thousand requests is stopped`() throws {
         let origin = try site(
             "<a href=/x>x</a><script>for (let i = 0; i < 10000; i++) fetch('/' + i)</script>")
         // On a busy machine the script blocks the page for longer than the usual limits.
-        let outcome = try SharedBrowser.look(at: origin.url("/")) { visit in
+        let outcome = try SharedBrowser.render(origin.url("/")) { visit in
             (visit.stall, visit.limit) = (.seconds(60), .seconds(120))
         }
         #expect(outcome.ending == .outOfTime)
@@ -489,63 +490,63 @@ struct RenderingTests {
         #expect(outcome.links.isEmpty || outcome.links == [origin.url("/x")])
     }
 
-    @Test func `a page that takes all memory crashes alone`() throws {
+    @Test func `a page that uses all memory crashes without affecting other pages`() throws {
         let origin = try site(
             "<script>const all = []; for (;;) all.push(new Array(1e6).fill(all.length + 0.5))</script>")
         let fine = try site("<p>fine</p>")
-        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        let outcome = try SharedBrowser.render(origin.url("/"))
         #expect(outcome.ending == .crashed)
         #expect(count(.crash, of: outcome) == 1)
-        #expect(try SharedBrowser.look(at: fine.url("/")).ending == .complete)
+        #expect(try SharedBrowser.render(fine.url("/")).ending == .complete)
     }
 
-    @Test func `a page that does not want to be left is left`() throws {
+    @Test func `a beforeunload handler does not keep a page open`() throws {
         let origin = try site(
             "<script>onbeforeunload = (e) => { e.preventDefault(); return 'stay' }</script>")
-        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        let outcome = try SharedBrowser.render(origin.url("/"))
         #expect(outcome.ending == .complete)
     }
 
-    @Test func `errors in scripts are told`() throws {
+    @Test func `script errors are reported`() throws {
         let origin = try site("<script>throw new Error('first')</script><script>nothing.at.all</script>")
-        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        let outcome = try SharedBrowser.render(origin.url("/"))
         #expect(count(.scriptError, of: outcome) == 2)
         #expect(outcome.notices.first?.text.contains("first") == true)
     }
 
-    @Test func `a page that talks over a WebSocket is told of, whatever becomes of that`() throws {
+    @Test func `a WebSocket is reported whether or not it connects`() throws {
         let origin = try site("<script>new WebSocket(location.href.replace('http', 'ws') + 'talk')</script>")
-        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        let outcome = try SharedBrowser.render(origin.url("/"))
         #expect(count(.webSocket, of: outcome) == 1)
         #expect(outcome.notices.first?.text.hasSuffix("/talk") == true)
     }
 
-    @Test func `answers that do not come keep a page to its limit, or to its patience`() throws {
+    @Test func `missing responses delay a page up to its time limit or its patience`() throws {
         let origin = try site("<img src=/held><a href=/x>x</a>")
         origin.hold("/held")
-        var outcome = try SharedBrowser.look(at: origin.url("/")) { $0.limit = .seconds(4) }
+        var outcome = try SharedBrowser.render(origin.url("/")) { $0.limit = .seconds(4) }
         // On a busy machine the page is not there by then.
         for limit in [30, 120] where outcome.links.isEmpty {
-            outcome = try SharedBrowser.look(at: origin.url("/")) { $0.limit = .seconds(limit) }
+            outcome = try SharedBrowser.render(origin.url("/")) { $0.limit = .seconds(limit) }
         }
         #expect(outcome.ending == .outOfTime)
         #expect(outcome.links == [origin.url("/x")])
         let polling = try site("<script>onload = () => fetch('/held')</script>")
         polling.hold("/held")
-        let other = try SharedBrowser.look(at: polling.url("/")) { $0.patience = .milliseconds(500) }
+        let other = try SharedBrowser.render(polling.url("/")) { $0.patience = .milliseconds(500) }
         #expect(other.ending == .complete)
         #expect(other.requests.last { $0.url.hasSuffix("/held") }?.status == nil)
         origin.release("/held")
         polling.release("/held")
     }
 
-    @Test func `nobody at an address, or nothing, is said`() throws {
-        let outcome = try SharedBrowser.look(at: "http://127.0.0.1:\(FreePort.draw())/")
+    @Test func `an unreachable server, an empty response and a 404 have different outcomes`() throws {
+        let outcome = try SharedBrowser.render("http://127.0.0.1:\(FreePort.draw())/")
         #expect(outcome.ending == .failed("net::ERR_CONNECTION_REFUSED"))
         let origin = try site(
             "", ["/none": OriginAnswer(status: 204), "/missing": .page("<p>not here", status: 404)])
-        #expect(try SharedBrowser.look(at: origin.url("/none")).ending == .failed("net::ERR_ABORTED"))
-        let missing = try SharedBrowser.look(at: origin.url("/missing"))
+        #expect(try SharedBrowser.render(origin.url("/none")).ending == .failed("net::ERR_ABORTED"))
+        let missing = try SharedBrowser.render(origin.url("/missing"))
         #expect(missing.ending == .complete)
         #expect(missing.requests.first?.status == 404)
     }

@@ -3,11 +3,11 @@ import Web
 
 @testable import Browser
 
-/// Plays the browser to a tab.
+/// Plays the role of the browser for a tab.
 private struct Play {
     var tab: Tab
     var now = Duration.zero
-    /// What the tab said and nobody has looked at.
+    /// The actions of the tab that the test has not read yet.
     var commands: [(command: Command, number: Int?)] = []
     var outcomes: [PageOutcome] = []
     var givenUp: [String] = []
@@ -22,14 +22,14 @@ private struct Play {
         drain()
     }
 
-    /// Whether the page answers at once that it is at rest.
+    /// Whether the page answers the busy test at once.
     var isCalm = true
 
     mutating func drain() {
         for action in tab.takeActions() {
             switch action {
             case .send(let command, let number?) where isCalm && Self.asksForCalm(command):
-                tab.take(Self.calm, to: number, now: now)
+                tab.didReceive(Self.calm, to: number, now: now)
                 drain()
             case .send(let command, let number): commands.append((command, number))
             case .ownContext(let name), .ownSession(let name): owned.append(name)
@@ -41,7 +41,7 @@ private struct Play {
         }
     }
 
-    /// The names of the commands since the last look.
+    /// The names of the commands since the last call.
     mutating func takeNames() -> [String] {
         defer { commands = [] }
         return commands.map(\.command.method)
@@ -56,24 +56,24 @@ private struct Play {
     @discardableResult
     mutating func reply(_ method: String, _ json: String = "{}") throws -> Command {
         let (command, number) = try takeCommand(method)
-        tab.take(.result(try Self.json(json)), to: try #require(number), now: now)
+        tab.didReceive(.result(try Self.json(json)), to: try #require(number), now: now)
         drain()
         return command
     }
 
     mutating func refuse(_ method: String, _ why: String) throws {
         let (_, number) = try takeCommand(method)
-        tab.take(.refusal(why), to: try #require(number), now: now)
+        tab.didReceive(.refusal(why), to: try #require(number), now: now)
         drain()
     }
 
     mutating func event(_ method: String, _ json: String, session: String? = "S") throws {
-        tab.take(Event(method: method, session: session, parameters: try Self.json(json)), now: now)
+        tab.didReceive(Event(method: method, session: session, parameters: try Self.json(json)), now: now)
         drain()
     }
 
     mutating func pass(_ time: Duration) {
-        // As its driver does: at each deadline, and not between.
+        // Like its driver: at each deadline, and not between.
         let end = now + time
         while let deadline = tab.deadline, deadline <= end {
             now = max(deadline, now)
@@ -153,7 +153,7 @@ private struct Play {
 }
 
 @Suite struct TabTests {
-    @Test func `a page is set up in one go, let go last, and led to its address after that`() throws {
+    @Test func `a page is set up in one batch, resumed last, and then navigated`() throws {
         var play = Play { $0.preludes = ["prelude"] }
         try play.start()
         let names = play.commands.map(\.command.method)
@@ -161,7 +161,7 @@ private struct Play {
         #expect(names.contains("Network.enable"))
         #expect(names.contains("Target.setAutoAttach"))
         #expect(names.contains("Browser.setDownloadBehavior"))
-        // Only what is let go is waited for.
+        // Only the reply to the last command, which resumes the page, is awaited.
         #expect(play.commands.filter { $0.number != nil }.count == 1)
         #expect(!names.contains("Page.navigate"))
         #expect(play.owned == ["C", "S"])
@@ -170,14 +170,14 @@ private struct Play {
         #expect(command.parameters == #"{"url":"http://a.test/"}"#)
     }
 
-    @Test func `a proxy is the context's, and is asked for loopback too`() throws {
+    @Test func `the proxy is set for the context and includes loopback`() throws {
         var play = Play { $0.proxy = "http://127.0.0.1:99" }
         let command = try play.takeCommand("Target.createBrowserContext").command
         #expect(command.parameters.contains(#""proxyServer":"http://127.0.0.1:99""#))
         #expect(command.parameters.contains(#""proxyBypassList":"<-loopback>""#))
     }
 
-    @Test func `a page that has loaded is waited for as long as it shall be quiet, and no longer`() throws {
+    @Test func `a loaded page is read after its quiet time`() throws {
         var play = Play { $0.quiet = .milliseconds(300) }
         try play.open()
         play.pass(.milliseconds(299))
@@ -197,7 +197,7 @@ private struct Play {
         #expect(play.tab.isOver)
     }
 
-    @Test func `a request starts the quiet anew, and one without an answer keeps it off a while`() throws {
+    @Test func `a request restarts the quiet time, and a pending one delays it up to the patience`() throws {
         var play = Play {
             $0.quiet = .milliseconds(300)
             $0.patience = .seconds(3)
@@ -218,7 +218,7 @@ private struct Play {
     }
 
     @Test(arguments: ["Media", "Ping", "EventSource"])
-    func `what goes on for ever keeps nobody waiting`(type: String) throws {
+    func `requests that never end do not delay the page`(type: String) throws {
         var play = Play { $0.quiet = .milliseconds(300) }
         try play.open()
         try play.request("a", type: type)
@@ -228,7 +228,7 @@ private struct Play {
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
-    @Test func `a page that leads on before it has loaded is waited for on the next one`() throws {
+    @Test func `if a page redirects before it has loaded, the next document is waited for`() throws {
         var play = Play()
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -244,7 +244,7 @@ private struct Play {
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
-    @Test func `a page whose scripts are at work when it seems quiet is waited for once more`() throws {
+    @Test func `a page with busy scripts gets another quiet time`() throws {
         var play = Play { $0.quiet = .milliseconds(300) }
         play.isCalm = false
         try play.open()
@@ -254,7 +254,7 @@ private struct Play {
         play.pass(.milliseconds(299))
         #expect(play.commands.isEmpty)
         play.pass(.milliseconds(1))
-        // It asks for something while it is asked.
+        // It sends a request during the busy test.
         try play.request("late")
         try play.value("1")
         try play.answer("late")
@@ -263,7 +263,7 @@ private struct Play {
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
-    @Test func `a page that is never at rest is looked at all the same`() throws {
+    @Test func `a page that is always busy is read after a limited number of delays`() throws {
         var play = Play { $0.quiet = .milliseconds(300) }
         play.isCalm = false
         try play.open()
@@ -276,7 +276,7 @@ private struct Play {
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
-    @Test func `when time is up, what is there is taken`() throws {
+    @Test func `at the time limit the page is read as it is`() throws {
         var play = Play { $0.limit = .seconds(5) }
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -285,7 +285,7 @@ private struct Play {
         try play.request("slow", type: "Image")
         for _ in 0..<4 {
             play.pass(.seconds(1))
-            // It is asked whether it can still answer, and does.
+            // It is tested with a command, and answers.
             while play.commands.contains(where: { $0.command.method == "Runtime.evaluate" }) {
                 try play.value("0")
             }
@@ -299,7 +299,7 @@ private struct Play {
         #expect(play.outcomes.first?.requests.map(\.status) == [nil])
     }
 
-    @Test func `a server that says nothing has the whole time, and nothing is taken`() throws {
+    @Test func `a silent server uses the whole time limit, and nothing is read`() throws {
         var play = Play { $0.limit = .seconds(20) }
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -311,7 +311,7 @@ private struct Play {
         #expect(play.outcomes.map(\.ending) == [.outOfTime])
     }
 
-    @Test func `a script that lets nobody else run is stopped, and what is there is taken`() throws {
+    @Test func `a blocking script is stopped, and the page is read as it is`() throws {
         var play = Play()
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -335,8 +335,8 @@ private struct Play {
         #expect(play.outcomes.first?.links == ["http://a.test/b"])
     }
 
-    /// Where nobody else runs for a second, it may be for a busy machine.
-    @Test func `a page whose scripts were stopped has time to answer, however little they had`() throws {
+    /// A page that does not answer for a second may be on a busy machine.
+    @Test func `after scripts were stopped, a slow machine has enough time to answer`() throws {
         var play = Play { $0.stall = .seconds(1) }
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -356,7 +356,7 @@ private struct Play {
         #expect(play.outcomes.first?.links == ["http://a.test/b"])
     }
 
-    @Test func `a script that cannot be stopped costs the page, and no more time`() throws {
+    @Test func `a page whose script cannot be stopped ends after one more test`() throws {
         var play = Play()
         try play.open()
         play.pass(.seconds(1))
@@ -370,7 +370,7 @@ private struct Play {
         #expect(play.outcomes.map(\.ending) == [.hung])
     }
 
-    @Test func `a crash ends the page with what is known`() throws {
+    @Test func `a crash ends the page with the outcome so far`() throws {
         var play = Play()
         try play.open()
         try play.request("a")
@@ -381,7 +381,7 @@ private struct Play {
         #expect(play.outcomes.first?.notices.map(\.kind) == [.crash])
     }
 
-    @Test func `a frame's crash leaves the page`() throws {
+    @Test func `a crash of a frame does not end the page`() throws {
         var play = Play()
         try play.open()
         try play.attach("F", "T2", "iframe", from: "S")
@@ -398,7 +398,7 @@ private struct Play {
         ),
         (#"{"errorText":"net::ERR_ABORTED","isDownload":true}"#, .download),
     ])
-    func `an address without a page says why`(reply: String, ending: PageOutcome.Ending) throws {
+    func `a URL without a page ends with the reason`(reply: String, ending: PageOutcome.Ending) throws {
         var play = Play()
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -408,7 +408,7 @@ private struct Play {
         #expect(play.outcomes.first?.address == "http://a.test/")
     }
 
-    @Test func `frames and workers below frames are watched too, and let go last`() throws {
+    @Test func `nested frames and workers are watched, and resumed last`() throws {
         var play = Play { $0.preludes = ["prelude"] }
         try play.open()
         try play.attach("F", "T2", "iframe", from: "S")
@@ -417,37 +417,37 @@ private struct Play {
         try play.attach("W", "T3", "worker", from: "F")
         #expect(play.commands.contains { $0.command.parameters.contains("prelude") })
         #expect(play.takeNames().last == "Runtime.runIfWaitingForDebugger")
-        // A service worker is the context's.
+        // A service worker belongs to the context.
         try play.attach("V", "T4", "service_worker", from: nil)
         #expect(play.takeNames().last == "Runtime.runIfWaitingForDebugger")
         try play.request("w", session: "W")
         try play.event("Target.detachedFromTarget", #"{"sessionId":"W"}"#, session: "F")
         #expect(play.owned == ["C", "S", "F", "V"])
-        // Nobody would tell of what the worker asked for.
+        // Otherwise the requests of the worker would not be reported.
         play.pass(.milliseconds(500))
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
-    @Test func `a window that a page opens is closed and counted, and many are too many`() throws {
+    @Test func `windows of a page are closed and counted, and too many stop the page`() throws {
         var play = Play()
         try play.open()
         try play.event("Page.windowOpen", #"{"url":"http://b.test/"}"#)
         try play.attach("P", "T9", "page", from: nil)
         #expect(play.takeNames() == ["Runtime.runIfWaitingForDebugger", "Target.closeTarget"])
-        for _ in 1..<Tab.nuisanceLimit { try play.event("Page.windowOpen", #"{"url":"http://b.test/"}"#) }
+        for _ in 1..<Tab.maxNuisances { try play.event("Page.windowOpen", #"{"url":"http://b.test/"}"#) }
         #expect(play.commands.map(\.command.method).contains("Runtime.terminateExecution"))
         try play.value("0")
         try play.enterWorld()
         try play.look()
         try play.reply("Target.disposeBrowserContext")
-        let notices = [PageNotice(.window, count: Tab.nuisanceLimit, texts: ["http://b.test/"])]
+        let notices = [PageNotice(.window, count: Tab.maxNuisances, texts: ["http://b.test/"])]
         #expect(play.outcomes.first?.notices == notices)
         #expect(play.outcomes.first?.ending == .outOfTime)
         #expect(play.outcomes.first?.links == ["http://b.test/", "http://a.test/b"])
     }
 
-    /// Chromium gives up the rest of a document that leads elsewhere, and it never loads.
-    @Test func `a page whose place a file was to take is not waited for`() throws {
+    /// Chromium stops loading a document that navigates elsewhere, so it never fires `load`.
+    @Test func `a document that a download was to replace is not waited for`() throws {
         var play = Play()
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -460,7 +460,7 @@ private struct Play {
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
-    @Test func `a tab knows the frames that are its own, whatever process they are in`() throws {
+    @Test func `a tab owns its frames in any process`() throws {
         var play = Play()
         try play.open()
         try play.event("Page.frameAttached", #"{"frameId":"A","parentFrameId":"T"}"#)
@@ -476,7 +476,7 @@ private struct Play {
     }
 
     @Test(arguments: [("alert", true), ("beforeunload", true), ("confirm", false), ("prompt", false)])
-    func `a dialog is answered at once`(type: String, isAccepted: Bool) throws {
+    func `a dialog is answered at once by its type`(type: String, isAccepted: Bool) throws {
         var play = Play()
         try play.open()
         try play.event("Page.javascriptDialogOpening", #"{"type":"\#(type)","message":"Well?"}"#)
@@ -484,10 +484,10 @@ private struct Play {
         #expect(command.parameters == #"{"accept":\#(isAccepted)}"#)
     }
 
-    @Test func `a storm of dialogs that cannot be stopped ends the page`() throws {
+    @Test func `a page that cannot be stopped from opening dialogs ends`() throws {
         var play = Play()
         try play.open()
-        for _ in 0..<(3 * Tab.nuisanceLimit) {
+        for _ in 0..<(3 * Tab.maxNuisances) {
             try play.event("Page.javascriptDialogOpening", #"{"type":"alert","message":"again"}"#)
         }
         #expect(play.takeNames().last == "Target.disposeBrowserContext")
@@ -495,7 +495,7 @@ private struct Play {
         #expect(play.outcomes.map(\.ending) == [.outOfTime])
     }
 
-    @Test func `a page for a person ends when he closes it, and nobody answers for him`() throws {
+    @Test func `a window for a person ends when it is closed, and its dialogs are not answered`() throws {
         var play = Play {
             $0.staysOpen = true
             $0.limit = .seconds(600)
@@ -519,7 +519,7 @@ private struct Play {
         """
     }
 
-    @Test func `who closes the whole browser leaves the cookies that he had`() throws {
+    @Test func `closing the whole browser reports the cookies that were last read`() throws {
         var play = Play {
             $0.staysOpen = true
             $0.limit = .seconds(600)
@@ -528,7 +528,7 @@ private struct Play {
         play.pass(.zero)
         try play.reply("Storage.getCookies", cookies("before"))
         play.pass(.milliseconds(1500))
-        play.tab.abandon("the browser has ended", now: play.now)
+        play.tab.browserDidEnd("the browser has ended", now: play.now)
         play.drain()
         #expect(play.outcomes.map(\.ending) == [.complete])
         var cookie = BrowserCookie("a", "before", domain: ".a.test")
@@ -536,10 +536,10 @@ private struct Play {
         #expect(play.outcomes.first?.cookies == [cookie])
     }
 
-    @Test func `a page that asks for too much is stopped`() throws {
+    @Test func `a page with too many requests is stopped`() throws {
         var play = Play()
         try play.open()
-        for number in 0...PageOutcome.requestLimit { try play.request("\(number)") }
+        for number in 0...PageOutcome.maxRequests { try play.request("\(number)") }
         #expect(play.takeNames().suffix(6).first == "Page.stopLoading")
         play.pass(.seconds(5))
         try play.reply("Target.disposeBrowserContext")
@@ -547,10 +547,9 @@ private struct Play {
         #expect(play.outcomes.first?.notices.map(\.kind) == [.tooManyRequests])
     }
 
-    /// It is as good as asleep, and its place is wanted; whoever it is that keeps it, it is told that its time
+    /// It does nothing but wait, and other pages need its tab. Whatever it waits for, the outcome is that its time
     /// was over.
-    @Test func `a page that something slow keeps from loading gives its place up, if it could go on`() throws
-    {
+    @Test func `a page that waits for a slow request ends early if it is responsive`() throws {
         var play = Play { $0.patience = .seconds(3) }
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -560,7 +559,7 @@ private struct Play {
         try play.request("slow", type: "Image")
         play.commands = []
         play.pass(.seconds(2))
-        // It is asked whether it can go on: a script that runs for so long may ask for more.
+        // It is tested whether it responds: a script that runs for that long may send more requests.
         try play.value("0")
         play.pass(.milliseconds(999))
         #expect(play.takeNames() == [])
@@ -573,7 +572,7 @@ private struct Play {
         #expect(play.outcomes.first?.links == ["http://a.test/b"])
     }
 
-    @Test func `a page that says nothing while it waits may be at work, and is waited for`() throws {
+    @Test func `a page that waits without answering is waited for`() throws {
         var play = Play { $0.patience = .seconds(3) }
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")
@@ -584,7 +583,9 @@ private struct Play {
         #expect(!play.takeNames().contains("Page.createIsolatedWorld"))
     }
 
-    @Test func `a screen that asks for nothing takes no time, and one that asks has it`() throws {
+    @Test func `a scrolled screen without requests takes a short pause, and one with requests a longer one`()
+        throws
+    {
         var play = Play { $0.scroll = 20 }
         try play.open()
         play.pass(.milliseconds(500))
@@ -592,7 +593,7 @@ private struct Play {
         func scroll(_ height: Int) throws { try play.value(#"{"hasMoved":true,"height":\#(height)}"#) }
         try scroll(1000)
         play.pass(.milliseconds(40))
-        // As long as what it asked for takes, and what that asks for.
+        // Long enough for its request, and for requests that the response causes.
         try play.request("a")
         try scroll(2000)
         play.pass(.milliseconds(500))
@@ -602,7 +603,7 @@ private struct Play {
         #expect(play.takeNames() == [])
         play.pass(.milliseconds(1))
         try scroll(3000)
-        // Who has listened late once is waited for from then on.
+        // After one late request, every later scroll gets the longer pause.
         play.pass(.milliseconds(40))
         try play.request("b")
         try play.answer("b")
@@ -614,7 +615,7 @@ private struct Play {
         #expect(play.takeNames() == ["Runtime.evaluate"])
     }
 
-    @Test func `a page is scrolled as long as that leads on, and then back`() throws {
+    @Test func `a page is scrolled until it no longer moves, and then back`() throws {
         var play = Play { $0.scroll = 20 }
         try play.open()
         play.pass(.milliseconds(500))
@@ -623,7 +624,7 @@ private struct Play {
             try play.value(#"{"hasMoved":true,"height":\#(height)}"#)
             play.pass(.milliseconds(150))
         }
-        // Twice it did not lead on; what is loaded at the end may show late.
+        // It did not move twice. Content that is loaded at the end may appear late.
         for _ in 0..<2 {
             try play.value(#"{"hasMoved":false,"height":2000}"#)
             play.pass(.milliseconds(150))
@@ -634,7 +635,7 @@ private struct Play {
         #expect(play.takeNames() == ["Target.disposeBrowserContext"])
     }
 
-    @Test func `a page without an end is scrolled so many screens`() throws {
+    @Test func `an endless page is scrolled up to the maximum number of screens`() throws {
         var play = Play { $0.scroll = 3 }
         try play.open()
         play.pass(.milliseconds(500))
@@ -649,7 +650,7 @@ private struct Play {
         #expect(play.takeNames() == ["Target.disposeBrowserContext"])
     }
 
-    @Test func `what a tab shows is scrolled before the next one is opened`() throws {
+    @Test func `the content of a tab is scrolled before the next tab is opened`() throws {
         var play = Play {
             $0.acting = .all
             $0.scroll = 20
@@ -679,7 +680,7 @@ private struct Play {
         #expect(play.outcomes.first?.links.contains("http://a.test/c") == true)
     }
 
-    @Test func `scripts run in turn, with the quiet between, and their errors are told`() throws {
+    @Test func `scripts run in order with quiet times between them, and their errors are reported`() throws {
         var play = Play { $0.scripts = ["one()", "two()"] }
         try play.open()
         play.pass(.milliseconds(500))
@@ -698,7 +699,7 @@ private struct Play {
         #expect(play.outcomes.first?.notices == [PageNotice(.scriptError, count: 1, texts: ["Oh"])])
     }
 
-    @Test func `further viewports and dark colours come after the look, and links are looked for again`()
+    @Test func `further viewports and dark colours follow the look, and then links are read again`()
         throws
     {
         var play = Play {
@@ -727,7 +728,7 @@ private struct Play {
         return "{\"address\":\"http://a.test/\",\"title\":\"A\",\"links\":[\(links)]}"
     }
 
-    @Test func `views beyond what is wanted are told, each once`() throws {
+    @Test func `views beyond the maximum are reported once`() throws {
         var play = Play { $0.routes = 1 }
         try play.open()
         play.pass(.milliseconds(500))
@@ -742,7 +743,7 @@ private struct Play {
         #expect(play.outcomes.first?.notices == [notice])
     }
 
-    @Test func `views for which no time is left are told too`() throws {
+    @Test func `views that were not shown for lack of time are reported`() throws {
         var play = Play()
         try play.open()
         play.pass(.milliseconds(500))
@@ -760,7 +761,7 @@ private struct Play {
         #expect(play.outcomes.first?.notices.first { $0.kind == .view }?.count == 2)
     }
 
-    @Test func `a document that goes away under a look is looked at once more`() throws {
+    @Test func `a step is repeated if its document changed meanwhile`() throws {
         var play = Play()
         try play.open()
         play.pass(.milliseconds(500))
@@ -776,7 +777,7 @@ private struct Play {
         #expect(play.outcomes.map(\.ending) == [.complete])
     }
 
-    @Test func `a page that goes away for ever under a look ends all the same`() throws {
+    @Test func `a page whose document keeps changing ends after a limited number of repetitions`() throws {
         var play = Play()
         try play.open()
         for _ in 0..<10 {
@@ -790,7 +791,7 @@ private struct Play {
         #expect(play.outcomes.count == 1)
     }
 
-    @Test func `a picture is the last that is taken, after which the tab is closed`() throws {
+    @Test func `the tab is closed after the picture is taken`() throws {
         var play = Play { $0.wantsPicture = true }
         try play.open()
         play.pass(.milliseconds(500))
@@ -801,21 +802,21 @@ private struct Play {
         #expect(play.outcomes.first?.picture == [1, 2, 3])
     }
 
-    @Test func `a browser that opens no tab is given up`() {
+    @Test func `a browser that does not open a tab is ended`() {
         var play = Play()
         play.pass(.seconds(15))
         #expect(play.givenUp.count == 1)
-        play.tab.abandon("it is gone", now: play.now)
+        play.tab.browserDidEnd("it is gone", now: play.now)
         play.drain()
-        play.tab.abandon("it is gone", now: play.now)
+        play.tab.browserDidEnd("it is gone", now: play.now)
         play.drain()
         #expect(play.outcomes.map(\.ending) == [.failed("it is gone")])
     }
 
-    @Test func `whatever is said out of turn changes nothing`() throws {
+    @Test func `unexpected messages change nothing`() throws {
         var play = Play()
         try play.open()
-        play.tab.take(.result(try Play.json("{}")), to: 999, now: play.now)
+        play.tab.didReceive(.result(try Play.json("{}")), to: 999, now: play.now)
         for method in ["Page.frameNavigated", "Target.attachedToTarget", "Network.requestWillBeSent"] {
             for json in ["{}", "[]", "null", #"{"requestId":5,"frame":7,"targetInfo":[]}"#] {
                 try play.event(method, json)
@@ -829,7 +830,7 @@ private struct Play {
 }
 
 @Suite struct MessageTests {
-    @Test func `only what is awaited, or known, is read`() {
+    @Test func `only awaited replies and known events are parsed`() {
         func message(_ text: String) -> Message? { Message(Array(text.utf8)[...], isAwaited: { $0 == 5 }) }
         guard case .reply(5, .result(let value)) = message(#"{"id":5,"result":{"a":1}}"#) else {
             Issue.record("no reply")
@@ -853,13 +854,13 @@ private struct Play {
     @Test(arguments: [
         "", "{", "[]", "null", "{}", #"{"id":5}"#, #"{"method":"Page.windowOpen"}"#, "\u{0}", "{\"id\":",
     ])
-    func `a broken message is none, or a refusal`(text: String) {
+    func `a malformed message is ignored or counts as a refusal`(text: String) {
         let message = Message(Array(text.utf8)[...], isAwaited: { $0 == 5 })
         if case .reply(5, .refusal) = message { return }
         #expect(message.map { _ in true } == nil)
     }
 
-    @Test func `a command is one JSON text, closed by a NUL`() {
+    @Test func `a command is a JSON text with a trailing NUL`() {
         let bytes = Command("A.b", "S", ["c": 1]).bytes(number: 3)
         #expect(
             String(decoding: bytes, as: UTF8.self)

@@ -9,7 +9,7 @@ import Testing
         ("390x844@3", Viewport(width: 390, height: 844, scale: 3, isMobile: true)),
         ("600x800@1.5", Viewport(width: 600, height: 800, scale: 1.5)),
     ])
-    func `a viewport is read as it is written`(text: String, expected: Viewport) {
+    func `a viewport is parsed`(text: String, expected: Viewport) {
         #expect(Viewport(text) == expected)
     }
 
@@ -18,7 +18,7 @@ import Testing
         "-1280x900", "+1280x900", "99999999999999999999x900", "1280x9000", "1280x900@1e1", "1280x900@inf",
         "1280X900", " 1280x900",
     ])
-    func `what no device has is no viewport`(text: String) {
+    func `a text outside the format or the range is not a viewport`(text: String) {
         #expect(Viewport(text) == nil)
     }
 }

@@ -20,9 +20,9 @@ final class Chromium {
     }
 
     /// Without a window of its own, where there is such a one: it takes half the time.
-    static let executable = BrowserProgram.installed()
+    static let executable = BrowserProgram.findInstalled()
     /// The whole browser, as a person has it. It alone takes other origins for secure ones.
-    fileprivate static let whole = BrowserProgram.installed(forWindow: true)
+    fileprivate static let whole = BrowserProgram.findInstalled(forWindow: true)
     static var isInstalled: Bool { executable != nil }
 
     private let lease: ChromiumLease

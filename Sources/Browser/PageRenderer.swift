@@ -3,15 +3,23 @@ internal import Web
 /// Loads and examines one page in one tab, as a value: replies, events and the time go in, and ``Tab/Action``
 /// values come out.
 ///
-/// In `starting`, it creates a browser context and a tab, sets the tab up, and navigates. Then it takes the
-/// steps of its ``PageTour``: in `settling` it waits until the page is quiet, in `asking` it waits for the
-/// reply to a command. In `closing` it disposes of the context, and in `over` it has reported the outcome.
-/// `closing` and `over` are never left for an earlier stage.
-struct PageWalk: Sendable {
+/// The stages, each entered from the one before it:
+///
+/// - `starting`: creates a browser context and a tab, sets the tab up, and navigates.
+/// - `settling`: waits until the page is quiet. It then tests whether the page's scripts are busy.
+/// - `asking`: waits for the reply to a command, usually to a step of ``PageSteps``. The reply leads back to
+///   `settling` for the next step, or to `closing` after the last one.
+/// - `closing`: reads the cookies, if wanted, and disposes of the context.
+/// - `over`: the outcome has been reported.
+///
+/// Every page ends: each awaited reply has a deadline, and the page as a whole has a time limit. At the limit
+/// (`isOutOfTime`) the page is read once more as it is. A page that blocks, or sends too many requests or
+/// dialogs, has its scripts stopped (`haveScriptsStopped`) and is then read once more, if it replies.
+struct PageRenderer: Sendable {
     /// The purpose of a command whose reply is awaited.
     private enum Purpose: Sendable {
         case context, target, setUp, navigation
-        case world, calm, step, picture, paper, probe
+        case world, busyTest, step, picture, pdf, probe
         case cookies, disposal
     }
 
@@ -25,11 +33,13 @@ struct PageWalk: Sendable {
         case over
     }
 
-    private static let errorLimit = 1000
-    private static let frameLimit = 20_000
+    /// The number of script errors after which the page reports no more of them.
+    private static let maxScriptErrors = 1000
+    /// The maximum number of frames. Events of further ones are not attributed to the page.
+    private static let maxFrames = 20_000
 
     let visit: PageVisit
-    private var talk = TabTalk<Purpose>()
+    private var commands = CommandQueue<Purpose>()
     private var stage = Stage.starting
 
     // Identifiers that the browser assigned.
@@ -45,10 +55,10 @@ struct PageWalk: Sendable {
 
     private let start: Duration
     private var limit: Duration?
-    /// When something last happened that keeps the page from being quiet.
+    /// The time of the last event that keeps the page from being quiet.
     private var lastActivity: Duration
     /// When the browser last sent a reply or an event.
-    private var lastWord: Duration
+    private var lastMessageTime: Duration
     /// When the page last sent a request.
     private var lastRequest: Duration
     /// The current document of the tab.
@@ -58,20 +68,20 @@ struct PageWalk: Sendable {
     private var hasCommitted = false
     private var hasDownloaded = false
 
-    private var tour: PageTour
+    private var steps: PageSteps
     private var attempts = 0
     /// The last step that the page took.
-    private var lastStep: PageTour.Step?
+    private var lastStep: PageSteps.Step?
     /// When the page was last asked to take a step or to answer a test.
     private var stepTime = Duration.zero
     /// The number of requests when that step began.
     private var requestCountOfStep = 0
-    /// The time is up, or the scripts were stopped: only one more look at the page, without waiting.
-    private var isHurried = false
-    /// The scripts of the page were stopped.
-    private var isCurtailed = false
+    /// Whether the time is up or the scripts were stopped. The page is then read once more, without waiting.
+    private var isOutOfTime = false
+    /// Whether the scripts of the page were stopped.
+    private var haveScriptsStopped = false
 
-    /// The quiet time that the page had to wait before it was tested with `calm`.
+    /// The quiet time before the last `busyTest`, to be repeated if the page is busy.
     private var quietBefore = Duration.zero
     /// How often the next step was postponed because the page was busy.
     private var busyCount = 0
@@ -81,8 +91,8 @@ struct PageWalk: Sendable {
     /// Whether controls of the page have been used.
     private var hasActed = false
 
-    /// The page sent a request some time after it was scrolled, so that later scrolls must wait longer.
-    private var isSlowToAsk = false
+    /// Whether the page sent a request some time after it was scrolled, so that later scrolls must wait longer.
+    private var requestsAfterScroll = false
 
     private var record = RequestRecord()
     private var notices = NoticeRecord()
@@ -93,57 +103,57 @@ struct PageWalk: Sendable {
         self.visit = visit
         start = now
         lastActivity = now
-        lastWord = now
+        lastMessageTime = now
         lastRequest = now
         outcome = PageOutcome(ending: .complete, address: visit.url)
-        tour = PageTour(visit)
+        steps = PageSteps(visit)
 
         var parameters: JSONMembers = ["disposeOnDetach": true]
         if let proxy = visit.proxy {
             parameters = parameters + ["proxyServer": proxy, "proxyBypassList": "<-loopback>"]
         }
-        ask(
+        request(
             Command("Target.createBrowserContext", nil, parameters), .context,
-            until: now + Tab.Patience.browser)
+            until: now + Tab.Timeouts.browser)
     }
 
-    mutating func takeActions() -> [Tab.Action] { talk.takeActions() }
+    mutating func takeActions() -> [Tab.Action] { commands.takeActions() }
 
     var isOver: Bool { stage == .over }
 
-    // MARK: - What goes in
+    // MARK: - Input
 
-    mutating func take(_ reply: Reply, to number: Int, now: Duration) {
-        guard let purpose = talk.take(number) else { return }
-        lastWord = now
+    mutating func didReceive(_ reply: Reply, to number: Int, now: Duration) {
+        guard let purpose = commands.take(number) else { return }
+        lastMessageTime = now
         switch purpose {
-        case .context: takeContext(reply, now)
+        case .context: didCreateContext(reply, now)
         case .target:
-            if case .refusal = reply { end(.failed(reply.lackOfTab), now) }
+            if case .refusal = reply { end(.failed(reply.tabError), now) }
         case .setUp: navigate(now)
-        case .navigation: takeNavigation(reply, now)
+        case .navigation: didReplyToNavigation(reply, now)
         case .world:
             world = reply["executionContextId"]?.int
             if world == nil { retry(now) } else { perform(now) }
-        case .calm: takeCalm(now)
-        case .step: takeStep(reply, now)
+        case .busyTest: didReplyToBusyTest(now)
+        case .step: didRunStep(reply, now)
         case .picture:
             outcome.picture = reply["data"]?.string.flatMap(Base64.decode)
             print(now)
-        case .paper:
-            outcome.paper = reply["data"]?.string.flatMap(Base64.decode)
+        case .pdf:
+            outcome.pdf = reply["data"]?.string.flatMap(Base64.decode)
             finishStep(now)
         case .probe:
-            if isCurtailed { perform(now) }
-        case .cookies: takeCookies(reply, now)
-        case .disposal: giveOutcome(now)
+            if haveScriptsStopped { perform(now) }
+        case .cookies: didReadCookies(reply, now)
+        case .disposal: finish(now)
         }
-        go(now)
+        advance(now)
     }
 
-    mutating func take(_ event: Event, now: Duration) {
+    mutating func didReceive(_ event: Event, now: Duration) {
         guard stage != .closing, stage != .over else { return }
-        lastWord = now
+        lastMessageTime = now
         if event.method.hasPrefix("Network.") {
             let count = record.requests.count
             if event.method == "Network.webSocketCreated" {
@@ -157,115 +167,117 @@ struct PageWalk: Sendable {
                 lastActivity = now
             }
             if record.take(event) { lastActivity = now }
-            if record.requests.count > count { noteRequest(now) }
-            let most = PageOutcome.requestLimit + PageOutcome.requestLimitOfView * tour.viewCount
-            if record.requests.count > most, !isCurtailed {
-                let text = "more than \(most) requests"
+            if record.requests.count > count { didSendRequest(now) }
+            let limit = PageOutcome.maxRequests + PageOutcome.maxRequestsPerView * steps.viewCount
+            if record.requests.count > limit, !haveScriptsStopped {
+                let text = "more than \(limit) requests"
                 notices.note(.tooManyRequests, text)
-                curtail(.outOfTime, now)
+                stopScripts(.outOfTime, now)
             }
         } else {
-            takeOther(event, now)
+            handleEvent(event, now)
         }
-        go(now)
+        advance(now)
     }
 
     /// When `tick` must be called if nothing happens before.
     var deadline: Duration? {
         if stage == .over { return nil }
-        var times = [talk.deadline, quietTime, probeTime, stallTime]
-        if stage != .closing, !isHurried { times.append(limit) }
+        var times = [commands.deadline, quietTime, probeTime, stallTime]
+        if stage != .closing, !isOutOfTime { times.append(limit) }
         return times.lazy.compactMap { $0 }.min()
     }
 
     mutating func tick(now: Duration) {
-        while let purpose = talk.takeOverdue(now) { overdue(purpose, now) }
-        if let limit, limit <= now, !isHurried { hurry(now) }
+        while let purpose = commands.takeOverdue(now) { didTimeOut(purpose, now) }
+        if let limit, limit <= now, !isOutOfTime { readOnceMore(now) }
         if let probeTime, probeTime <= now, let session {
-            ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + visit.stall)
+            request(
+                Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + visit.stall)
         }
-        if let stallTime, stallTime <= now { hurry(now) }
-        go(now)
+        if let stallTime, stallTime <= now { readOnceMore(now) }
+        advance(now)
     }
 
-    /// Ends with a failure, because the browser has ended or is being closed.
-    mutating func abandon(_ why: String, now: Duration) {
+    /// Finishes with a failure, because the browser has ended or is being closed.
+    mutating func browserDidEnd(_ why: String, now: Duration) {
         guard stage != .over else { return }
         if stage != .closing { outcome.ending = .failed(why) }
-        giveOutcome(now)
+        finish(now)
     }
 
     // MARK: - The start
 
-    private mutating func takeContext(_ reply: Reply, _ now: Duration) {
+    private mutating func didCreateContext(_ reply: Reply, _ now: Duration) {
         guard let context = reply["browserContextId"]?.string else {
-            return end(.failed(reply.lackOfTab), now)
+            return end(.failed(reply.tabError), now)
         }
         self.context = context
-        talk.say(.ownContext(context))
+        commands.enqueue(.ownContext(context))
         let here: JSONMembers = ["browserContextId": context]
-        post("Browser.setDownloadBehavior", nil, here + ["behavior": "deny", "eventsEnabled": true])
+        send("Browser.setDownloadBehavior", nil, here + ["behavior": "deny", "eventsEnabled": true])
         // The browser denies all permissions that are not listed.
-        post("Browser.grantPermissions", nil, here + ["permissions": [String]()])
-        ask(SessionSetUp.target(in: context, for: visit), .target, until: now + Tab.Patience.browser)
+        send("Browser.grantPermissions", nil, here + ["permissions": [String]()])
+        request(TargetSetup.target(in: context, for: visit), .target, until: now + Tab.Timeouts.browser)
     }
 
-    private mutating func takeAttached(_ event: Event, _ now: Duration) {
+    private mutating func didAttachTarget(_ event: Event, _ now: Duration) {
         guard let name = event["sessionId"]?.string, let info = event["targetInfo"],
             let target = info["targetId"]?.string
         else { return }
         let type = info["type"]?.string ?? ""
         // The target of a document has the same identifier as its frame.
-        if !type.hasSuffix("worker") { own(frame: target) }
+        if !type.hasSuffix("worker") { addOwn(frame: target) }
         if event.session == nil, type == "page" {
             guard self.target == nil else {
-                post("Runtime.runIfWaitingForDebugger", name)
+                send("Runtime.runIfWaitingForDebugger", name)
                 // A window that the page opened. It has sent no requests, because it waits for us. The page
                 // may wait for it, so it must run before it is closed.
-                post("Target.closeTarget", nil, ["targetId": target])
+                send("Target.closeTarget", nil, ["targetId": target])
                 return
             }
             self.target = target
             session = name
-            own(name)
+            addOwn(name)
             setUp(name, now)
         } else if type != "browser_ui" {
             // Windows come with internal pages of the browser. They wait for us and use the most CPU time
             // while they do.
-            own(name)
-            for command in SessionSetUp.child(name, type, for: visit) { post(command) }
+            addOwn(name)
+            for command in TargetSetup.child(name, type, for: visit) { send(command) }
             // The script was fetched before we could receive events about it, and it runs only if the fetch
             // succeeded.
             if type == "service_worker" { record.add(workerScript: info["url"]?.string ?? "") }
         }
     }
 
-    private mutating func own(_ session: String) {
+    private mutating func addOwn(_ session: String) {
         sessions.insert(session)
-        talk.say(.ownSession(session))
+        commands.enqueue(.ownSession(session))
     }
 
     func owns(frame: String) -> Bool { frames.contains(frame) }
 
-    private mutating func own(frame: String) {
+    private mutating func addOwn(frame: String) {
         // Limits memory, in case the page adds frames without end.
-        if frames.count < Self.frameLimit { frames.insert(frame) }
+        if frames.count < Self.maxFrames { frames.insert(frame) }
     }
 
     private mutating func setUp(_ session: String, _ now: Duration) {
-        for command in SessionSetUp.page(session, for: visit) { post(command) }
-        ask(
-            Command("Runtime.runIfWaitingForDebugger", session), .setUp, until: now + Tab.Patience.browser)
+        for command in TargetSetup.page(session, for: visit) { send(command) }
+        request(
+            Command("Runtime.runIfWaitingForDebugger", session), .setUp, until: now + Tab.Timeouts.browser)
     }
 
     private mutating func navigate(_ now: Duration) {
         limit = now + visit.limit
-        ask(
+        request(
             Command("Page.navigate", session, ["url": visit.url]), .navigation,
-            until: now + visit.limit + Tab.Patience.browser)
+            until: now + visit.limit + Tab.Timeouts.browser)
     }
 
-    private mutating func takeNavigation(_ reply: Reply, _ now: Duration) {
+    /// Handles the reply to `Page.navigate`, which arrives when the navigation has committed or failed.
+    private mutating func didReplyToNavigation(_ reply: Reply, _ now: Duration) {
         if case .refusal(let why) = reply { return end(.failed(why), now) }
         if reply["isDownload"]?.bool == true || hasDownloaded { return end(.download, now) }
         if let why = reply["errorText"]?.string { return end(.failed(why), now) }
@@ -274,20 +286,20 @@ struct PageWalk: Sendable {
         wait(visit.quiet, now)
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
-    private mutating func takeOther(_ event: Event, _ now: Duration) {
+    private mutating func handleEvent(_ event: Event, _ now: Duration) {
         let isOwn = event.session == session
         switch event.method {
         case "Target.attachedToTarget":
-            takeAttached(event, now)
+            didAttachTarget(event, now)
         case "Target.detachedFromTarget":
             guard let name = event["sessionId"]?.string, sessions.remove(name) != nil else { return }
-            talk.say(.disownSession(name))
+            commands.enqueue(.disownSession(name))
             record.forget(session: name)
             if name == session { end(.failed("its tab was closed"), now) }
         case "Page.frameNavigated":
-            takeNavigated(event, now)
+            didNavigateMainFrame(event, now)
         case "Page.navigatedWithinDocument":
             guard event["frameId"]?.string == target, let url = event["url"]?.string else { return }
             outcome.address = url
@@ -297,18 +309,18 @@ struct PageWalk: Sendable {
             if loader == self.loader { lastActivity = now }
         case "Page.frameRequestedNavigation":
             // A control must not navigate away from the page. The URL is recorded as a link instead.
-            guard tour.isActing, event["frameId"]?.string == target,
+            guard steps.isActing, event["frameId"]?.string == target,
                 !isWithinDocument(event["url"]?.string ?? "")
             else { return }
-            post("Page.stopLoading", session)
+            send("Page.stopLoading", session)
         case "Page.javascriptDialogOpening":
-            takeDialog(event, now)
+            didOpenDialog(event, now)
         case "Page.windowOpen":
             let url = event["url"]?.string ?? ""
-            tour.add([url], to: &outcome)
-            nuisance(.window, url, now)
+            steps.add([url], to: &outcome)
+            didCauseNuisance(.window, url, now)
         case "Page.frameAttached":
-            if let frame = event["frameId"]?.string { own(frame: frame) }
+            if let frame = event["frameId"]?.string { addOwn(frame: frame) }
         case "Page.frameDetached":
             // On a swap, the frame continues in another process.
             if event["reason"]?.string != "swap", let frame = event["frameId"]?.string {
@@ -316,15 +328,15 @@ struct PageWalk: Sendable {
             }
         case "Browser.downloadWillBegin":
             // Only the main frame has the identifier of the target.
-            if event["frameId"]?.string == target { takeDownload(now) }
+            if event["frameId"]?.string == target { didStartDownload(now) }
             notices.note(.download, event["url"]?.string ?? "")
         case "Runtime.executionContextsCleared":
             if isOwn { world = nil }
         case "Runtime.exceptionThrown":
             let details = event["exceptionDetails"]
             let text = details?["exception"]?["description"]?.string ?? details?["text"]?.string
-            if notices.note(.scriptError, text ?? "an exception") == Self.errorLimit {
-                for session in sessions { post("Runtime.disable", session) }
+            if notices.note(.scriptError, text ?? "an exception") == Self.maxScriptErrors {
+                for session in sessions { send("Runtime.disable", session) }
             }
         case "Runtime.bindingCalled":
             guard event["name"]?.string == PageScripts.binding else { return }
@@ -341,7 +353,7 @@ struct PageWalk: Sendable {
         url.contains("#") && url.prefix { $0 != "#" } == outcome.address.prefix { $0 != "#" }
     }
 
-    private mutating func takeNavigated(_ event: Event, _ now: Duration) {
+    private mutating func didNavigateMainFrame(_ event: Event, _ now: Duration) {
         guard event.session == session, let frame = event["frame"], frame["parentId"] == nil,
             let url = frame["url"]?.string
         else { return }
@@ -353,31 +365,32 @@ struct PageWalk: Sendable {
         if !url.hasPrefix("chrome-error:") {
             outcome.address = url + (frame["urlFragment"]?.string ?? "")
         }
-        tour.leave()
+        steps.didNavigate()
     }
 
     /// Handles a navigation that turned into a download. The current document stays and loads no further.
-    private mutating func takeDownload(_ now: Duration) {
+    private mutating func didStartDownload(_ now: Duration) {
         hasDownloaded = true
         guard hasCommitted, let loader else { return }
         loaded.insert(loader)
         lastActivity = now
     }
 
-    private mutating func takeDialog(_ event: Event, _ now: Duration) {
+    private mutating func didOpenDialog(_ event: Event, _ now: Duration) {
         guard let session = event.session else { return }
         let type = event["type"]?.string ?? ""
         // Alerts are closed and the page may be left; all other dialogs are answered with "cancel".
         let isAccepted = type == "alert" || type == "beforeunload"
-        post("Page.handleJavaScriptDialog", session, ["accept": isAccepted])
-        nuisance(.dialog, "\(type): \(event["message"]?.string ?? "")", now)
+        send("Page.handleJavaScriptDialog", session, ["accept": isAccepted])
+        didCauseNuisance(.dialog, "\(type): \(event["message"]?.string ?? "")", now)
     }
 
-    private mutating func nuisance(_ kind: PageNotice.Kind, _ text: String, _ now: Duration) {
+    /// Counts a dialog or a window, and stops a page that opens too many of them.
+    private mutating func didCauseNuisance(_ kind: PageNotice.Kind, _ text: String, _ now: Duration) {
         let count = notices.note(kind, text)
-        if count == Tab.nuisanceLimit { curtail(.outOfTime, now) }
+        if count == Tab.maxNuisances { stopScripts(.outOfTime, now) }
         // A page that opens one dialog after another cannot be stopped: it handles no commands in between.
-        if count >= 3 * Tab.nuisanceLimit { end(outcome.ending, now) }
+        if count >= 3 * Tab.maxNuisances { end(outcome.ending, now) }
     }
 
     // MARK: - Waiting
@@ -387,20 +400,20 @@ struct PageWalk: Sendable {
     }
 
     /// Long enough for the page to send the requests that a small change causes.
-    private var moment: Duration { min(visit.quiet, .milliseconds(150)) }
+    private var shortPause: Duration { min(visit.quiet, .milliseconds(150)) }
 
     /// Long enough after a scroll during which the page sent no requests.
-    private static let glance = Duration.milliseconds(40)
+    private static let minPause = Duration.milliseconds(40)
 
-    private mutating func noteRequest(_ now: Duration) {
+    private mutating func didSendRequest(_ now: Duration) {
         lastRequest = now
-        if lastStep == .scroll, case .settling = stage { isSlowToAsk = true }
+        if lastStep == .scroll, case .settling = stage { requestsAfterScroll = true }
     }
 
     /// How long to wait after a step, so that the page can send its requests.
-    private func pause(after step: PageTour.Step) -> Duration {
-        let isQuick = tour.scrollsQuickly(after: step) && !isSlowToAsk && lastRequest < stepTime
-        return isQuick ? min(moment, Self.glance) : moment
+    private func pause(after step: PageSteps.Step) -> Duration {
+        let isQuick = steps.scrollsQuickly(after: step) && !requestsAfterScroll && lastRequest < stepTime
+        return isQuick ? min(shortPause, Self.minPause) : shortPause
     }
 
     private var hasLoaded: Bool { loader.map { loaded.contains($0) } ?? false }
@@ -408,7 +421,7 @@ struct PageWalk: Sendable {
     /// When the page will be quiet if nothing happens before; nil while it loads.
     private var quietTime: Duration? {
         guard case .settling(let quiet, let since) = stage else { return nil }
-        if isHurried { return since }
+        if isOutOfTime { return since }
         guard hasLoaded else { return nil }
         return max(since, lastActivity) + (record.isQuiet ? quiet : max(quiet, visit.patience))
     }
@@ -416,142 +429,147 @@ struct PageWalk: Sendable {
     /// When to stop waiting for slow requests of a page that has not loaded, provided that it has answered
     /// since its last activity and thus is not hung.
     private var stallTime: Duration? {
-        guard case .settling = stage, !isHurried, hasCommitted, !hasLoaded, !record.isQuiet,
-            lastWord > lastActivity
+        guard case .settling = stage, !isOutOfTime, hasCommitted, !hasLoaded, !record.isQuiet,
+            lastMessageTime > lastActivity
         else { return nil }
         return lastActivity + visit.patience
     }
 
     /// When to test whether a silent page still answers.
     private var probeTime: Duration? {
-        guard case .settling = stage, !isHurried, hasCommitted, session != nil, !talk.isAwaiting else {
+        guard case .settling = stage, !isOutOfTime, hasCommitted, session != nil, !commands.isAwaiting else {
             return nil
         }
-        return lastWord + min(Tab.Patience.silence, visit.stall)
+        return lastMessageTime + min(Tab.Timeouts.silence, visit.stall)
     }
 
     /// Takes the next step if the page is quiet.
-    private mutating func go(_ now: Duration) {
+    private mutating func advance(_ now: Duration) {
         while let quietTime, quietTime <= now, case .settling(let quiet, _) = stage {
             stage = .asking
             // The reply to a pending probe is no longer needed.
-            talk.forgetAll()
-            guard !isHurried, quiet > Self.glance, busyCount < Self.mostBusy else {
+            commands.forgetAwaited()
+            guard !isOutOfTime, quiet > Self.minPause, busyCount < Self.maxBusyDelays else {
                 perform(now)
                 continue
             }
             (quietBefore, stepTime) = (quiet, now)
-            let command = Command("Runtime.evaluate", session, ["expression": PageScripts.calm])
-            ask(command, .calm, until: now + visit.stall)
+            let command = Command("Runtime.evaluate", session, ["expression": PageScripts.busyTest])
+            request(command, .busyTest, until: now + visit.stall)
         }
     }
 
-    /// Handles the reply to `calm`. A late reply or activity meanwhile means that the page is busy
-    /// and may send more requests; the step is then postponed, at most `mostBusy` times.
-    private mutating func takeCalm(_ now: Duration) {
-        let isBusy = now - stepTime > Self.promptly || lastActivity >= stepTime
-        guard isBusy, !isHurried else { return perform(now) }
+    /// Handles the reply to `busyTest`. A late reply or activity meanwhile means that the page is busy
+    /// and may send more requests; the step is then postponed, at most `maxBusyDelays` times.
+    private mutating func didReplyToBusyTest(_ now: Duration) {
+        let isBusy = now - stepTime > Self.maxPromptDelay || lastActivity >= stepTime
+        guard isBusy, !isOutOfTime else { return perform(now) }
         busyCount += 1
         wait(quietBefore, now)
     }
 
-    private static let promptly = Duration.milliseconds(100)
-    private static let mostBusy = 4
+    /// The delay of a reply to `busyTest` above which the page counts as busy.
+    private static let maxPromptDelay = Duration.milliseconds(100)
+    /// How often a step is postponed for a busy page. Then it is taken anyway.
+    private static let maxBusyDelays = 4
 
-    private mutating func overdue(_ purpose: Purpose, _ now: Duration) {
+    /// Handles a reply that did not arrive in time.
+    private mutating func didTimeOut(_ purpose: Purpose, _ now: Duration) {
         switch purpose {
-        case .context, .target: talk.say(.giveUp("it does not open a tab"))
+        case .context, .target: commands.enqueue(.giveUp("it does not open a tab"))
         case .setUp: end(.failed("its tab did not start"), now)
         case .navigation: end(.outOfTime, now)
-        case .world, .calm, .step, .picture, .paper, .probe:
-            if isCurtailed { end(outcome.ending, now) } else { curtail(.hung, now) }
+        case .world, .busyTest, .step, .picture, .pdf, .probe:
+            if haveScriptsStopped { end(outcome.ending, now) } else { stopScripts(.hung, now) }
         case .cookies: dispose(now)
-        case .disposal: giveOutcome(now)
+        case .disposal: finish(now)
         }
     }
 
     /// Stops waiting for the page: takes one last look, unless it was already taken, and ends as out of time.
-    private mutating func hurry(_ now: Duration) {
+    private mutating func readOnceMore(_ now: Duration) {
         guard stage != .closing, stage != .over else { return }
-        isHurried = true
+        isOutOfTime = true
         outcome.ending = .outOfTime
-        talk.forgetAll()
-        guard hasCommitted, !tour.hasLooked else { return end(.outOfTime, now) }
-        tour.cut()
+        commands.forgetAwaited()
+        guard hasCommitted, !steps.hasLooked else { return end(.outOfTime, now) }
+        steps.keepOnlyLook()
         stage = .asking
         attempts = 0
         perform(now)
     }
 
     /// Stops the scripts of the page, takes one last look if the page then answers, and ends.
-    private mutating func curtail(_ ending: PageOutcome.Ending, _ now: Duration) {
-        guard !isCurtailed, stage != .closing, stage != .over else { return }
-        isCurtailed = true
-        isHurried = true
+    private mutating func stopScripts(_ ending: PageOutcome.Ending, _ now: Duration) {
+        guard !haveScriptsStopped, stage != .closing, stage != .over else { return }
+        haveScriptsStopped = true
+        isOutOfTime = true
         outcome.ending = ending
-        talk.forgetAll()
-        post("Page.stopLoading", session)
-        post("Emulation.setScriptExecutionDisabled", session, ["value": true])
-        post("Runtime.terminateExecution", session)
+        commands.forgetAwaited()
+        send("Page.stopLoading", session)
+        send("Emulation.setScriptExecutionDisabled", session, ["value": true])
+        send("Runtime.terminateExecution", session)
         // A page that has to be stopped also sends too many events.
-        post("Network.disable", session)
-        post("Runtime.disable", session)
-        guard !tour.hasLooked else { return end(ending, now) }
-        tour.cut()
+        send("Network.disable", session)
+        send("Runtime.disable", session)
+        guard !steps.hasLooked else { return end(ending, now) }
+        steps.keepOnlyLook()
         stage = .asking
         attempts = 0
         world = nil
-        ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + stall)
+        request(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + stall)
     }
 
     /// How long the page has to answer. After its scripts were stopped, it has longer: only a slow machine
     /// delays the reply then.
-    private var stall: Duration { isCurtailed ? max(visit.stall, Tab.Patience.probe) : visit.stall }
+    private var stall: Duration { haveScriptsStopped ? max(visit.stall, Tab.Timeouts.probe) : visit.stall }
 
     // MARK: - Steps
 
+    /// Starts the current step of the page; ends if there is none. Creates our isolated world first, if the
+    /// document has none.
     private mutating func perform(_ now: Duration) {
-        guard let step = tour.step else { return end(outcome.ending, now) }
+        guard let step = steps.step else { return end(outcome.ending, now) }
         if case .script = step { return evaluate(step, inWorld: false, now) }
-        if tour.isActing, !hasActed {
+        if steps.isActing, !hasActed {
             hasActed = true
             record.areAfterActions = true
-            talk.say(.act)
+            commands.enqueue(.act)
         }
         guard world != nil else {
             let frame: JSONMembers = ["frameId": target ?? "", "worldName": "larder"]
-            return ask(
+            return request(
                 Command("Page.createIsolatedWorld", session, frame), .world, until: now + stall)
         }
-        if let session, step == .dark { post(SessionSetUp.colours("dark", session)) }
+        if let session, step == .dark { send(TargetSetup.colours("dark", session)) }
         if let session, case .viewport(let number) = step {
-            for command in SessionSetUp.show(visit.viewports[number], session) { post(command) }
+            for command in TargetSetup.show(visit.viewports[number], session) { send(command) }
         }
         evaluate(step, inWorld: true, now)
     }
 
-    private mutating func evaluate(_ step: PageTour.Step, inWorld: Bool, _ now: Duration) {
+    private mutating func evaluate(_ step: PageSteps.Step, inWorld: Bool, _ now: Duration) {
         settleControlRoutes()
         stepTime = now
         record.areOfConsent = step == .consent || step == .consentToPurposes
         // The look waits for fonts to load.
-        let further = step == .look && (visit.wantsPicture || visit.wantsPaper) ? Tab.Patience.picture : .zero
+        let further = step == .look && (visit.wantsPicture || visit.wantsPDF) ? Tab.Timeouts.picture : .zero
         var parameters: JSONMembers = [
-            "expression": tour.expression(of: step), "awaitPromise": true, "returnByValue": true,
+            "expression": steps.expression(of: step), "awaitPromise": true, "returnByValue": true,
         ]
         if inWorld, let world { parameters = parameters + ["contextId": world] }
-        ask(Command("Runtime.evaluate", session, parameters), .step, until: now + stall + further)
+        request(Command("Runtime.evaluate", session, parameters), .step, until: now + stall + further)
     }
 
     /// Decides about the views that controls showed since the last step began.
     private mutating func settleControlRoutes() {
         let hasRefused = record.requests[requestCountOfStep...].contains { $0.isAfterAction && !$0.isSafe }
-        tour.settleControlRoutes(hasRefused: hasRefused)
+        steps.settleControlRoutes(hasRefused: hasRefused)
         requestCountOfStep = record.requests.count
     }
 
-    private mutating func takeStep(_ reply: Reply, _ now: Duration) {
-        guard let step = tour.step else { return end(outcome.ending, now) }
+    private mutating func didRunStep(_ reply: Reply, _ now: Duration) {
+        guard let step = steps.step else { return end(outcome.ending, now) }
         lastStep = step
         if case .script = step {
             if let details = reply["exceptionDetails"] {
@@ -561,16 +579,16 @@ struct PageWalk: Sendable {
             return finishStep(now, quiet: visit.quiet)
         }
         guard let value = reply["result"], reply["exceptionDetails"] == nil else { return retry(now) }
-        let viewCount = tour.viewCount
-        let next = tour.take(value["value"], of: step, into: &outcome, isHurried: isHurried)
-        limit = limit.map { $0 + Tab.Patience.view * (tour.viewCount - viewCount) }
+        let viewCount = steps.viewCount
+        let next = steps.take(value["value"], of: step, into: &outcome, isOutOfTime: isOutOfTime)
+        limit = limit.map { $0 + Tab.Timeouts.view * (steps.viewCount - viewCount) }
         switch next {
         case .again: wait(pause(after: step), now)
         case .againWhenQuiet: wait(visit.quiet, now)
-        case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : moment)
+        case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : shortPause)
         case .onwardWhenQuiet: finishStep(now, quiet: visit.quiet)
         case .picture: takePicture(of: value["value"], now)
-        case .paper: print(now)
+        case .pdf: print(now)
         }
     }
 
@@ -579,91 +597,94 @@ struct PageWalk: Sendable {
     private mutating func takePicture(of look: JSONValue?, _ now: Duration) {
         var picture: JSONMembers = ["format": "png", "optimizeForSpeed": false]
         if visit.wantsWholePicture, let viewport = visit.viewports.first, let height = look?["height"]?.int,
-            let width = look?["width"]?.int, (1...PageVisit.pictureHeight).contains(width)
+            let width = look?["width"]?.int, (1...PageVisit.maxPictureHeight).contains(width)
         {
             let scale = Double(viewport.width) / Double(width)
-            let most = Double(PageVisit.pictureHeight) / (viewport.scale * scale)
-            let least = Double(viewport.height) / scale
+            let maxHeight = Double(PageVisit.maxPictureHeight) / (viewport.scale * scale)
+            let minHeight = Double(viewport.height) / scale
             let clip: JSONMembers = [
-                "x": 0, "y": 0, "width": width, "height": Int(min(max(Double(height), least), most)),
+                "x": 0, "y": 0, "width": width, "height": Int(min(max(Double(height), minHeight), maxHeight)),
                 "scale": scale,
             ]
             picture = picture + ["captureBeyondViewport": true, "clip": clip]
         }
         let command = Command("Page.captureScreenshot", session, picture)
-        let patience = visit.wantsWholePicture ? Tab.Patience.paper : Tab.Patience.picture
-        ask(command, .picture, until: now + visit.stall + patience)
+        let patience = visit.wantsWholePicture ? Tab.Timeouts.wholePage : Tab.Timeouts.picture
+        request(command, .picture, until: now + visit.stall + patience)
     }
 
     /// Prints the page to PDF, if wanted, with its background colours and its own paper size.
     private mutating func print(_ now: Duration) {
-        guard visit.wantsPaper else { return finishStep(now) }
-        let paper: JSONMembers = ["printBackground": true, "preferCSSPageSize": true]
-        ask(Command("Page.printToPDF", session, paper), .paper, until: now + visit.stall + Tab.Patience.paper)
+        guard visit.wantsPDF else { return finishStep(now) }
+        let pdf: JSONMembers = ["printBackground": true, "preferCSSPageSize": true]
+        request(
+            Command("Page.printToPDF", session, pdf), .pdf, until: now + visit.stall + Tab.Timeouts.wholePage)
     }
 
     /// Repeats a step that failed because the document changed; gives the step up after two repetitions.
     private mutating func retry(_ now: Duration) {
         attempts += 1
         world = nil
-        if attempts > 2 || isCurtailed && attempts > 1 { return finishStep(now) }
-        if isHurried { perform(now) } else { wait(moment, now) }
+        if attempts > 2 || haveScriptsStopped && attempts > 1 { return finishStep(now) }
+        if isOutOfTime { perform(now) } else { wait(shortPause, now) }
     }
 
     /// Goes to the next step, at once or when the page has been quiet for the given time.
     private mutating func finishStep(_ now: Duration, quiet: Duration? = nil) {
-        tour.finishStep()
+        steps.finishStep()
         attempts = 0
         busyCount = 0
-        guard let quiet, !isHurried, tour.step != nil else { return perform(now) }
+        guard let quiet, !isOutOfTime, steps.step != nil else { return perform(now) }
         wait(quiet, now)
     }
 
     // MARK: - The end
 
+    /// Enters `closing`, with this ending. Does nothing if the page is already closing.
     private mutating func end(_ ending: PageOutcome.Ending, _ now: Duration) {
         guard stage != .closing, stage != .over else { return }
         outcome.ending = ending
         stage = .closing
-        talk.forgetAll()
-        guard context != nil else { return giveOutcome(now) }
+        commands.forgetAwaited()
+        guard context != nil else { return finish(now) }
         guard visit.wantsCookies, hasCommitted else { return dispose(now) }
         let command = Command("Storage.getCookies", nil, ["browserContextId": IfAny(context)])
-        ask(command, .cookies, until: now + Tab.Patience.disposal)
+        request(command, .cookies, until: now + Tab.Timeouts.disposal)
     }
 
     private mutating func dispose(_ now: Duration) {
-        guard let context else { return giveOutcome(now) }
+        guard let context else { return finish(now) }
         // This closes the pages without running their `beforeunload` handlers.
         let command = Command("Target.disposeBrowserContext", nil, ["browserContextId": context])
-        ask(command, .disposal, until: now + Tab.Patience.disposal)
+        request(command, .disposal, until: now + Tab.Timeouts.disposal)
     }
 
-    private mutating func takeCookies(_ reply: Reply, _ now: Duration) {
+    private mutating func didReadCookies(_ reply: Reply, _ now: Duration) {
         if let cookies = reply["cookies"]?.array { outcome.cookies = cookies.compactMap(BrowserCookie.init) }
         dispose(now)
     }
 
-    private mutating func giveOutcome(_ now: Duration) {
+    /// Reports the outcome.
+    private mutating func finish(_ now: Duration) {
         stage = .over
-        talk.forgetAll()
+        commands.forgetAwaited()
         settleControlRoutes()
         outcome.requests = record.requests
         if outcome.consent != nil { notices.note(.consent, outcome.consent ?? "") }
-        if hasCommitted { notices.note(.view, outcome.address, count: tour.unshownCount) }
+        if hasCommitted { notices.note(.view, outcome.address, count: steps.unshownCount) }
         outcome.notices = notices.notices
-        outcome.laterRoutes = tour.laterRoutes
+        outcome.laterRoutes = steps.laterRoutes
         outcome.elapsed = now - start
-        talk.say(.finish(outcome))
+        commands.enqueue(.finish(outcome))
     }
 
-    private mutating func ask(_ command: Command, _ purpose: Purpose, until deadline: Duration) {
-        talk.ask(command, purpose, until: deadline)
+    private mutating func request(_ command: Command, _ purpose: Purpose, until deadline: Duration) {
+        commands.request(command, purpose, until: deadline)
     }
 
-    private mutating func post(_ method: String, _ session: String? = nil, _ parameters: JSONMembers = [:]) {
-        talk.post(Command(method, session, parameters))
+    private mutating func send(_ method: String, _ session: String? = nil, _ parameters: JSONMembers = [:]) {
+        commands.send(Command(method, session, parameters))
     }
 
-    private mutating func post(_ command: Command) { talk.post(command) }
+    private mutating func send(_ command: Command) { commands.send(command) }
 }

@@ -5,7 +5,7 @@ internal import Web
 ///
 /// The first element of `steps` is the current step. Results can add steps: one scroll for each opened tab,
 /// and one view for each fragment that a link names.
-struct PageTour: Sendable {
+struct PageSteps: Sendable {
     /// One action in the page, each a script that ``expression(of:)`` returns.
     enum Step: Equatable, Sendable {
         /// One of ``PageVisit/scripts``, by its index. It runs in the page's own world.
@@ -39,14 +39,14 @@ struct PageTour: Sendable {
         /// Goes to the next step when the page has been quiet for its whole quiet time.
         case onwardWhenQuiet
         /// Takes a picture or prints a PDF, and then goes to the next step.
-        case picture, paper
+        case picture, pdf
     }
 
     private let visit: PageVisit
     private var steps: [Step]
     private(set) var hasLooked = false
 
-    /// The last scroll moved the page, and scrolling continues.
+    /// Whether the last scroll moved the page, and scrolling continues.
     private var isScrolling = false
     private var screens: Int
     private var scrolled = 0
@@ -70,11 +70,16 @@ struct PageTour: Sendable {
     private var hasActed = false
     private var seen: Set<String> = []
 
-    private static let consentTryLimit = 4
-    private static let unfoldLimit = 3
-    private static let tabLimit = 40
-    private static let screensOfTab = 5
-    private static let controlRouteLimit = 16
+    /// The maximum number of answers to banners. Then banners stay.
+    private static let maxConsentTries = 4
+    /// The maximum number of rounds in which parts are opened: opened parts may contain further collapsed ones.
+    private static let maxUnfoldRounds = 3
+    /// The maximum number of tabs of the page to open.
+    private static let maxTabs = 40
+    /// The maximum number of screens to scroll in the content of a tab.
+    private static let maxScreensPerTab = 5
+    /// The maximum number of views from controls that are shown in a fresh document.
+    private static let maxControlRoutes = 16
 
     init(_ visit: PageVisit) {
         self.visit = visit
@@ -146,18 +151,18 @@ struct PageTour: Sendable {
     }
 
     /// Drops all steps except one look at the current page.
-    mutating func cut() { steps = [.look] }
+    mutating func keepOnlyLook() { steps = [.look] }
 
     /// Handles a new document. After the look the tour ends, because its results belong to the old document.
-    mutating func leave() {
+    mutating func didNavigate() {
         if hasLooked { steps.removeAll() }
     }
 
     /// Processes the result of a step.
     ///
-    /// - Parameter isHurried: no more views are added.
+    /// - Parameter isOutOfTime: no more views are added.
     mutating func take(
-        _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, isHurried: Bool
+        _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, isOutOfTime: Bool
     ) -> Next {
         if step.usesControls {
             hasActed = true
@@ -172,14 +177,14 @@ struct PageTour: Sendable {
         case .scroll:
             return takeScroll(value)
         case .look:
-            takeLook(value, &outcome, isHurried)
+            takeLook(value, &outcome, isOutOfTime)
             outcome.text = value?["text"]?.string
             outcome.document = value?["document"]?.string
             outcome.frozen = value?["frozen"]?.string
             hasLooked = true
-            return visit.wantsPicture ? .picture : visit.wantsPaper ? .paper : .onward(isAtOnce: true)
+            return visit.wantsPicture ? .picture : visit.wantsPDF ? .pdf : .onward(isAtOnce: true)
         case .lookAgain:
-            takeLook(value, &outcome, isHurried)
+            takeLook(value, &outcome, isOutOfTime)
             return .onward(isAtOnce: true)
         case .focusSearch:
             guard value?["isFound"]?.bool ?? false else {
@@ -190,22 +195,22 @@ struct PageTour: Sendable {
         case .typeSearch:
             return .onwardWhenQuiet
         case .leaveSearch:
-            takeLook(value, &outcome, isHurried)
+            takeLook(value, &outcome, isOutOfTime)
             return .onward(isAtOnce: true)
         case .unfold:
-            if !isHurried { addControlRoutes(value?["views"]?.array?.compactMap(\.string) ?? []) }
-            takeLook(value, &outcome, isHurried)
+            if !isOutOfTime { addControlRoutes(value?["views"]?.array?.compactMap(\.string) ?? []) }
+            takeLook(value, &outcome, isOutOfTime)
             let count = value?["count"]?.int ?? 0
             // Tabs are opened one at a time, because the next tab may hide the content of the last.
-            if value?["isTab"]?.bool ?? false, tabs < Self.tabLimit {
+            if value?["isTab"]?.bool ?? false, tabs < Self.maxTabs {
                 tabs += 1
-                (screens, scrolled, idleScrolls, height) = (min(visit.scroll, Self.screensOfTab), 0, 0, 0)
+                (screens, scrolled, idleScrolls, height) = (min(visit.scroll, Self.maxScreensPerTab), 0, 0, 0)
                 if screens > 0 { steps.insert(.scroll, at: 0) }
                 return .again
             }
             unfolded += 1
             // The opened parts may contain more collapsed parts.
-            if count > 0, unfolded < Self.unfoldLimit { return .again }
+            if count > 0, unfolded < Self.maxUnfoldRounds { return .again }
             return .onward(isAtOnce: count == 0)
         case .route:
             shownRoutes += 1
@@ -227,7 +232,7 @@ struct PageTour: Sendable {
             return .onward(isAtOnce: true)
         }
         consentTries += 1
-        guard consentTries <= Self.consentTryLimit else { return .onward(isAtOnce: true) }
+        guard consentTries <= Self.maxConsentTries else { return .onward(isAtOnce: true) }
         let isOpening = step == .consent && value?["isOpening"]?.bool ?? false
         steps[0] = isOpening ? .consentToPurposes : .consent
         if !isOpening { pressedButton = value?["button"]?.string ?? "" }
@@ -251,13 +256,13 @@ struct PageTour: Sendable {
         return .again
     }
 
-    private mutating func takeLook(_ look: JSONValue?, _ outcome: inout PageOutcome, _ isHurried: Bool) {
+    private mutating func takeLook(_ look: JSONValue?, _ outcome: inout PageOutcome, _ isOutOfTime: Bool) {
         guard let look else { return }
         if let address = look["address"]?.string { outcome.address = address }
         if let title = look["title"]?.string { outcome.title = title }
         let links = look["links"]?.array?.compactMap(\.string) ?? []
         add(links, to: &outcome)
-        guard !isHurried else { return }
+        guard !isOutOfTime else { return }
         for link in links { addRoute(link, of: outcome.address) }
     }
 
@@ -295,7 +300,7 @@ struct PageTour: Sendable {
     /// Notes the fragments of views that controls showed.
     private mutating func addControlRoutes(_ fragments: [String]) {
         for fragment in fragments
-        where newControlRoutes.count < Self.controlRouteLimit && routes.insert(fragment).inserted {
+        where newControlRoutes.count < Self.maxControlRoutes && routes.insert(fragment).inserted {
             newControlRoutes.append(fragment)
         }
     }
@@ -304,14 +309,14 @@ struct PageTour: Sendable {
     /// sent something that could change data.
     mutating func settleControlRoutes(hasRefused: Bool) {
         let wanted =
-            hasRefused ? newControlRoutes.prefix(max(0, Self.controlRouteLimit - laterRoutes.count)) : []
+            hasRefused ? newControlRoutes.prefix(max(0, Self.maxControlRoutes - laterRoutes.count)) : []
         laterRoutes += wanted
         completeRouteCount += newControlRoutes.count - wanted.count
         newControlRoutes = []
     }
 
     mutating func add(_ links: [String], to outcome: inout PageOutcome) {
-        for link in links where outcome.links.count < PageOutcome.linkLimit {
+        for link in links where outcome.links.count < PageOutcome.maxLinks {
             guard link.hasPrefix("http://") || link.hasPrefix("https://"), seen.insert(link).inserted else {
                 continue
             }
@@ -320,7 +325,7 @@ struct PageTour: Sendable {
     }
 }
 
-extension PageTour.Step {
+extension PageSteps.Step {
     /// Whether the step uses controls of the page.
     var usesControls: Bool {
         switch self {

@@ -1,7 +1,7 @@
 internal import Web
 
 /// The commands that prepare a new target before it runs: a page, a frame or a worker.
-enum SessionSetUp {
+enum TargetSetup {
     /// The command that opens a tab of the size of the first viewport.
     static func target(in context: String, for visit: PageVisit) -> Command {
         let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)

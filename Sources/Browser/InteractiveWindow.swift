@@ -1,11 +1,11 @@
 internal import Web
 
-/// A browser window for a person, as a value, driven like ``PageWalk``.
+/// A browser window in which the user acts, for example to log in. It is a value, driven like ``PageRenderer``.
 ///
 /// Dialogs, downloads and windows are left to the person. The window is `starting` until its navigation has
 /// succeeded, then `open`, until the person closes it or the time limit passes. In `closing`, the cookies of
 /// the browser's own profile are read once more; in `over`, the outcome was reported.
-struct PersonWindow: Sendable {
+struct InteractiveWindow: Sendable {
     /// The purpose of a command whose reply is awaited.
     private enum Purpose: Sendable { case context, target, setUp, navigation, cookies }
 
@@ -13,7 +13,7 @@ struct PersonWindow: Sendable {
     private enum Stage: Sendable { case starting, open, closing, over }
 
     private let visit: PageVisit
-    private var talk = TabTalk<Purpose>()
+    private var commands = CommandQueue<Purpose>()
     private var stage = Stage.starting
     private let start: Duration
     private var limit: Duration?
@@ -32,39 +32,39 @@ struct PersonWindow: Sendable {
         self.visit = visit
         start = now
         outcome = PageOutcome(ending: .complete, address: visit.url)
-        talk.ask(Command("Target.getBrowserContexts"), .context, until: now + Tab.Patience.browser)
+        commands.request(Command("Target.getBrowserContexts"), .context, until: now + Tab.Timeouts.browser)
     }
 
-    mutating func takeActions() -> [Tab.Action] { talk.takeActions() }
+    mutating func takeActions() -> [Tab.Action] { commands.takeActions() }
 
     var isOver: Bool { stage == .over }
 
-    mutating func take(_ reply: Reply, to number: Int, now: Duration) {
-        guard let purpose = talk.take(number) else { return }
+    mutating func didReceive(_ reply: Reply, to number: Int, now: Duration) {
+        guard let purpose = commands.take(number) else { return }
         switch purpose {
-        case .context: takeContext(reply, now)
-        case .target: if case .refusal = reply { end(.failed(reply.lackOfTab), now) }
+        case .context: didCreateContext(reply, now)
+        case .target: if case .refusal = reply { end(.failed(reply.tabError), now) }
         case .setUp:
             limit = now + visit.limit
-            talk.ask(
+            commands.request(
                 Command("Page.navigate", session, ["url": visit.url]), .navigation,
-                until: now + visit.limit + Tab.Patience.browser)
-        case .navigation: takeNavigation(reply, now)
+                until: now + visit.limit + Tab.Timeouts.browser)
+        case .navigation: didReplyToNavigation(reply, now)
         case .cookies:
             if let cookies = reply["cookies"]?.array {
                 outcome.cookies = cookies.compactMap(BrowserCookie.init)
             }
-            if stage == .closing { giveOutcome(now) }
+            if stage == .closing { finish(now) }
         }
     }
 
-    mutating func take(_ event: Event, now: Duration) {
+    mutating func didReceive(_ event: Event, now: Duration) {
         guard stage != .closing, stage != .over else { return }
         switch event.method {
-        case "Target.attachedToTarget": takeAttached(event, now)
+        case "Target.attachedToTarget": didAttachTarget(event, now)
         case "Target.detachedFromTarget":
             guard let name = event["sessionId"]?.string, sessions.remove(name) != nil else { return }
-            talk.say(.disownSession(name))
+            commands.enqueue(.disownSession(name))
             if name == session { end(.complete, now) }
         case "Page.frameNavigated":
             guard event.session == session, let frame = event["frame"], frame["parentId"] == nil,
@@ -82,16 +82,17 @@ struct PersonWindow: Sendable {
 
     var deadline: Duration? {
         if stage == .over { return nil }
-        return [talk.deadline, stage == .closing ? nil : limit, nextCookieTime].lazy.compactMap { $0 }.min()
+        return [commands.deadline, stage == .closing ? nil : limit, nextCookieTime].lazy.compactMap { $0 }
+            .min()
     }
 
     mutating func tick(now: Duration) {
-        while let purpose = talk.takeOverdue(now) {
+        while let purpose = commands.takeOverdue(now) {
             switch purpose {
-            case .context, .target: talk.say(.giveUp("it does not open a tab"))
+            case .context, .target: commands.enqueue(.giveUp("it does not open a tab"))
             case .setUp: end(.failed("its tab did not start"), now)
             case .navigation: end(.outOfTime, now)
-            case .cookies: if stage == .closing { giveOutcome(now) }
+            case .cookies: if stage == .closing { finish(now) }
             }
         }
         if let limit, limit <= now { end(.outOfTime, now) }
@@ -100,22 +101,23 @@ struct PersonWindow: Sendable {
 
     /// Ends because the browser has ended or is being closed. This is a normal end once the page is open,
     /// because closing the last window ends the browser.
-    mutating func abandon(_ why: String, now: Duration) {
+    mutating func browserDidEnd(_ why: String, now: Duration) {
         if stage == .over { return }
         if stage == .starting { outcome.ending = .failed(why) }
-        giveOutcome(now)
+        finish(now)
     }
 
-    private mutating func takeContext(_ reply: Reply, _ now: Duration) {
+    private mutating func didCreateContext(_ reply: Reply, _ now: Duration) {
         guard let context = reply["defaultBrowserContextId"]?.string else {
-            return end(.failed(reply.lackOfTab), now)
+            return end(.failed(reply.tabError), now)
         }
         self.context = context
-        talk.say(.ownContext(context))
-        talk.ask(SessionSetUp.target(in: context, for: visit), .target, until: now + Tab.Patience.browser)
+        commands.enqueue(.ownContext(context))
+        commands.request(
+            TargetSetup.target(in: context, for: visit), .target, until: now + Tab.Timeouts.browser)
     }
 
-    private mutating func takeAttached(_ event: Event, _ now: Duration) {
+    private mutating func didAttachTarget(_ event: Event, _ now: Duration) {
         guard let name = event["sessionId"]?.string, let info = event["targetInfo"],
             let target = info["targetId"]?.string
         else { return }
@@ -123,25 +125,25 @@ struct PersonWindow: Sendable {
         if event.session == nil, type == "page" {
             // A login may need a second window.
             guard self.target == nil else {
-                return talk.post(Command("Runtime.runIfWaitingForDebugger", name))
+                return commands.send(Command("Runtime.runIfWaitingForDebugger", name))
             }
             (self.target, session) = (target, name)
-            own(name)
-            for command in SessionSetUp.page(name, for: visit) { talk.post(command) }
-            talk.ask(
-                Command("Runtime.runIfWaitingForDebugger", name), .setUp, until: now + Tab.Patience.browser)
+            addOwn(name)
+            for command in TargetSetup.page(name, for: visit) { commands.send(command) }
+            commands.request(
+                Command("Runtime.runIfWaitingForDebugger", name), .setUp, until: now + Tab.Timeouts.browser)
         } else if type != "browser_ui" {
-            own(name)
-            for command in SessionSetUp.child(name, type, for: visit) { talk.post(command) }
+            addOwn(name)
+            for command in TargetSetup.child(name, type, for: visit) { commands.send(command) }
         }
     }
 
-    private mutating func own(_ session: String) {
+    private mutating func addOwn(_ session: String) {
         sessions.insert(session)
-        talk.say(.ownSession(session))
+        commands.enqueue(.ownSession(session))
     }
 
-    private mutating func takeNavigation(_ reply: Reply, _ now: Duration) {
+    private mutating func didReplyToNavigation(_ reply: Reply, _ now: Duration) {
         if case .refusal(let why) = reply { return end(.failed(why), now) }
         if reply["isDownload"]?.bool == true { return end(.download, now) }
         if let why = reply["errorText"]?.string { return end(.failed(why), now) }
@@ -149,29 +151,29 @@ struct PersonWindow: Sendable {
     }
 
     private var nextCookieTime: Duration? {
-        guard stage == .open, !talk.isAwaiting({ $0 == .cookies }) else { return nil }
-        return cookieTime.map { $0 + Tab.Patience.cookies } ?? .zero
+        guard stage == .open, !commands.isAwaiting({ $0 == .cookies }) else { return nil }
+        return cookieTime.map { $0 + Tab.Timeouts.cookies } ?? .zero
     }
 
     private mutating func askForCookies(_ now: Duration) {
         cookieTime = now
         let command = Command("Storage.getCookies", nil, ["browserContextId": IfAny(context)])
-        talk.ask(command, .cookies, until: now + Tab.Patience.disposal)
+        commands.request(command, .cookies, until: now + Tab.Timeouts.disposal)
     }
 
     private mutating func end(_ ending: PageOutcome.Ending, _ now: Duration) {
         guard stage != .closing, stage != .over else { return }
         outcome.ending = ending
         stage = .closing
-        talk.forgetAll()
-        guard context != nil else { return giveOutcome(now) }
+        commands.forgetAwaited()
+        guard context != nil else { return finish(now) }
         askForCookies(now)
     }
 
-    private mutating func giveOutcome(_ now: Duration) {
+    private mutating func finish(_ now: Duration) {
         stage = .over
-        talk.forgetAll()
+        commands.forgetAwaited()
         outcome.elapsed = now - start
-        talk.say(.finish(outcome))
+        commands.enqueue(.finish(outcome))
     }
 }
