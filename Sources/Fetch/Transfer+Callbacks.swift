@@ -257,7 +257,8 @@ extension Transfer {
             try decoder.decode(bytes) { content throws(FetchFailure) in
                 try deliver(content)
                 let (decodedCount, codedCount) = (sink.byteCount, decoder.encodedByteCount)
-                guard options.expansion.isExceeded(byteCount: decodedCount, encodedByteCount: codedCount) else {
+                guard options.expansion.isExceeded(byteCount: decodedCount, encodedByteCount: codedCount)
+                else {
                     return
                 }
                 throw FetchFailure(

@@ -11,7 +11,7 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
 
     /// What makes messages that a person reads when something did not go.
     private static let makers = [
-        "UsageError", "LarderError", "NetworkMistake", "URLInputError", "ServerError", "StoreError",
+        "UsageError", "LarderError", "NetworkOptionError", "URLInputError", "ServerError", "StoreError",
         "SystemError",
         "terminal.fail", "wrong",
     ]
