@@ -153,9 +153,12 @@ extension FrontierCore {
         return order.actions
     }
 
+    /// Whether the turn of an entry may end. One that waits for its next attempt, or until other pages are fetched, may
+    /// wait for minutes: its turn ends without links, and these are added when they come.
     private func isAnswered(_ number: UInt32) -> Bool {
         switch records[Int(number)].state {
-        case .queued, .running, .waiting, .done: order.hasPendingLinks(number)
+        case .waiting: true
+        case .queued, .running, .done: order.hasPendingLinks(number)
         case .redirected, .failed, .skipped, .elsewhere: true
         }
     }

@@ -95,4 +95,33 @@ import Web
             #expect(next.pages == first.pages, "seed \(seed)")
         }
     }
+
+    @Test("A page that waits for its next attempt does not hold up the others")
+    func waiting() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        let frontier = TriedFrontier(
+            scope: Scope(start: [start]),
+            options: Frontier.Options(
+                connectionsPerHost: 8, limits: CrawlLimits(pages: Self.limit), productToken: nil))
+        frontier.start(start)
+        var pages: Set<String> = []
+        while case .fetch(let number)? = frontier.next(now: .zero) {
+            let url = frontier.url(number)
+            pages.insert(url.path)
+            if url.path == "/page0" {
+                // The next attempt is later than the end of this test.
+                frontier.failed(number, .fetch(FetchFailure(.broken, "the connection broke")), now: .zero)
+                continue
+            }
+            let links = try (0..<100).map { page in
+                FoundLink(url: try #require(WebURL("http://a.test/page\(page)")), role: .page)
+            }
+            frontier.succeeded(number)
+            frontier.apply(.scanned(ScanResult(number: number, byteCount: 0, links: links)), now: .zero)
+        }
+        #expect(pages.count == Self.limit)
+        #expect(
+            frontier.state(try #require(frontier.number(of: try #require(WebURL("http://a.test/page0")))))
+                == .waiting)
+    }
 }
