@@ -39,7 +39,8 @@ extension StoreWriter {
     }
 
     /// Whether the snapshot has a response of its own that readers can tell from the one of the live snapshot, or lacks a
-    /// response of it. Screenshots and other results of rendering do not count.
+    /// response of it. Screenshots and other results of rendering do not count, and neither does whether the site was asked
+    /// for a URL that does not exist: a crawl tries only some of the URLs that scripts may mean.
     private func hasChanges(_ snapshot: Int64, since live: Int64) throws(StoreError) -> Bool {
         var hasChanges = false
         let flags = ResponseFlags([.isPrivate, .isPart, .isSoftNotFound]).rawValue
@@ -51,6 +52,9 @@ extension StoreWriter {
                 AND old.status = new.status AND old.flags & \(flags) = new.flags & \(flags)
                 AND coalesce(old.body, 0) = coalesce(new.body, 0)
             WHERE new.snapshot = ?1 AND new.request NOT IN ('shown', 'pictured', 'frozen')
+                AND (new.status NOT IN (404, 410) OR EXISTS (
+                    SELECT 1 FROM response AS earlier WHERE earlier.url = new.url AND earlier.request = new.request
+                        AND earlier.snapshot <= ?2 AND \(Schema.isOf("?2", "earlier"))))
             """)
         _ = try rows.first(.integer(snapshot), .integer(live)) { row -> Bool? in
             let isSame = !row.isNull(1) && HTTPFields.isShownTheSame(row.text(0), row.text(1))
@@ -61,7 +65,8 @@ extension StoreWriter {
         return try prepare(
             """
             SELECT 1 FROM \(Schema.rows(ofSnapshot: "?2")) AS old
-            WHERE old.confirmed < ?1 AND old.request NOT IN ('shown', 'pictured', 'frozen') AND NOT EXISTS (
+            WHERE old.confirmed < ?1 AND old.request NOT IN ('shown', 'pictured', 'frozen')
+                AND old.status NOT IN (404, 410) AND NOT EXISTS (
                 SELECT 1 FROM response AS new WHERE new.snapshot = ?1 AND new.url = old.url
                     AND new.request = old.request AND new.variant = old.variant)
             """

@@ -265,8 +265,12 @@ struct SnapshotModel {
                 snapshots[place - 1].id == published, snapshots[place - 1].isFinished
             else { return false }
             let (rows, earlier) = (snapshots[place].rows, snapshots[place - 1].rows)
-            return earlier.keys.allSatisfy { rows[$0] != nil }
-                && rows.allSatisfy { href, row in row.snapshot < snapshot || row.text == earlier[href]?.text }
+            // A URL that does not exist, which only one of the runs requested, changes nothing.
+            return earlier.allSatisfy { href, row in row.text.isEmpty || rows[href] != nil }
+                && rows.allSatisfy { href, row in
+                    row.snapshot < snapshot || row.text == earlier[href]?.text
+                        || row.text.isEmpty && earlier[href] == nil
+                }
         }
 
         /// The published snapshot takes over the rows of the last one.
