@@ -143,7 +143,7 @@ final class ClientConnection {
     var isIdle: Bool { queue.isEmpty && received.isEmpty && upload == nil && pendingRequest == nil }
 
     /// Whether a TLS handshake has begun and is not complete.
-    var isShakingHands: Bool { session.map { !$0.hasShakenHands } ?? false }
+    var isShakingHands: Bool { session.map { !$0.isHandshakeComplete } ?? false }
 
     /// The event that the connection waits for, by its state. It selects the time limit.
     var phase: ConnectionPhase {

@@ -29,10 +29,10 @@ package final class DetachedClient {
             switch session.read(into: target.assumingMemoryBound(to: UInt8.self)) {
             case .bytes(let count): return count
             case .ended: return 0
-            case .nothing:
+            case .needsInput:
                 let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
                 guard count > 0 else { return count }
-                session.take(UnsafeBufferPointer(rebasing: buffer[..<count]))
+                session.receive(UnsafeBufferPointer(rebasing: buffer[..<count]))
             }
         }
     }

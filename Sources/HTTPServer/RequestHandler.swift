@@ -53,11 +53,13 @@ final class RequestHandler {
         guard let session = client.session else {
             return process(new: bytes, from: client) && beginTunnelTLS(client)
         }
-        if !session.hasHeard, client.tunnel == nil, let first = bytes.first, (0x41...0x5a).contains(first) {
+        if !session.hasReceivedBytes, client.tunnel == nil, let first = bytes.first,
+            (0x41...0x5a).contains(first)
+        {
             answerPlainHTTP(client, bytes)
             return false
         }
-        session.take(bytes)
+        session.receive(bytes)
         return readTLS(client, session)
     }
 
@@ -385,7 +387,7 @@ extension RequestHandler {
         do throws(TLSError) { try client.secure(tunnel) } catch { return false }
         client.tunnel?.isUndecided = false
         guard let session = client.session else { return false }
-        client.received.withUnsafeBufferPointer(session.take)
+        client.received.withUnsafeBufferPointer(session.receive)
         client.received = []
         return readTLS(client, session)
     }
@@ -393,13 +395,13 @@ extension RequestHandler {
     /// Decrypts the received bytes of a TLS client and answers the complete requests. Returns false if the
     /// connection is unusable.
     private func readTLS(_ client: ClientConnection, _ session: TLSSession) -> Bool {
-        if !session.hasShakenHands {
+        if !session.isHandshakeComplete {
             // The answer to CONNECT must be sent before the handshake.
             guard client.queue.isEmpty || client.flush(now: now, limits) else { return false }
-            switch session.shakeHands() {
+            switch session.continueHandshake() {
             case .done: break
-            case .wantsMore: return true
-            case .wantsRoom:
+            case .needsInput: return true
+            case .needsOutput:
                 client.markBlocked()
                 return true
             case .failed: return false
@@ -411,7 +413,7 @@ extension RequestHandler {
         }
         while !client.isBlocked, !client.isClosing, client.pendingRequest == nil, client.takeover == nil {
             switch session.read(into: clearBuffer) {
-            case .nothing: return true
+            case .needsInput: return true
             case .ended: return !client.isIdle && client.flush(now: now, limits) && client.isBlocked
             case .bytes(let count):
                 let bytes = UnsafeBufferPointer(rebasing: clearBuffer[..<count])

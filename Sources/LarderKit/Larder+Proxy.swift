@@ -104,19 +104,19 @@ extension Larder {
         return ProxyAuthority(
             certificate: authority.certificate, fingerprint: authority.fingerprint,
             keyDigest: authority.keyDigest,
-            file: folder.path + "/" + Authority.fileName)
+            file: folder.path + "/" + CertificateAuthority.fileName)
     }
 
-    private func openAuthority() throws(LarderError) -> Authority {
+    private func openAuthority() throws(LarderError) -> CertificateAuthority {
         do throws(StoreError) { _ = try StoreWriter(folder) } catch { throw LarderError(error) }
-        do throws(TLSError) { return try Authority.open(in: folder.path) } catch {
+        do throws(TLSError) { return try CertificateAuthority.openOrCreate(in: folder.path) } catch {
             throw LarderError(.machine, error.description)
         }
     }
 
     /// Loads or creates the certificates of a server.
     func security(_ wanted: ServeSecurity, at address: ListenAddress) throws(LarderError) -> TLSServer {
-        let authority: Authority
+        let authority: CertificateAuthority
         switch wanted {
         case .own: authority = try openAuthority()
         case .files(let certificate, let key):

@@ -145,7 +145,7 @@ private final class BrowserRenderer: PageRenderer {
         self.visitTemplate = visitTemplate
         self.shared = shared
         do throws(TLSError) {
-            security = try TLSServer(try Authority.open(in: authorityFolder))
+            security = try TLSServer(try CertificateAuthority.openOrCreate(in: authorityFolder))
         } catch {
             throw RenderFailure(error.description)
         }

@@ -55,7 +55,7 @@ final class SharedBrowser: Sendable {
             throw Self.error(error)
         }
         do throws(TLSError) {
-            options.keyDigests = [try Authority.open(in: authorityFolder).keyDigest]
+            options.keyDigests = [try CertificateAuthority.openOrCreate(in: authorityFolder).keyDigest]
         } catch {
             throw Self.error(error)
         }

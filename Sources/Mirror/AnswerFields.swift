@@ -74,7 +74,8 @@ struct AnswerFields {
             case .refresh: fields.append((field.name, ledRefresh(field.value, base: base)))
             case .origins: fields.append((field.name, ledOrigins(field.value)))
             case .policy: fields += policies(field.value, of: base).map { (field.name, $0) }
-            case .framing: fields.append((field.name, layout.keepsPaths(of: base) ? field.value : "DENY"))
+            case .framing:
+                fields.append((field.name, layout.keepsRelativeLinks(of: base) ? field.value : "DENY"))
             case .drop: break
             }
         }
@@ -115,7 +116,7 @@ struct AnswerFields {
 
     private func led(_ value: String, base: WebURL) -> String {
         // A relative reference resolves correctly without rewriting, as in the body.
-        if layout.keepsPaths(of: base), WebURL(value) == nil, !Self.namesHost(value) { return value }
+        if layout.keepsRelativeLinks(of: base), WebURL(value) == nil, !Self.namesHost(value) { return value }
         guard let url = WebURL(value, base: base), let local = layout.address(of: url) else { return value }
         return local
     }
@@ -191,7 +192,7 @@ struct AnswerFields {
     private func treatment(of name: String, _ url: WebURL) -> Treatment {
         let name = HTTPGrammar.lowercased(name.utf8)
         // Beside a site at the root, the worker would be that site's worker.
-        if name == "service-worker-allowed", !layout.keepsPaths(of: url) { return .drop }
+        if name == "service-worker-allowed", !layout.keepsRelativeLinks(of: url) { return .drop }
         return Self.isOurs(name) ? .drop : Self.treatment(of: name)
     }
 

@@ -69,7 +69,7 @@ struct CacheExchange {
     private static func isOutOfReach(
         _ context: RequestContext, _ url: WebURL, _ layout: OriginLayout
     ) -> Bool {
-        layout.isBesideRoot(url)
+        layout.sharesRootHost(url)
             && (context.use.isWorker
                 || context.use.mode == "same-origin" && !context.origins.contains(url.origin))
     }

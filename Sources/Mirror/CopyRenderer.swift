@@ -277,7 +277,7 @@ final class CopyRenderer {
     /// Whether rendering changes the body. If paths are kept, only links that name an origin change.
     private func isRewritten(_ table: LinkTable, of url: WebURL) -> Bool {
         if table.isTranscoded { return true }
-        return layout.keepsPaths(of: url)
+        return layout.keepsRelativeLinks(of: url)
             ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
     }
 
@@ -300,7 +300,7 @@ final class CopyRenderer {
         for source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> Patch {
         let changes = try changes(of: source, table, url, format)
-        if layout.keepsPaths(of: url) {
+        if layout.keepsRelativeLinks(of: url) {
             return Patch(source.span, table, only: .namesOrigin, changes: changes) { _, reference in
                 address(reference, url, table)
             }

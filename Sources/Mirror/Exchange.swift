@@ -64,7 +64,7 @@ final class Exchange {
     var context: MirrorContext { responder.context }
 
     private var seenLayout: OriginLayout {
-        var layout = context.layout.seen(from: request.authority, at: request.targetText)
+        var layout = context.layout.forClient(request.authority, target: request.targetText)
         if let bar = context.powers?.bar, bar.isOn, layout.portal != nil {
             layout.bar = fields.fetchDestination == "document" ? .here : .elsewhere
         }
@@ -301,7 +301,8 @@ final class Exchange {
     /// prove which page sent them.
     private func sealing() throws(StoreError) -> Answer? {
         guard requestContext.use.makesDocument, case .copy(let addresses) = try place(),
-            let url = addresses.first.flatMap({ WebURL($0) }), let address = layout.sealed(url)
+            let url = addresses.first.flatMap({ WebURL($0) }),
+            let address = layout.addressWithOwnSeal(of: url)
         else { return nil }
         return .redirect(
             to: address, fields: layout.commonFields, keepsMethod: true, sharing: Sharing(missing: url))
@@ -679,7 +680,7 @@ final class Exchange {
         }
         // Other machines see only one site of the store.
         if fields.isNavigation, !layout.sharesOrigin {
-            page.site = try rules().site(bringing: url, askedBy: referrer, isPage: true)
+            page.site = try rules().site(fetching: url, requestedBy: referrer, isPage: true)
             page.referrers = try look.reader.fewReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
             page.neighbours = try neighbours(of: url, look.reader)

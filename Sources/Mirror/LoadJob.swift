@@ -73,7 +73,7 @@ struct LoadJob: Sendable {
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
         // Where all origins share one name, they share the browser's cookies, which are those of the site at
         // the root.
-        if layout.isBesideRoot(request.url) {
+        if layout.sharesRootHost(request.url) {
             fields.remove("Cookie")
             fields.remove("Authorization")
         }
@@ -306,7 +306,7 @@ struct Preflight: Sendable {
         _ method: String, _ fields: HTTPFields, to url: WebURL, context: RequestContext, layout: OriginLayout,
         nearestZone: NetworkZone
     ) {
-        guard layout.isBesideRoot(url), !context.use.makesDocument,
+        guard layout.sharesRootHost(url), !context.use.makesDocument,
             case .page(let origins) = context.kind, origins == layout.root?.origins
         else { return nil }
         names = fields.list.map { HTTPGrammar.lowercased($0.name.utf8) }.filter { name in

@@ -494,7 +494,7 @@ final class LoadedKeeper {
     /// Cookies of the site at the root; if each origin has a name, cookies of all origins.
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
         if job.layout.isTransparent { return fields.cookieLines }
-        guard !job.layout.isBesideRoot(job.request.url) else { return [] }
+        guard !job.layout.sharesRootHost(job.request.url) else { return [] }
         var lines = HTTPFields()
         for cookie in fields.all("Set-Cookie") {
             guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else {

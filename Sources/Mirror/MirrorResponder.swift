@@ -174,7 +174,8 @@ final class MirrorResponder: Responder {
     func rules(_ look: Look) throws(StoreError) -> SiteRules {
         if let rules, rules.generation == look.generation { return rules.rules }
         let read = SiteRules(
-            try look.reader.siteSettings(), importedSites: try look.reader.importedSites(), own: context.rules
+            try look.reader.siteSettings(), importedSites: try look.reader.importedSites(),
+            serverRules: context.rules
         )
         rules = (look.generation, read)
         return read
@@ -315,7 +316,7 @@ struct MirrorContext: Sendable {
             isReadable: { [health] in health?.isReadable ?? true },
             rejectedCount: { [rejectedResponses] in rejectedResponses?.count ?? 0 })
         return Portal(
-            layout: layout.seen(from: "localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
+            layout: layout.forClient("localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
             traffic: traffic, powers: powers, figures: figures)
     }
 

@@ -135,7 +135,7 @@ package final class MirrorServer: Sendable {
             port: port, root: options.root.flatMap(RootOrigin.init),
             isExposed: !options.address.isLoopback, isSecure: options.security != nil, seals: seals
         )
-        .seen(from: "localhost:\(port)")
+        .forClient("localhost:\(port)")
         do throws(ServerError) {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
             let keeper = notes.map { NoteKeeper(folder, notes: $0, tier: tier, recording: recording) }

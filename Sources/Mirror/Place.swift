@@ -46,7 +46,7 @@ struct LarderNames: Sendable {
         guard let root = layout.root, layout.sharesOrigin || layout.isLocalRoot(name) else {
             // To other machines, only the portal has a name, and it requires its password.
             if layout.isExposed { return isMachines(name) ? .portal : .refused }
-            switch layout.names.reading(name) {
+            switch layout.names.decode(name) {
             case .origins(let origins):
                 if let service = service(target) { return service }
                 if origins == layout.root?.origins,

@@ -130,7 +130,7 @@ extension Sharing {
         switch subject {
         case .portal, .portalBar: return .given([])
         case .common: return .given(origin == nil ? [] : Self.lines("*"))
-        case .response(let url) where layout.isBesideRoot(url):
+        case .response(let url) where layout.sharesRootHost(url):
             return verdictBesideRoot(on: url, for: context, origin, layout)
         case .response(let url) where layout.isPublished(url):
             if context.kind == .foreignPage, !context.use.isRead, !isEmbeddable(by: context, url, layout) {

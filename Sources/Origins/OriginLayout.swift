@@ -2,31 +2,41 @@ internal import Digest
 package import Store
 package import Web
 
-/// The mapping from original URLs to mirror addresses.
+/// The mapping from original URLs to mirror addresses. There are four layouts:
 ///
-/// Every origin has a name of its own below `localhost`. One site may be at the root: on this machine it is
-/// served at `localhost` itself, and the other origins keep their names. Other machines cannot use names
-/// below `localhost`, so a server that listens for them shows one site at its own name, and the other origins
-/// that the site needs below ``RootOrigin/prefix``, at sealed addresses.
+/// - One name per origin (`root` is nil): every origin has a name of its own below `localhost`, see ``OriginNames``.
+///   `https://a.test/x` is `http://a-test.localhost:8080/x`.
+/// - A site at the root, for this machine only: the site is at `http://localhost:8080/x`, and all other origins keep
+///   their names.
+/// - A site at the root, for other machines (`sharesOrigin`): other machines cannot resolve names below `localhost`,
+///   so the site is at the server's own address, and all other origins are below ``RootOrigin/prefix`` on the same
+///   host: `http://192.0.2.1:8080/-/web/SEAL/https/cdn.test/x`. To a browser, all of them are one origin; seals
+///   (``PageSeals``), sandboxing and headers separate them.
+/// - A proxy (`isTransparent`): every URL is its own address.
+///
+/// A layout is a value. The server has one; `forClient` adapts it to each request.
 package struct OriginLayout: Sendable {
-    /// The part that is equal for all clients. Layouts are copied several times for each request.
-    private let common: Common
+    /// The part that is equal for all clients. It is a reference, because layouts are copied several times for each
+    /// request.
+    private let shared: SharedValues
     package let port: UInt16
     /// The scheme that clients use: https where the server speaks TLS.
-    package var scheme: String { common.scheme }
+    package var scheme: String { shared.scheme }
     /// The origin at the root, if one was chosen.
-    package var root: RootOrigin? { common.root }
+    package var root: RootOrigin? { shared.root }
     /// The host and port that the client used, where addresses depend on them. Nil for a layout that belongs
     /// to no client.
     package var authority: String?
     /// Below the prefix of a root: the page whose document this is, or which sent the request.
-    package private(set) var sealedPage = PageSeals.Reading.none
+    package private(set) var sealedPage = PageSeals.SealedPage.none
     /// The earlier snapshot whose names the client uses; nil for the live responses.
     package private(set) var snapshot: Int64?
-    package var seals: PageSeals { common.seals }
-    package var names: OriginNames { common.names }
+    /// The seals of pages on a server with a root that other machines can reach.
+    package var seals: PageSeals { shared.seals }
+    package var names: OriginNames { shared.names }
+    /// The header fields of every response of the mirror.
     package var commonFields: [(name: String, value: String)] {
-        bar == .here ? common.barFields : common.plainFields
+        bar == .here ? shared.barFields : shared.plainFields
     }
     package var bar = BarPresence.off
     /// Whether other machines can reach the server. The portal then requires its password.
@@ -39,7 +49,7 @@ package struct OriginLayout: Sendable {
     package var hidesPrivate: Bool { withholdsPrivate || isShared }
     /// Whether the site at the root and the other origins have one name, so that a browser treats them as one
     /// origin. The server then separates them by seals and headers.
-    package var sharesOrigin: Bool { common.root != nil && isExposed }
+    package var sharesOrigin: Bool { shared.root != nil && isExposed }
 
     /// The name of the portal on this machine. No site was ever served there, so no browser has a service
     /// worker or a stored response of one for it.
@@ -53,7 +63,7 @@ package struct OriginLayout: Sendable {
     package let isTransparent: Bool
 
     /// The values that all layouts of a server share.
-    private final class Common: Sendable {
+    private final class SharedValues: Sendable {
         let scheme: String
         let root: RootOrigin?
         let seals: PageSeals
@@ -110,35 +120,37 @@ package struct OriginLayout: Sendable {
         let plainFields =
             isTransparent
             ? [] : allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
-        common = Common(
+        shared = SharedValues(
             scheme: scheme, root: root, seals: seals, names: names, loopbackNames: loopbackNames,
             plainFields: plainFields,
             barFields: isTransparent || allowsNetwork
                 ? plainFields : [("Content-Security-Policy", frames)] + fields)
     }
 
-    /// Headers of responses for a URL. A document that shares the root's name gets an opaque origin, and
-    /// tells no page its address, in which its seal is.
+    /// The header fields of responses for a URL. A document that shares the root's host gets an opaque origin, and a
+    /// referrer policy that keeps its address secret, because the address contains its seal.
     package func fields(of url: WebURL) -> [(name: String, value: String)] {
-        guard isBesideRoot(url) else { return commonFields }
-        // An opaque origin has no domain that the field would keep apart.
+        guard sharesRootHost(url) else { return commonFields }
+        // `Origin-Agent-Cluster` has no effect on an opaque origin.
         return commonFields.filter { $0.name != "Origin-Agent-Cluster" } + [
             ("Content-Security-Policy", Self.sandbox), ("Referrer-Policy", "no-referrer"),
         ]
     }
 
+    /// The content security policy that gives a document an opaque origin: without `allow-same-origin`, its scripts
+    /// cannot read the data of the origin whose host it shares.
     package static let sandbox = """
         sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads \
         allow-pointer-lock allow-orientation-lock allow-presentation allow-top-navigation-by-user-activation
         """
 
-    /// Whether the URL is of another origin than the root's, but has the root's name.
-    package func isBesideRoot(_ url: WebURL) -> Bool {
+    /// Whether the URL belongs to another origin than the root, but is served on the root's host.
+    package func sharesRootHost(_ url: WebURL) -> Bool {
         guard sharesOrigin, let root else { return false }
         return !root.isRoot(url)
     }
 
-    /// Whether the URL is of the site that the server shows to other machines.
+    /// Whether the URL belongs to the site that the server shows to other machines.
     package func isPublished(_ url: WebURL) -> Bool {
         guard sharesOrigin, let root else { return false }
         return root.isRoot(url)
@@ -146,7 +158,7 @@ package struct OriginLayout: Sendable {
 
     // MARK: - Addresses
 
-    /// The mirror's address of an http or https URL; nil for other schemes, which stay as they are.
+    /// The mirror's address of an http or https URL. Nil for other schemes, whose URLs are not rewritten.
     package func address(of url: WebURL) -> String? {
         if isTransparent { return url.href }
         guard let name = name(of: url) else { return nil }
@@ -170,7 +182,7 @@ package struct OriginLayout: Sendable {
     /// The name of the site at the root on this machine: a page that was opened by its address keeps it.
     private var rootName: String {
         guard let host = authority.flatMap({ WebURL("\(scheme)://\($0)/")?.host }),
-            common.loopbackNames.contains(host)
+            shared.loopbackNames.contains(host)
         else { return "localhost" }
         return host
     }
@@ -178,7 +190,7 @@ package struct OriginLayout: Sendable {
     static let allLoopbackNames = ["localhost", "127.0.0.1", "[::1]"]
 
     /// The names of this machine at which the server, and no other program, has the port.
-    package func isLoopback(_ name: String) -> Bool { common.loopbackNames.contains(name) }
+    package func isLoopback(_ name: String) -> Bool { shared.loopbackNames.contains(name) }
 
     /// The mirror address of an http or https URL in a snapshot. Nil for other schemes, and if origins have
     /// no names.
@@ -199,15 +211,17 @@ package struct OriginLayout: Sendable {
         return seals.folder(of: url)
     }
 
-    /// The layout as one client sees it.
+    /// Returns the layout for one request.
     ///
-    /// - Parameter target: The target of the client's request.
-    package func seen(from authority: String, at target: String = "/") -> OriginLayout {
+    /// - Parameters:
+    ///   - authority: The host and port of the request.
+    ///   - target: The target of the request. If it contains a seal, addresses for the page are below that seal.
+    package func forClient(_ authority: String, target: String = "/") -> OriginLayout {
         if isTransparent { return self }
         var layout = self
         if root != nil { layout.authority = authority }
         if sharesOrigin {
-            layout.sealedPage = seals.reading(target)
+            layout.sealedPage = seals.page(of: target)
         } else {
             layout.snapshot = WebURL("http://\(authority)/").flatMap {
                 OriginNames.snapshot(in: $0.host)?.number
@@ -216,16 +230,17 @@ package struct OriginLayout: Sendable {
         return layout
     }
 
-    /// The address with the seal of its own origin, for a document that was requested with the seal of
-    /// another page. Nil if the address needs no other seal.
-    package func sealed(_ url: WebURL) -> String? {
-        guard isBesideRoot(url), let root else { return nil }
+    /// The address of a document with the seal of its own origin. A link to the document has the seal of the linking
+    /// page, which must not become the address of another origin's document. Nil if the address needs no other
+    /// seal.
+    package func addressWithOwnSeal(of url: WebURL) -> String? {
+        guard sharesRootHost(url), let root else { return nil }
         if case .page(let origins) = sealedPage, origins.contains(url.origin) { return nil }
         return clientOrigin + root.path(of: url, below: seals.folder(of: url))
     }
 
     /// Whether relative links in a body of the URL resolve correctly without rewriting.
-    package func keepsPaths(of url: WebURL) -> Bool { !isBesideRoot(url) }
+    package func keepsRelativeLinks(of url: WebURL) -> Bool { !sharesRootHost(url) }
 
     /// The address of the portal; nil if it has none.
     package var portal: String? {
@@ -256,12 +271,12 @@ package struct OriginLayout: Sendable {
         return name(of: url).map { "\(scheme)://\($0):\(port)" }
     }
 
-    /// A source of a URL's content security policy as the mirror has to write it: keywords stay, hosts get
-    /// the mirror's names. Nil for a source that has no counterpart.
+    /// Translates a source expression of a URL's content security policy: keywords stay, hosts get the mirror's names.
+    /// Returns nil for a source that has no counterpart.
     package func localSource(_ source: String, of url: WebURL) -> String? {
         if source == "*" { return source }
         // A page that shares the root's name has no origin of its own.
-        if source.hasPrefix("'") { return keepsPaths(of: url) ? source : nil }
+        if source.hasPrefix("'") { return keepsRelativeLinks(of: url) ? source : nil }
         let everyName = "\(scheme)://*.localhost:\(port)"
         if source == "https:" || source == "http:" {
             if sharesOrigin { return "'self'" }
@@ -287,7 +302,7 @@ package struct OriginLayout: Sendable {
 
     // MARK: - From addresses to pages
 
-    /// The page at a mirror address.
+    /// The page at a mirror address, as the sender of a request.
     ///
     /// - Parameter authority: The host and port that the request names.
     package func page(at local: WebURL, _ authority: String) -> Requester.Kind {
@@ -300,7 +315,7 @@ package struct OriginLayout: Sendable {
         {
             return .portal
         }
-        if sharesOrigin { return sealedPage(at: local, authority) }
+        if sharesOrigin { return pageWithSeal(at: local, authority) }
         if isLocalRoot(local.host) {
             // To a page of an earlier snapshot, a page of the live one is foreign.
             return snapshot == nil ? root.map { .page($0.origins) } ?? .foreignPage : .foreignPage
@@ -320,11 +335,11 @@ package struct OriginLayout: Sendable {
 
     /// The page at an address below the prefix. A page's script can pretend to be at any path of its origin,
     /// so only a seal proves which page it is.
-    private func sealedPage(at local: WebURL, _ authority: String) -> Requester.Kind {
+    private func pageWithSeal(at local: WebURL, _ authority: String) -> Requester.Kind {
         guard let root, local.origin == WebURL("\(scheme)://\(authority)/")?.origin else {
             return .foreignPage
         }
-        switch seals.reading(local.target) {
+        switch seals.page(of: local.target) {
         case .page(let origins): return .page(origins)
         case .unknown: return .foreignPage
         case .none: return local.target.hasPrefix("/-/") ? .foreignPage : .page(root.origins)
@@ -334,15 +349,15 @@ package struct OriginLayout: Sendable {
     private func page(named local: WebURL) -> Requester.Kind {
         // To a page of one snapshot, a page of another one is foreign.
         guard OriginNames.snapshot(in: local.host)?.number == snapshot,
-            case .origins(let origins) = names.reading(local.host)
+            case .origins(let origins) = names.decode(local.host)
         else { return .foreignPage }
         return .page(origins)
     }
 
-    /// The `Origin` value to send to a server for a page that is not part of the mirror. Such a page knows
-    /// the site at the root by the mirror's name.
+    /// The `Origin` value to send to a server for a page that is not part of the mirror, or may not be. Such a page
+    /// knows the site at the root by the mirror's name.
     ///
-    /// - Parameter isUnknownPage: It may be the root's own page.
+    /// - Parameter isUnknownPage: Whether the request may come from a page of the root.
     package func originalOrigin(_ origin: String, isUnknownPage: Bool) -> String {
         guard sharesOrigin, let root else { return "null" }
         guard isUnknownPage else { return origin }
@@ -367,7 +382,8 @@ package struct RootOrigin: Sendable, Equatable {
 
     package func isRoot(_ url: WebURL) -> Bool { origins.contains(url.origin) }
 
-    /// The path and query of a URL's address. A path that begins with two slashes would be read as a host.
+    /// The path and query of a URL's address. `/.` is put before a path that begins with two slashes, which a browser
+    /// would read as a host.
     ///
     /// - Parameter folder: The sealed folder of other origins.
     package func path(of url: WebURL, below folder: String) -> String {
@@ -393,7 +409,7 @@ package struct RootOrigin: Sendable, Equatable {
     /// for addresses with a seal that this server did not make.
     package func addresses(of target: String, _ seals: PageSeals) -> [String] {
         guard target.hasPrefix("/-/") else { return origins.map { $0 + target } }
-        guard case .page = seals.reading(target) else { return [] }
+        guard case .page = seals.page(of: target) else { return [] }
         let parts = target.utf8.dropFirst(Self.prefix.utf8.count)
             .split(separator: UInt8(ascii: "/"), maxSplits: 3, omittingEmptySubsequences: false)
             .dropFirst().map { String(Substring($0)) }
@@ -412,7 +428,7 @@ package struct RootOrigin: Sendable, Equatable {
 /// comes from a page of that origin.
 package struct PageSeals: Sendable {
     /// The page that an address proves.
-    package enum Reading: Equatable, Sendable {
+    package enum SealedPage: Equatable, Sendable {
         /// The address is not below the prefix.
         case none
         /// The origins of the page, the most likely first.
@@ -426,6 +442,7 @@ package struct PageSeals: Sendable {
 
     private let secret: [UInt8]
 
+    /// Draws a random secret of 256 bits. Seals are valid until the server stops.
     package init() {
         var generator = SystemRandomNumberGenerator()
         secret = (0..<4).flatMap { _ in
@@ -440,7 +457,8 @@ package struct PageSeals: Sendable {
         return "\(RootOrigin.prefix)\(seal(of: url.origin)).\(url.scheme).\(host)/"
     }
 
-    package func reading(_ target: String) -> Reading {
+    /// Checks the seal in a request target.
+    package func page(of target: String) -> SealedPage {
         guard target.hasPrefix(RootOrigin.prefix) else { return .none }
         let parts = target.dropFirst(RootOrigin.prefix.utf8.count).prefix { $0 != "/" }
             .split(separator: ".", maxSplits: 2, omittingEmptySubsequences: false)
@@ -451,14 +469,16 @@ package struct PageSeals: Sendable {
         return .page(url.port == nil ? [url.origin, "\(other)://\(url.host)"] : [url.origin])
     }
 
+    /// The first half of the SHA-256 hash of the secret and the origin. Without the secret, it cannot be computed.
     private func seal(of origin: String) -> String {
         let bytes = secret + Array(origin.utf8)
         return String(DigestStream.digest(.sha256, of: bytes.span).hex.prefix(32))
     }
 }
 
-/// Whether an answer contains the bar of a mirrored page.
+/// Whether an answer contains the portal's bar on top of a mirrored page.
 package enum BarPresence: Equatable, Sendable {
+    /// The bar is switched off.
     case off
     /// Other requests for the same URL get a bar.
     case elsewhere

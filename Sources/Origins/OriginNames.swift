@@ -21,31 +21,33 @@ package final class OriginNames: Sendable {
     package static let system = OriginNames(suffixes: .system)
 
     /// The meaning of a name below `localhost`.
-    package enum Reading: Equatable {
+    package enum DecodedName: Equatable {
         /// The origins that have this name, the most likely first.
         case origins([String])
-        /// A name of an origin that is not its current one: an earlier version of Larder used it, or a person
-        /// typed it.
+        /// Not the origin's name, but one that an earlier version of Larder used, or that a user typed. Requests
+        /// for it are redirected.
         case alias(of: String)
         /// The name contains a digest whose origin is not known.
         case unknownDigest
     }
 
     private let suffixes: PublicSuffixes
-    private let memory = Mutex(Memory())
+    private let memory = Mutex(NameMemory())
 
-    private struct Memory {
-        /// Names by host and port. A cache, since pages contain few hosts often.
-        var names: [String: String] = [:]
-        /// The digested texts, by their labels.
-        var digested: [String: String] = [:]
+    private struct NameMemory {
+        /// A cache of names, by host and port: pages contain many links to few hosts. Nothing is added when it is
+        /// full.
+        var namesByHost: [String: String] = [:]
+        /// The registrable domains or subdomains that digest labels stand for. Cleared when it is full.
+        var textByDigest: [String: String] = [:]
     }
 
-    private static let mostRemembered = 20_000
+    /// The maximum number of entries in each table of `NameMemory`.
+    private static let maxCachedNames = 20_000
     private static let suffix = ".localhost"
-    /// RFC 1035, section 2.3.4.
-    private static let longestLabel = 63
-    private static let longestName = 253
+    /// The DNS limits (RFC 1035, section 2.3.4). Longer labels and names are replaced by digests.
+    private static let maxLabelBytes = 63
+    private static let maxNameBytes = 253
 
     package init(suffixes: PublicSuffixes) { self.suffixes = suffixes }
 
@@ -65,13 +67,15 @@ package final class OriginNames: Sendable {
         let start = labels.lastIndex(of: ".").map { labels.index(after: $0) } ?? labels.startIndex
         let prefix = "\(Self.snapshotPrefix)\(snapshot)-"
         var label = String(labels[start...])
-        if prefix.utf8.count + label.utf8.count > Self.longestLabel { label = digest(site(of: url.host)) }
-        let whole = labels[..<start] + prefix + label + Self.suffix
-        return whole.utf8.count <= Self.longestName ? String(whole) : nil
+        if prefix.utf8.count + label.utf8.count > Self.maxLabelBytes {
+            label = digestLabel(for: registrableDomain(of: url.host))
+        }
+        let fullName = labels[..<start] + prefix + label + Self.suffix
+        return fullName.utf8.count <= Self.maxNameBytes ? String(fullName) : nil
     }
 
-    /// The snapshot of a name in an earlier snapshot, and the live name of the same origin. Nil for live
-    /// names.
+    /// Splits the name of an origin in an earlier snapshot into the snapshot's number and the live name. Returns nil
+    /// for live names.
     package static func snapshot(in name: String) -> (number: Int64, name: String)? {
         guard name.hasSuffix(suffix) else { return nil }
         let labels = name.dropLast(suffix.utf8.count)
@@ -89,51 +93,56 @@ package final class OriginNames: Sendable {
 
     /// Whether a browser treats two hosts as one site, whatever their ports.
     package func isSameSite(_ host: String, _ other: String) -> Bool {
-        host == other || site(of: host) == site(of: other)
+        host == other || registrableDomain(of: host) == registrableDomain(of: other)
     }
 
-    /// Whether the host can share cookies with hosts below it. Addresses and public suffixes cannot.
+    /// Whether the host can share cookies with its subdomains. Addresses and public suffixes cannot.
     package func sharesCookies(_ host: String) -> Bool {
         suffixes.registrableDomain(of: host) != nil && !suffixes.isEmpty
     }
 
     private func name(host: String, port: Int?) -> String {
         let key = port.map { "\(host):\($0)" } ?? host
-        if let known = memory.withLock({ $0.names[key] }) { return known }
-        let name = (port.map { "port-\($0)." } ?? "") + labels(of: host) + Self.suffix
+        if let known = memory.withLock({ $0.namesByHost[key] }) { return known }
+        let name = (port.map { "port-\($0)." } ?? "") + encodeLabels(of: host) + Self.suffix
         memory.withLock { memory in
-            if memory.names.count < Self.mostRemembered { memory.names[key] = name }
+            if memory.namesByHost.count < Self.maxCachedNames { memory.namesByHost[key] = name }
         }
         return name
     }
 
     /// The registrable domain of a host. Without a list of public suffixes, each host is a site of its own,
     /// so that unrelated hosts are not treated as one site.
-    private func site(of host: String) -> String {
+    private func registrableDomain(of host: String) -> String {
         guard !suffixes.isEmpty, !host.hasSuffix(".") else { return host }
         return suffixes.registrableDomain(of: host) ?? host
     }
 
-    private func labels(of host: String) -> String {
-        let site = site(of: host)
-        var label = Self.label(of: site)
-        // A label that begins like a snapshot's would be decoded as one.
-        let isRead =
-            label.utf8.count <= Self.longestLabel && Self.site(from: label) == site && !Self.isDigest(label)
+    /// The labels that stand for a host, without the suffix. Digests replace the parts that could not be decoded.
+    private func encodeLabels(of host: String) -> String {
+        let site = registrableDomain(of: host)
+        var label = Self.encodeLabel(of: site)
+        // The label is tried by decoding it. One that begins like a snapshot's would be decoded as such, and one name
+        // belongs to the portal.
+        let canBeDecoded =
+            label.utf8.count <= Self.maxLabelBytes && Self.decodeSite(from: label) == site
+            && !Self.isDigestLabel(label)
             && Self.snapshot(in: label + Self.suffix) == nil && label + Self.suffix != OriginLayout.portalName
-        if !isRead { label = digest(site) }
+        if !canBeDecoded { label = digestLabel(for: site) }
         guard host.utf8.count > site.utf8.count else { return label }
-        let sub = host.dropLast(site.utf8.count + 1)
-        let whole = "\(sub).\(label)"
+        let subdomain = host.dropLast(site.utf8.count + 1)
+        let fullName = "\(subdomain).\(label)"
         // A label that begins like a port or a digest would be decoded as one.
-        let isPlain = Self.port(whole[...]) == nil && !Self.isDigest(Self.firstLabel(sub))
-        let fits = whole.utf8.count + Self.suffix.utf8.count + "port-65535.".utf8.count <= Self.longestName
-        return isPlain && fits ? whole : "\(digest(String(sub))).\(label)"
+        let isPlain =
+            Self.portPrefix(of: fullName[...]) == nil && !Self.isDigestLabel(Self.firstLabel(subdomain))
+        let fits =
+            fullName.utf8.count + Self.suffix.utf8.count + "port-65535.".utf8.count <= Self.maxNameBytes
+        return isPlain && fits ? fullName : "\(digestLabel(for: String(subdomain))).\(label)"
     }
 
     /// The label for a registrable domain or an address. It must not begin like an internationalised label,
     /// which browsers would decode.
-    private static func label(of site: String) -> String {
+    private static func encodeLabel(of site: String) -> String {
         var bytes: [UInt8] = []
         if site.utf8.first == UInt8(ascii: "[") {
             bytes = Array(ipv6Prefix.utf8) + site.utf8.dropFirst().dropLast().map { $0 == colon ? dash : $0 }
@@ -150,17 +159,22 @@ package final class OriginNames: Sendable {
         return text.hasPrefix("xn--") ? "-" + text : text
     }
 
-    // MARK: - And back
+    // MARK: - Decoding names
 
-    package func reading(_ name: String) -> Reading? {
-        if let (snapshot, present) = Self.snapshot(in: name) {
-            let reading = reading(present)
+    /// Decodes a host name. Returns nil if no origin has the name.
+    ///
+    /// A name is accepted only if encoding the decoded origin yields the same name. So each origin has exactly one
+    /// name, and cannot be reached at another one, where a browser would treat it as a different origin.
+    package func decode(_ name: String) -> DecodedName? {
+        if let (snapshot, liveName) = Self.snapshot(in: name) {
+            let decoded = decode(liveName)
             let origins: [String]
-            switch reading {
+            switch decoded {
             case .origins(let known): origins = known
             // If the label and the snapshot do not fit into one label, a digest replaces the label.
-            case .alias(let origin): origins = WebURL(origin).map { Self.origins($0.host, $0.port) } ?? []
-            case .unknownDigest, nil: return reading
+            case .alias(let origin):
+                origins = WebURL(origin).map { Self.possibleOrigins($0.host, $0.port) } ?? []
+            case .unknownDigest, nil: return decoded
             }
             guard let url = origins.first.flatMap({ WebURL($0 + "/") }),
                 self.name(of: url, in: snapshot) == name
@@ -171,42 +185,46 @@ package final class OriginNames: Sendable {
         }
         guard name.utf8.count > Self.suffix.utf8.count, name.hasSuffix(Self.suffix) else { return nil }
         let labels = name.dropLast(Self.suffix.utf8.count)
-        let port = Self.port(labels)
-        let host = self.host(port.map { labels.dropFirst("port-\($0).".utf8.count) } ?? labels)
+        let port = Self.portPrefix(of: labels)
+        let host = decodeHost(port.map { labels.dropFirst("port-\($0).".utf8.count) } ?? labels)
         switch host {
         case .host(let host) where Self.isHost(host) && self.name(host: host, port: port) == name:
-            return .origins(Self.origins(host, port))
+            return .origins(Self.possibleOrigins(host, port))
         case .unknownDigest: return .unknownDigest
         case .host(let host):
-            if let (host, port) = Self.earlier(labels), Self.isHost(host) {
-                return .alias(of: Self.origins(host, port)[0])
+            if let (host, port) = Self.decodeOldName(labels), Self.isHost(host) {
+                return .alias(of: Self.possibleOrigins(host, port)[0])
             }
-            return Self.isHost(host) ? .alias(of: Self.origins(host, port)[0]) : nil
+            return Self.isHost(host) ? .alias(of: Self.possibleOrigins(host, port)[0]) : nil
         }
     }
 
-    /// Remembers the digested labels of an origin's name, so that they can be decoded.
+    /// Remembers the digest labels in an origin's name, so that they can be decoded. Unnecessary for most origins.
     package func learn(_ origin: String) { _ = WebURL(origin).flatMap(name) }
 
-    private enum FoundHost {
+    private enum DecodedHost {
         case host(String)
         case unknownDigest
     }
 
-    private func host(_ labels: Substring) -> FoundHost {
+    /// Decodes labels without the suffix and the port.
+    private func decodeHost(_ labels: Substring) -> DecodedHost {
         let dot = labels.lastIndex(of: ".")
         let label = String(dot.map { labels[labels.index(after: $0)...] } ?? labels)
-        var sub = dot.map { String(labels[..<$0]) }
-        var site: String? = Self.site(from: label)
+        var subdomain = dot.map { String(labels[..<$0]) }
+        var site: String? = Self.decodeSite(from: label)
         memory.withLock { memory in
-            if Self.isDigest(label) { site = memory.digested[label] }
-            if let known = sub, Self.isDigest(known) { sub = memory.digested[known] ?? "" }
+            if Self.isDigestLabel(label) { site = memory.textByDigest[label] }
+            if let known = subdomain, Self.isDigestLabel(known) {
+                subdomain = memory.textByDigest[known] ?? ""
+            }
         }
-        guard let site, sub?.isEmpty != true else { return .unknownDigest }
-        return .host(sub.map { "\($0).\(site)" } ?? site)
+        guard let site, subdomain?.isEmpty != true else { return .unknownDigest }
+        return .host(subdomain.map { "\($0).\(site)" } ?? site)
     }
 
-    private static func site(from label: String) -> String {
+    /// Decodes the label of a registrable domain or an address: the inverse of `encodeLabel`.
+    private static func decodeSite(from label: String) -> String {
         if label.hasPrefix(ipv6Prefix) {
             let address = label.dropFirst(ipv6Prefix.utf8.count).utf8.map { $0 == dash ? colon : $0 }
             let host = "[\(String(decoding: address, as: UTF8.self))]"
@@ -228,8 +246,9 @@ package final class OriginNames: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The possible origins, the most likely first. A scheme's default port is omitted.
-    private static func origins(_ host: String, _ port: Int?) -> [String] {
+    /// The origins that have one name, the most likely first: names do not contain the scheme. A scheme's default
+    /// port is omitted.
+    private static func possibleOrigins(_ host: String, _ port: Int?) -> [String] {
         switch port {
         case nil: ["https://\(host)", "http://\(host)"]
         case 80: ["https://\(host):80"]
@@ -248,13 +267,13 @@ package final class OriginNames: Sendable {
     }
 
     /// The port in a first label such as `port-9000`, if another label follows.
-    private static func port(_ labels: Substring) -> Int? {
+    private static func portPrefix(of labels: Substring) -> Int? {
         let first = firstLabel(labels)
         guard first.hasPrefix("port-"), first.endIndex < labels.endIndex else { return nil }
-        return port(of: first.dropFirst("port-".utf8.count))
+        return parsePort(first.dropFirst("port-".utf8.count))
     }
 
-    private static func port(of digits: Substring) -> Int? {
+    private static func parsePort(_ digits: Substring) -> Int? {
         guard (1...5).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             digits.utf8.first != UInt8(ascii: "0"), let port = Int(digits), port <= 65535
         else { return nil }
@@ -269,10 +288,11 @@ package final class OriginNames: Sendable {
 
     private static let snapshotPrefix = "past-"
     private static let digestPrefix = "hash-"
-    private static let digestCharacters = 26
+    private static let digestLength = 26
 
-    /// A digest of 130 bits of SHA-256, so that collisions cannot be made.
-    private func digest(_ text: String) -> String {
+    /// Returns the label that stands for a text, and remembers the text. It has 130 bits of the SHA-256 hash in
+    /// Base32, so that nobody can construct a collision.
+    private func digestLabel(for text: String) -> String {
         let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
         var (bits, count) = (UInt32(0), 0)
         var characters: [UInt8] = []
@@ -284,33 +304,33 @@ package final class OriginNames: Sendable {
             }
         }
         let label =
-            Self.digestPrefix + String(decoding: characters.prefix(Self.digestCharacters), as: UTF8.self)
+            Self.digestPrefix + String(decoding: characters.prefix(Self.digestLength), as: UTF8.self)
         memory.withLock { memory in
-            // Names that are requested again are made again; stored origins are learned again when such a
-            // name is requested.
-            if memory.digested.count >= Self.mostRemembered { memory.digested.removeAll() }
-            memory.digested[label] = text
+            // Emptying the table is harmless: a name that is encoded again is remembered again, and the server calls
+            // `learn` for all stored origins when a browser requests an unknown digest.
+            if memory.textByDigest.count >= Self.maxCachedNames { memory.textByDigest.removeAll() }
+            memory.textByDigest[label] = text
         }
         return label
     }
 
-    private static func isDigest(_ label: some StringProtocol) -> Bool {
-        label.utf8.count == digestPrefix.utf8.count + digestCharacters && label.hasPrefix(digestPrefix)
+    private static func isDigestLabel(_ label: some StringProtocol) -> Bool {
+        label.utf8.count == digestPrefix.utf8.count + digestLength && label.hasPrefix(digestPrefix)
             && label.utf8.dropFirst(digestPrefix.utf8.count).allSatisfy {
                 (0x61...0x7a).contains($0) || (0x32...0x37).contains($0)
             }
     }
 
-    // MARK: - Names of earlier larders
+    // MARK: - Names of earlier versions
 
-    /// Decodes the names `example.com--8443.localhost` and `2001-db8--1.ipv6.localhost`, which were used
+    /// Decodes names such as `example.com--8443.localhost` and `2001-db8--1.ipv6.localhost`, which were used
     /// until version 0.1. Nil for names that are decoded the same way today.
-    private static func earlier(_ labels: Substring) -> (host: String, port: Int?)? {
+    private static func decodeOldName(_ labels: Substring) -> (host: String, port: Int?)? {
         var host = labels
         var port: Int?
         if let dashes = host.utf8.lastIndex(of: dash), dashes > host.startIndex,
             host[..<dashes].utf8.last == dash,
-            let number = self.port(of: host[host.utf8.index(after: dashes)...])
+            let number = self.parsePort(host[host.utf8.index(after: dashes)...])
         {
             host = host[..<dashes].dropLast()
             port = number

@@ -1,33 +1,40 @@
 package import Web
 
-/// The rules of users that override what origins say, by site.
+/// The settings of users that override what origins say: cache rules, frozen pages and network zones, by site.
+///
+/// A site's rules apply to the hosts on which it starts. Its pages also use other hosts, and which site a request
+/// for those belongs to is unknown; so for hosts on which no site starts, the rules of all sites apply.
 package struct SiteRules {
-    private var byHost: [String: [CacheRules.Rule]] = [:]
-    private var all: [CacheRules.Rule] = []
+    /// The rules of sites, by the hosts on which they start.
+    private var rulesByHost: [String: [CacheRules.Rule]] = [:]
+    private var allSiteRules: [CacheRules.Rule] = []
     /// The rules from the server's options, which take precedence.
-    private var own: [CacheRules.Rule] = []
+    private var serverRules: [CacheRules.Rule] = []
+    /// The nearest network zone in which a user has named a host.
     private var zones: [String: NetworkZone] = [:]
     /// The URLs of pages that are served as frozen copies.
     package private(set) var frozen: Set<String> = []
     /// The names and start URLs of the sites that start on a host.
-    private var starts: [String: [(name: String, start: String)]] = [:]
+    private var sitesByHost: [String: [(name: String, start: String)]] = [:]
 
     package init() {}
 
     /// The origins on a host at which sites start.
     package func startOrigins(onHost host: String) -> [String] {
-        (starts[host] ?? []).compactMap { WebURL($0.start)?.origin }
+        (sitesByHost[host] ?? []).compactMap { WebURL($0.start)?.origin }
     }
 
     /// Reads the rules from the settings of each site. Invalid rules, which were rejected when they were
     /// entered, are ignored.
     ///
-    /// - Parameter importedSites: The names of sites that consist of imported responses only.
+    /// - Parameters:
+    ///   - importedSites: The names of sites that consist of imported responses only.
+    ///   - serverRules: The rules from the server's options.
     package init(
         _ sites: [(name: String, start: [String], settings: String)], importedSites: Set<String> = [],
-        own: [CacheRules.Rule] = []
+        serverRules: [CacheRules.Rule] = []
     ) {
-        self.own = own
+        self.serverRules = serverRules
         for site in sites {
             let settings = try? JSONValue.parse(site.settings.utf8.span)
             let texts = settings?["rules"]?.array?.compactMap(\.string) ?? []
@@ -39,35 +46,41 @@ package struct SiteRules {
                 zones[host] = max(zone, zones[host] ?? .publicNetwork)
             }
             let rules = texts.compactMap { try? CacheRules.Rule($0) }
-            all += rules
-            for host in Set(site.start.compactMap { WebURL($0)?.host }) { byHost[host, default: []] += rules }
+            allSiteRules += rules
+            for host in Set(site.start.compactMap { WebURL($0)?.host }) {
+                rulesByHost[host, default: []] += rules
+            }
             for start in site.start {
-                if let host = WebURL(start)?.host { starts[host, default: []].append((site.name, start)) }
+                if let host = WebURL(start)?.host {
+                    sitesByHost[host, default: []].append((site.name, start))
+                }
             }
         }
     }
 
-    /// The nearest network zone in which a user has named the host, by adding a site that starts there. Nil
-    /// if no site does. An archive names no host for the user.
+    /// The nearest network zone in which a user has named the host, by adding a site that starts there. Nil if no
+    /// site does. The hosts of an imported archive were not named by the user, so they count as public.
     package func namedZone(ofHost host: String) -> NetworkZone? { zones[host] }
 
     /// The name of the site whose next snapshot fetches a missed URL. This is the site on the URL's host
     /// whose start URL has the longest prefix in common with it. For an asset on another host, it is a site
     /// that starts on the host of the requesting page.
-    package func site(bringing href: String, askedBy page: String?, isPage: Bool) -> String? {
-        if let found = WebURL(href).flatMap({ starts[$0.host] }) {
-            func common(_ start: String) -> Int { zip(start.utf8, href.utf8).prefix { $0 == $1 }.count }
-            return found.max { common($0.start) < common($1.start) }?.name
+    package func site(fetching href: String, requestedBy page: String?, isPage: Bool) -> String? {
+        if let candidates = WebURL(href).flatMap({ sitesByHost[$0.host] }) {
+            func commonPrefixLength(_ start: String) -> Int {
+                zip(start.utf8, href.utf8).prefix { $0 == $1 }.count
+            }
+            return candidates.max { commonPrefixLength($0.start) < commonPrefixLength($1.start) }?.name
         }
         guard !isPage else { return nil }
-        return page.flatMap { WebURL($0) }.flatMap { starts[$0.host]?.first?.name }
+        return page.flatMap { WebURL($0) }.flatMap { sitesByHost[$0.host]?.first?.name }
     }
 
     /// The rules of the sites that start on the URL's host, or the rules of all sites if none starts there,
     /// because the pages of any site may use that host.
     package func rules(for url: WebURL) -> CacheRules {
-        if all.isEmpty { return own.isEmpty ? CacheRules() : CacheRules(own) }
-        let others = byHost[url.host] ?? all
-        return CacheRules(own.isEmpty ? others : own + others)
+        if allSiteRules.isEmpty { return serverRules.isEmpty ? CacheRules() : CacheRules(serverRules) }
+        let siteRules = rulesByHost[url.host] ?? allSiteRules
+        return CacheRules(serverRules.isEmpty ? siteRules : serverRules + siteRules)
     }
 }

@@ -52,7 +52,7 @@ package struct DetailsPage: PortalPage {
         for row in held { rows.append(try URLReport.Response(row, snapshots, links: nil, reader, &md5s)) }
         self.rows = rows
         let known = try memory.sites(reader).map { ($0.name, $0.start, $0.settings) }
-        bringer = SiteRules(known).site(bringing: href, askedBy: nil, isPage: true)
+        bringer = SiteRules(known).site(fetching: href, requestedBy: nil, isPage: true)
         let names = Set(rows.map(\.site))
         sites = try memory.sites(reader).filter { names.contains($0.name) }
         var links: [Links] = []

@@ -3,23 +3,26 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The server side of TLS. Presents a certificate for the host that the client requests. Any thread may begin
-/// sessions.
+/// The server side of TLS: one OpenSSL context for all clients. It presents either a certificate from a file, or
+/// certificates that an authority issues for the host names that clients send. Any thread may begin sessions.
 package final class TLSServer: @unchecked Sendable {
-    // OpenSSL synchronizes the parts of the context that sessions share, and the context is not configured
-    // after `init`.
+    // Safe to share: OpenSSL synchronizes the parts of the context that sessions change, and nothing configures the
+    // context after `init`.
     private let context: OpaquePointer
     /// The issuer of the certificates; nil if all clients get the same certificate.
-    private let authority: Authority?
-    private let isServed: @Sendable (String) -> Bool
+    private let authority: CertificateAuthority?
+    /// Whether to issue a certificate for a host name.
+    private let issuesCertificate: @Sendable (String) -> Bool
 
-    /// - Parameter isServed: whether to issue a certificate for the host name that a client sends. If not,
+    /// - Parameter issuesCertificate: whether to issue a certificate for the host name that a client sends. If not,
     ///   the client gets that of the host that was passed to `session(on:for:)`.
     package convenience init(
-        _ authority: Authority, isServed: @escaping @Sendable (String) -> Bool = { _ in true }
+        _ authority: CertificateAuthority,
+        issuesCertificate: @escaping @Sendable (String) -> Bool = { _ in true }
     ) throws(TLSError) {
-        try self.init(authority: authority, isServed: isServed)
-        SSL_CTX_set_cert_cb(context, { TLSServer.choose($0, $1) }, Unmanaged.passUnretained(self).toOpaque())
+        try self.init(authority: authority, issuesCertificate: issuesCertificate)
+        SSL_CTX_set_cert_cb(
+            context, { TLSServer.selectCertificate($0, $1) }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Presents the certificate chain in a file to all clients.
@@ -29,7 +32,7 @@ package final class TLSServer: @unchecked Sendable {
     ///     certificates.
     ///   - key: the path of a PEM file with the private key, which may be the same file.
     package convenience init(certificate: String, key: String) throws(TLSError) {
-        try self.init(authority: nil, isServed: { _ in true })
+        try self.init(authority: nil, issuesCertificate: { _ in true })
         let advice = "name a PEM file that begins with the server's own certificate"
         for file in [certificate, key] where access(file, R_OK) != 0 {
             throw TLSError("read \(file)", String(cString: strerror(errno)), advice: advice)
@@ -49,10 +52,10 @@ package final class TLSServer: @unchecked Sendable {
     }
 
     private init(
-        authority: Authority?, isServed: @escaping @Sendable (String) -> Bool
+        authority: CertificateAuthority?, issuesCertificate: @escaping @Sendable (String) -> Bool
     ) throws(TLSError) {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TLSError("start TLS") }
-        (self.context, self.authority, self.isServed) = (context, authority, isServed)
+        (self.context, self.authority, self.issuesCertificate) = (context, authority, issuesCertificate)
         ERR_clear_error()
         let name = Array("larder".utf8)
         guard larder_tls_limit(context) == 1,
@@ -72,19 +75,25 @@ package final class TLSServer: @unchecked Sendable {
     }
 
     /// OpenSSL's callback that selects the certificate for the host name in a ClientHello.
-    private static func choose(_ session: OpaquePointer?, _ pointer: UnsafeMutableRawPointer?) -> Int32 {
+    private static func selectCertificate(_ session: OpaquePointer?, _ pointer: UnsafeMutableRawPointer?)
+        -> Int32
+    {
         guard let session, let pointer, let owner = larder_tls_owner(session) else { return 0 }
         let server = Unmanaged<TLSServer>.fromOpaque(pointer).takeUnretainedValue()
         guard let authority = server.authority else { return 0 }
-        let own = Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()
+        let tlsSession = Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()
         do throws(TLSError) {
-            let named = TLSSession.serverName(session).flatMap { server.isServed($0) ? $0 : nil }
-            let host = named ?? own.host
-            let leaf = try authority.leaf(for: host, now: SystemClock.secondsSinceEpoch())
+            let requestedHost = TLSSession.serverName(session).flatMap {
+                server.issuesCertificate($0) ? $0 : nil
+            }
+            let host = requestedHost ?? tlsSession.host
+            let hostCertificate = try authority.hostCertificate(
+                for: host, now: SystemClock.secondsSinceEpoch())
             // The issuer's certificate is included because some clients need it to find the authority that
             // they trust.
             return larder_tls_show(
-                session, leaf.certificate.pointer, leaf.key.pointer, authority.own.certificate.pointer)
+                session, hostCertificate.certificate.pointer, hostCertificate.key.pointer,
+                authority.credential.certificate.pointer)
         } catch {
             return 0
         }
@@ -99,13 +108,13 @@ package final class TLSServer: @unchecked Sendable {
     ) -> Int32 {
         guard let chosen, let chosenCount, let offered else { return SSL_TLSEXT_ERR_NOACK }
         let list = UnsafeBufferPointer(start: offered, count: Int(count))
-        var at = 0
-        while at < list.count, case let end = at + 1 + Int(list[at]), end <= list.count {
-            if list[(at + 1)..<end].elementsEqual("http/1.1".utf8) {
-                (chosen.pointee, chosenCount.pointee) = (offered + at + 1, list[at])
+        var offset = 0
+        while offset < list.count, case let end = offset + 1 + Int(list[offset]), end <= list.count {
+            if list[(offset + 1)..<end].elementsEqual("http/1.1".utf8) {
+                (chosen.pointee, chosenCount.pointee) = (offered + offset + 1, list[offset])
                 return SSL_TLSEXT_ERR_OK
             }
-            at = end
+            offset = end
         }
         return SSL_TLSEXT_ERR_ALERT_FATAL
     }
@@ -113,18 +122,19 @@ package final class TLSServer: @unchecked Sendable {
 
 /// The TLS session of one client. It belongs to one thread at a time, and its functions never block.
 ///
-/// The caller reads from the socket and passes the bytes to `take`; OpenSSL writes to the socket itself. The
+/// The caller reads from the socket and passes the bytes to `receive`; OpenSSL writes to the socket itself. The
 /// handshake comes first, then `read` and `write`, and finally `end`.
 package final class TLSSession {
     /// The host whose certificate is presented if the client sends no host name.
     let host: String
     private let session: OpaquePointer
+    /// The memory BIO from which OpenSSL reads the client's bytes. The session owns it.
     private let inbox: OpaquePointer
     /// Keeps the server alive, since the context's callbacks use it.
     private let server: TLSServer
     private var hasEnded = false
     /// Whether the client has sent bytes.
-    package private(set) var hasHeard = false
+    package private(set) var hasReceivedBytes = false
 
     fileprivate init(
         _ context: OpaquePointer, _ descriptor: Int32, _ host: String, _ server: TLSServer
@@ -148,30 +158,30 @@ package final class TLSSession {
     /// The first byte that every TLS client sends: the type of a handshake record.
     package static let firstByte: UInt8 = 0x16
 
-    /// The state of a handshake.
-    package enum Progress: Equatable {
+    /// The state of a handshake after a step.
+    package enum HandshakeProgress: Equatable {
         case done
         /// The handshake continues when the client has sent more.
-        case wantsMore
+        case needsInput
         /// The handshake continues when the socket is writable.
-        case wantsRoom
+        case needsOutput
         case failed(String)
     }
 
     /// Adds bytes that were read from the socket.
-    package func take(_ bytes: UnsafeBufferPointer<UInt8>) {
-        hasHeard = true
+    package func receive(_ bytes: UnsafeBufferPointer<UInt8>) {
+        hasReceivedBytes = true
         // A memory BIO grows as needed.
         BIO_write(inbox, bytes.baseAddress, Int32(bytes.count))
     }
 
-    package var hasShakenHands: Bool { SSL_is_init_finished(session) == 1 }
+    package var isHandshakeComplete: Bool { SSL_is_init_finished(session) == 1 }
 
     /// Continues the handshake.
-    package func shakeHands() -> Progress {
+    package func continueHandshake() -> HandshakeProgress {
         ERR_clear_error()
         let result = SSL_do_handshake(session)
-        return result == 1 ? .done : progress(after: result)
+        return result == 1 ? .done : handshakeProgress(after: result)
     }
 
     /// The host name that the client sent (SNI), in lower case; nil if there is none or it is invalid.
@@ -186,19 +196,20 @@ package final class TLSSession {
     }
 
     /// The result of a read.
-    package enum Reading: Equatable {
+    package enum ReadResult: Equatable {
         case bytes(Int)
-        /// No data is available until the client has sent more.
-        case nothing
+        /// The client must send more before any data is available.
+        case needsInput
+        /// The client has ended the session, or the session has failed.
         case ended
     }
 
-    /// Decrypts what the client has sent so far into a buffer.
-    package func read(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Reading {
+    /// Decrypts received bytes into a buffer.
+    package func read(into buffer: UnsafeMutableBufferPointer<UInt8>) -> ReadResult {
         ERR_clear_error()
         let count = SSL_read(session, buffer.baseAddress, Int32(clamping: buffer.count))
         if count > 0 { return .bytes(Int(count)) }
-        return SSL_get_error(session, count) == SSL_ERROR_WANT_READ ? .nothing : .ended
+        return SSL_get_error(session, count) == SSL_ERROR_WANT_READ ? .needsInput : .ended
     }
 
     /// Encrypts and writes bytes, like `send`: returns how many were accepted, or -1 with the reason in
@@ -216,19 +227,18 @@ package final class TLSSession {
         return -1
     }
 
-    /// Tells the client that no more data follows, so that it can distinguish the end from a broken
-    /// connection.
+    /// Sends a close_notify alert, by which the client distinguishes the end of the data from a broken connection.
     package func end() {
-        guard !hasEnded, hasShakenHands else { return }
+        guard !hasEnded, isHandshakeComplete else { return }
         hasEnded = true
         ERR_clear_error()
         SSL_shutdown(session)
     }
 
-    private func progress(after result: Int32) -> Progress {
+    private func handshakeProgress(after result: Int32) -> HandshakeProgress {
         switch SSL_get_error(session, result) {
-        case SSL_ERROR_WANT_READ: .wantsMore
-        case SSL_ERROR_WANT_WRITE: .wantsRoom
+        case SSL_ERROR_WANT_READ: .needsInput
+        case SSL_ERROR_WANT_WRITE: .needsOutput
         default: .failed(TLSError.lastReason())
         }
     }

@@ -17,7 +17,7 @@ struct HelloTarget: Target {
         var path = Array("/tmp/larder-fuzz-XXXXXX".utf8CString)
         guard mkdtemp(&path) != nil else { return nil }
         let folder = String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return try? TLSServer(Authority.open(in: folder))
+        return try? TLSServer(CertificateAuthority.openOrCreate(in: folder))
     }()
 
     func fault(_ input: [UInt8]) -> String? {
@@ -32,12 +32,12 @@ struct HelloTarget: Target {
         }
         // In two parts, as the network may bring it.
         for part in [input[..<(input.count / 2)], input[(input.count / 2)...]] {
-            part.withUnsafeBufferPointer(session.take)
-            switch session.shakeHands() {
+            part.withUnsafeBufferPointer(session.receive)
+            switch session.continueHandshake() {
             // Nobody shakes hands by a hello alone.
             case .done: return "an end: hands were shaken"
             case .failed: return nil
-            case .wantsMore, .wantsRoom: break
+            case .needsInput, .needsOutput: break
             }
         }
         return nil

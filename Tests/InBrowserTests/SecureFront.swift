@@ -16,7 +16,7 @@ final class SecureFront: Sendable {
     private let thread: NamedThread
 
     init(_ origin: TestOrigin, in folder: TemporaryFolder) throws {
-        let own = try Authority.open(in: folder.path)
+        let own = try CertificateAuthority.openOrCreate(in: folder.path)
         authority = try folder.write(own.certificate, to: "front.pem")
         let server = try TLSServer(own)
         let listening = try ListeningSocket(.ipv4("127.0.0.1"), port: 0, isShared: false)

@@ -173,7 +173,7 @@ import Web
             return requirements
         }
         options.load = { [servers] in servers.load($0, $1) }
-        let authority = try Authority.open(in: store.scratch.path)
+        let authority = try CertificateAuthority.openOrCreate(in: store.scratch.path)
         let proxy = ProxySettings(
             security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
         let server = try MirrorServer(

@@ -40,7 +40,7 @@ import Web
     func `a site is one label, and the name leads back`(origin: String, name: String) throws {
         let url = try #require(WebURL(origin + "/a?b"))
         #expect(names.name(of: url) == name + ".localhost")
-        guard case .origins(let origins)? = names.reading(name + ".localhost") else {
+        guard case .origins(let origins)? = names.decode(name + ".localhost") else {
             Issue.record("\(name) is not read back")
             return
         }
@@ -63,7 +63,7 @@ import Web
         #expect(found.split(separator: ".").allSatisfy { $0.utf8.count <= 63 })
         #expect(OriginNames.snapshot(in: found)?.number == 7)
         #expect(found != names.name(of: url) && found != names.name(of: url, in: 8))
-        guard case .origins(let origins)? = names.reading(found) else {
+        guard case .origins(let origins)? = names.decode(found) else {
             Issue.record("\(found) is not read back")
             return
         }
@@ -94,15 +94,15 @@ import Web
         #expect(name.utf8.contains("hash-".utf8))
         #expect(name.split(separator: ".").allSatisfy { $0.utf8.count <= 63 })
         #expect(name.utf8.count <= 253)
-        guard case .origins(let origins)? = names.reading(name) else {
+        guard case .origins(let origins)? = names.decode(name) else {
             Issue.record("\(name) is not known again")
             return
         }
         #expect(origins.contains(url.origin))
         let others = OriginNames(suffixes: PublicSuffixes(list: Array(Self.list.utf8).span))
-        #expect(others.reading(name) == .unknownDigest)
+        #expect(others.decode(name) == .unknownDigest)
         others.learn(origin)
-        #expect(others.reading(name) == names.reading(name))
+        #expect(others.decode(name) == names.decode(name))
     }
 
     @Test(arguments: [
@@ -118,14 +118,14 @@ import Web
     func `a name of an earlier larder, or of somebody's making, stands for the one that is right`(
         name: String, origin: String
     ) {
-        #expect(names.reading(name) == .alias(of: origin))
+        #expect(names.decode(name) == .alias(of: origin))
     }
 
     @Test(arguments: [
         "localhost", "example.com", ".localhost", "", "localhost.example.com", "xlocalhost", "a b.localhost",
     ])
     func `what is not below localhost is none of ours`(name: String) {
-        #expect(names.reading(name) == nil)
+        #expect(names.decode(name) == nil)
     }
 
     @Test func `other schemes have no name`() throws {

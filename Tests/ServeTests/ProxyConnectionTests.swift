@@ -15,7 +15,7 @@ import Testing
 
     init() throws {
         folder = try TemporaryFolder()
-        security = try TLSServer(Authority.open(in: folder.path))
+        security = try TLSServer(CertificateAuthority.openOrCreate(in: folder.path))
     }
 
     /// How a client's words get to where requests are answered.

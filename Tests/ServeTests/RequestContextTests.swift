@@ -138,21 +138,21 @@ import Web
         let layout = OriginLayout(
             port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init), isExposed: true)
         func origins(at folder: String) -> [String] {
-            let seen = layout.seen(from: "192.0.2.1:8080", at: folder + "https/c.test/x")
+            let seen = layout.forClient("192.0.2.1:8080", target: folder + "https/c.test/x")
             return RequestContext(["Sec-Fetch-Dest": "image"], authority: "192.0.2.1:8080", layout: seen)
                 .origins
         }
-        let root = layout.seen(from: "192.0.2.1:8080")
+        let root = layout.forClient("192.0.2.1:8080")
         #expect(origins(at: root.folder) == ["https://a.test", "http://a.test"])
         let b = try #require(
-            WebURL("https://b.test/").flatMap { root.sealed($0) }.flatMap { WebURL($0) })
+            WebURL("https://b.test/").flatMap { root.addressWithOwnSeal(of: $0) }.flatMap { WebURL($0) })
         let folder = String(b.target.dropLast("https/b.test/".utf8.count))
         #expect(origins(at: folder) == ["https://b.test", "http://b.test"])
         // A browser says that a foreign page has it.
         for evidence in [("Origin", "https://evil.test"), ("Referer", "https://evil.test/x")] {
             var fields: HTTPFields = ["Sec-Fetch-Dest": "image"]
             fields.set(evidence.0, evidence.1)
-            let seen = layout.seen(from: "192.0.2.1:8080", at: folder + "https/c.test/x")
+            let seen = layout.forClient("192.0.2.1:8080", target: folder + "https/c.test/x")
             let context = RequestContext(fields, authority: "192.0.2.1:8080", layout: seen)
             #expect(context.kind == .foreignPage)
         }
@@ -163,7 +163,7 @@ import Web
             var fields: HTTPFields = ["Sec-Fetch-Dest": "image"]
             fields.set(name, value)
             for (folder, isForeign) in [(root.folder, true), (folder, false)] {
-                let seen = layout.seen(from: "192.0.2.1:8080", at: folder + "https/c.test/x")
+                let seen = layout.forClient("192.0.2.1:8080", target: folder + "https/c.test/x")
                 let context = RequestContext(fields, authority: "192.0.2.1:8080", layout: seen)
                 #expect((context.kind == .foreignPage) == isForeign, "\(name): \(value)")
             }
@@ -173,7 +173,7 @@ import Web
             ("Origin", "http://192.0.2.1:8080"), ("Referer", "http://192.0.2.1:8080\(folder)https/b.test/x"),
             ("Sec-Fetch-Site", "same-origin"),
         ] {
-            let seen = layout.seen(from: "192.0.2.1:8080", at: folder + "https/b.test/x")
+            let seen = layout.forClient("192.0.2.1:8080", target: folder + "https/b.test/x")
             var fields: HTTPFields = [:]
             fields.set(name, value)
             let context = RequestContext(fields, authority: "192.0.2.1:8080", layout: seen)
@@ -212,7 +212,7 @@ import Web
         fields: HTTPFields, authority: String, origins: [String]
     ) throws {
         let layout = OriginLayout(port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init))
-            .seen(from: authority)
+            .forClient(authority)
         #expect(RequestContext(fields, authority: authority, layout: layout).origins == origins)
     }
 

@@ -228,10 +228,10 @@ import Web
         let layout = OriginLayout(
             port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init), isExposed: true)
         let here = "http://192.0.2.1:8080"
-        let folder = layout.seen(from: "192.0.2.1:8080").folder
+        let folder = layout.forClient("192.0.2.1:8080").folder
         let given = given(
             held(fields, .askedByOrigin), to: here, site: "same-origin", destination: destination, mode: mode,
-            layout: layout.seen(from: "192.0.2.1:8080", at: folder + "https/b.test/x"),
+            layout: layout.forClient("192.0.2.1:8080", target: folder + "https/b.test/x"),
             authority: "192.0.2.1:8080")
         #expect(given == told)
     }
@@ -253,8 +253,8 @@ import Web
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
         let layout = OriginLayout(port: 8080, root: root, isExposed: true, showsPrivate: true)
         let url = try #require(WebURL("https://b.test/picture"))
-        let folder = layout.seen(from: "192.0.2.1:8080").folder
-        let asked = layout.seen(from: "192.0.2.1:8080", at: folder + "https/b.test/picture")
+        let folder = layout.forClient("192.0.2.1:8080").folder
+        let asked = layout.forClient("192.0.2.1:8080", target: folder + "https/b.test/picture")
         let context = RequestContext(
             ["Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "image", "Sec-Fetch-Mode": "no-cors"],
             authority: "192.0.2.1:8080", layout: asked)
@@ -272,12 +272,12 @@ import Web
         throws
     {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
-        let layout = OriginLayout(port: 8080, root: root, isExposed: true).seen(from: "localhost:8080")
+        let layout = OriginLayout(port: 8080, root: root, isExposed: true).forClient("localhost:8080")
         func given(_ sharing: Sharing, to page: String) throws -> String? {
             // A browser does not say which page it is; the seal does.
             let url = try #require(WebURL("https://\(page)/"))
-            let seal = try #require(layout.sealed(url).flatMap { WebURL($0) })
-            let asked = layout.seen(from: "localhost:8080", at: seal.target)
+            let seal = try #require(layout.addressWithOwnSeal(of: url).flatMap { WebURL($0) })
+            let asked = layout.forClient("localhost:8080", target: seal.target)
             var fields: HTTPFields = ["Origin": "null", "Sec-Fetch-Site": "cross-site"]
             fields.set("Sec-Fetch-Dest", "empty")
             let context = RequestContext(fields, authority: "localhost:8080", layout: asked)
@@ -294,6 +294,6 @@ import Web
         // Invented, or of another server.
         #expect(
             OriginLayout(port: 8080, root: root, isExposed: true)
-                .seen(from: "x", at: "/-/web/0.https.b.test/https/b.test/").sealedPage == .unknown)
+                .forClient("x", target: "/-/web/0.https.b.test/https/b.test/").sealedPage == .unknown)
     }
 }

@@ -87,7 +87,7 @@ final class CacheProxy: Sendable {
                 host: "localhost:\(server.port)")
         }
         options.isShared = true
-        let authority = try Authority.open(in: folder.path)
+        let authority = try CertificateAuthority.openOrCreate(in: folder.path)
         let proxy = ProxySettings(
             security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
         let server = try MirrorServer(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TLS
 
-@Suite struct AuthorityTests {
+@Suite struct CertificateAuthorityTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
@@ -19,17 +19,17 @@ import Testing
     func `hosts with one parent domain share a certificate, and hosts below a public suffix do not`(
         host: String, names: [String]
     ) {
-        #expect(Authority.names(for: host) == names)
+        #expect(CertificateAuthority.names(for: host) == names)
     }
 
     @Test(arguments: [
         "www.example.com", "127.0.0.1", "[::1]", "localhost", String(repeating: "a", count: 60) + ".jam.test",
     ])
     func `openssl verify in strict mode accepts a host certificate`(host: String) throws {
-        let authority = try Authority.open(in: folder.path)
-        let leaf = try authority.leaf(for: host, now: Int64(time(nil)))
+        let authority = try CertificateAuthority.openOrCreate(in: folder.path)
+        let hostCertificate = try authority.hostCertificate(for: host, now: Int64(time(nil)))
         let own = try folder.write(authority.certificate, to: "ca.pem")
-        let shown = try folder.write(try leaf.certificate.pem(), to: "leaf.pem")
+        let shown = try folder.write(try hostCertificate.certificate.pem(), to: "hostCertificate.pem")
         let bare = host.filter { $0 != "[" && $0 != "]" }
         let isAddress = host.hasPrefix("[") || host == "127.0.0.1"
         let openssl = try ChildProcess(
@@ -44,27 +44,29 @@ import Testing
     }
 
     @Test func `opening an authority again returns the same one, readable only by its owner`() throws {
-        let first = try Authority.open(in: folder.path)
-        #expect(try Authority.open(in: folder.path).fingerprint == first.fingerprint)
+        let first = try CertificateAuthority.openOrCreate(in: folder.path)
+        #expect(try CertificateAuthority.openOrCreate(in: folder.path).fingerprint == first.fingerprint)
         var status = stat()
         #expect(stat(folder.file("authority.pem"), &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
     @Test func `a host certificate is reused until half of its lifetime has passed`() throws {
-        let authority = try Authority.open(in: folder.path)
+        let authority = try CertificateAuthority.openOrCreate(in: folder.path)
         let now = Int64(time(nil))
-        let first = try authority.leaf(for: "a.example.com", now: now)
-        #expect(try authority.leaf(for: "b.example.com", now: now).certificate === first.certificate)
+        let first = try authority.hostCertificate(for: "a.example.com", now: now)
         #expect(
-            try authority.leaf(for: "a.example.com", now: now + 20 * 86_400).certificate !== first.certificate
+            try authority.hostCertificate(for: "b.example.com", now: now).certificate === first.certificate)
+        #expect(
+            try authority.hostCertificate(for: "a.example.com", now: now + 20 * 86_400).certificate
+                !== first.certificate
         )
     }
 
     @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n", "jam"])
     func `the error for a damaged authority file says what to do`(text: String) throws {
         try folder.write(text, to: "authority.pem")
-        let error = #expect(throws: TLSError.self) { try Authority.open(in: folder.path) }
+        let error = #expect(throws: TLSError.self) { try CertificateAuthority.openOrCreate(in: folder.path) }
         #expect(error?.description.contains("authority.pem") == true)
         #expect(error?.description.contains("remove it") == true)
     }

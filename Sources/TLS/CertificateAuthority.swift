@@ -24,12 +24,12 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
 /// A certificate authority that the user's own clients can trust, so that Larder may answer for every host.
 /// Its key and certificate are in the store's folder. Any thread may use it.
 ///
-///     let authority = try Authority.open(in: folder.path)
+///     let authority = try CertificateAuthority.openOrCreate(in: folder.path)
 ///     print(authority.certificate)
 ///
 /// With the key one can impersonate any host to clients that trust the certificate. Therefore only the
 /// store's owner can read the file.
-package final class Authority: Sendable {
+package final class CertificateAuthority: Sendable {
     /// The certificate in PEM, for clients to trust.
     package let certificate: String
     /// The SHA-256 hash of the certificate in the format that browsers show.
@@ -38,21 +38,22 @@ package final class Authority: Sendable {
     /// `--ignore-certificate-errors-spki-list`.
     package let keyDigest: String
 
-    let own: Credential
+    let credential: Credential
     /// One key for all hosts, since generating a key costs as much as signing.
-    private let leafKey: Key
-    private let leaves = Mutex<[String: Leaf]>([:])
+    private let hostKey: PrivateKey
+    /// The issued certificates, by the first name of the host (`names(for:)`).
+    private let cachedCertificates = Mutex<[String: HostCertificate]>([:])
 
     /// The name of the file in the store's folder that contains the key and the certificate.
     package static let fileName = "authority.pem"
 
-    /// Returns the folder's authority, and creates it if there is none.
-    package static func open(in folder: String) throws(TLSError) -> Authority {
+    /// Returns the folder's authority, and creates it if there is none. Several processes may call this at once.
+    package static func openOrCreate(in folder: String) throws(TLSError) -> CertificateAuthority {
         let path = folder + "/" + fileName
-        if let held = try held(in: folder) { return held }
-        let made = try Credential.newAuthority().pem()
+        if let authority = try existing(in: folder) { return authority }
+        let pem = try Credential.newAuthority().pem()
         do throws(SystemError) {
-            let draft = try WholeFile.makeTemporary(in: folder, named: "authority", Array(made.utf8))
+            let draft = try WholeFile.makeTemporary(in: folder, named: "authority", Array(pem.utf8))
             defer { unlink(draft) }
             chmod(draft, 0o600)
             // If two processes create one at the same time, both use the one that was linked first.
@@ -62,70 +63,74 @@ package final class Authority: Sendable {
         } catch {
             throw TLSError("store a certificate authority in \(folder)", error.description)
         }
-        guard let held = try held(in: folder) else { throw TLSError("read \(path)", "it has been removed") }
-        return held
+        guard let authority = try existing(in: folder) else {
+            throw TLSError("read \(path)", "it has been removed")
+        }
+        return authority
     }
 
     /// Returns the folder's authority; nil if there is none.
-    package static func held(in folder: String) throws(TLSError) -> Authority? {
+    package static func existing(in folder: String) throws(TLSError) -> CertificateAuthority? {
         let path = folder + "/" + fileName
         guard access(path, F_OK) == 0 else { return nil }
         let bytes: [UInt8]
         do throws(SystemError) { bytes = try WholeFile.read(path, atMost: 64 * 1024) } catch {
             throw TLSError("read the certificate authority", error.description)
         }
-        return try Authority(try Credential(pem: bytes, path))
+        return try CertificateAuthority(try Credential(pem: bytes, path))
     }
 
-    private init(_ own: Credential) throws(TLSError) {
-        self.own = own
-        certificate = try own.certificate.pem()
-        fingerprint = own.certificate.fingerprint
-        keyDigest = try own.certificate.keyDigest()
-        leafKey = try Key()
+    private init(_ credential: Credential) throws(TLSError) {
+        self.credential = credential
+        certificate = try credential.certificate.pem()
+        fingerprint = credential.certificate.fingerprint
+        keyDigest = try credential.certificate.keyDigest()
+        hostKey = try PrivateKey()
     }
 
-    // MARK: - Leaves
+    // MARK: - Host certificates
 
     /// The certificate and key that a host presents to its clients. After `goodUntil`, in seconds since 1970,
     /// a new certificate is issued.
-    struct Leaf: Sendable {
+    struct HostCertificate: Sendable {
         let certificate: Certificate
-        let key: Key
-        let goodUntil: Int64
+        let key: PrivateKey
+        let renewalTime: Int64
     }
 
     /// The number of days for which certificates are valid. They are replaced after half of it.
-    private static let leafDays: Int64 = 30
+    private static let lifetimeDays: Int64 = 30
     /// The number of days before today from which certificates are valid, for clients whose clocks are slow.
-    private static let daysBefore: Int64 = 2
+    private static let backdatedDays: Int64 = 2
     /// The maximum number of cached certificates. The cache is emptied when it is full.
-    private static let mostLeaves = 4000
-    private static let day: Int64 = 86_400
+    private static let maxCachedCertificates = 4000
+    private static let secondsPerDay: Int64 = 86_400
 
     /// Returns the cached certificate for a host, or issues one.
     ///
     /// - Parameters:
     ///   - host: a host name or an address in the format of URLs, in lower case.
     ///   - now: the time in seconds since 1970.
-    func leaf(for host: String, now: Int64) throws(TLSError) -> Leaf {
+    func hostCertificate(for host: String, now: Int64) throws(TLSError) -> HostCertificate {
         let names = Self.names(for: host)
-        let known = leaves.withLock { $0[names[0]] }
-        if let known, known.goodUntil > now { return known }
-        let certificate = try Certificate.signed(
-            by: own, key: leafKey, subject: names[0].utf8.count <= 64 ? names[0] : "larder",
-            from: now - Self.daysBefore * Self.day, days: Self.leafDays + Self.daysBefore,
+        let known = cachedCertificates.withLock { $0[names[0]] }
+        if let known, known.renewalTime > now { return known }
+        let certificate = try Certificate.makeSigned(
+            by: credential, key: hostKey, subject: names[0].utf8.count <= 64 ? names[0] : "larder",
+            from: now - Self.backdatedDays * Self.secondsPerDay, days: Self.lifetimeDays + Self.backdatedDays,
             extensions: [
                 (NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature"),
                 (NID_ext_key_usage, "serverAuth"), (NID_authority_key_identifier, "keyid:always"),
-                (NID_subject_alt_name, names.map(Self.alternative).joined(separator: ",")),
+                (NID_subject_alt_name, names.map(Self.alternativeNameEntry).joined(separator: ",")),
             ])
-        let leaf = Leaf(certificate: certificate, key: leafKey, goodUntil: now + Self.leafDays / 2 * Self.day)
-        leaves.withLock { leaves in
-            if leaves.count >= Self.mostLeaves { leaves.removeAll() }
-            leaves[names[0]] = leaf
+        let hostCertificate = HostCertificate(
+            certificate: certificate, key: hostKey,
+            renewalTime: now + Self.lifetimeDays / 2 * Self.secondsPerDay)
+        cachedCertificates.withLock { cachedCertificates in
+            if cachedCertificates.count >= Self.maxCachedCertificates { cachedCertificates.removeAll() }
+            cachedCertificates[names[0]] = hostCertificate
         }
-        return leaf
+        return hostCertificate
     }
 
     /// Returns the names in a host's certificate. Hosts with the same parent domain share a wildcard
@@ -136,15 +141,15 @@ package final class Authority: Sendable {
         return [parent, "*." + parent]
     }
 
-    /// Returns the entry of a name in the extension subjectAltName.
-    private static func alternative(_ name: String) -> String {
+    /// Returns a name in the syntax of the extension subjectAltName, such as `DNS:example.com`.
+    private static func alternativeNameEntry(_ name: String) -> String {
         if name.hasPrefix("[") { return "IP:" + name.dropFirst().dropLast() }
         return (name.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) } ? "IP:" : "DNS:") + name
     }
 }
 
 /// A key pair on the curve P-256. It is immutable, so any thread may use it.
-final class Key: @unchecked Sendable {
+final class PrivateKey: @unchecked Sendable {
     let pointer: OpaquePointer
 
     init() throws(TLSError) {
@@ -152,7 +157,7 @@ final class Key: @unchecked Sendable {
         self.pointer = pointer
     }
 
-    /// Takes ownership of an OpenSSL object.
+    /// Takes ownership of the OpenSSL object, and frees it in `deinit`.
     init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { EVP_PKEY_free(pointer) }
@@ -162,7 +167,7 @@ final class Key: @unchecked Sendable {
 final class Certificate: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes ownership of an OpenSSL object.
+    /// Takes ownership of the OpenSSL object, and frees it in `deinit`.
     init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { X509_free(pointer) }
@@ -172,18 +177,18 @@ final class Certificate: @unchecked Sendable {
     /// - Parameters:
     ///   - signer: the issuer; nil for a self-signed certificate.
     ///   - start: the beginning of its validity, in seconds since 1970.
-    static func signed(
-        by signer: Credential?, key: Key, subject: String, from start: Int64, days: Int64,
+    static func makeSigned(
+        by signer: Credential?, key: PrivateKey, subject: String, from start: Int64, days: Int64,
         extensions: [(kind: Int32, value: String)]
     ) throws(TLSError) -> Certificate {
         guard let pointer = X509_new() else { throw TLSError("create a certificate") }
-        let made = Certificate(pointer)
+        let certificate = Certificate(pointer)
         var serial = [UInt8](repeating: 0, count: 16)
         var end = time_t(start + days * 86_400)
         var start = time_t(start)
         // Browsers reject two certificates of one issuer with the same serial number. It must be positive.
         guard RAND_bytes(&serial, Int32(serial.count)) == 1,
-            made.setSerial([serial[0] & 0x7F | 0x40] + serial[1...]),
+            certificate.setSerial([serial[0] & 0x7F | 0x40] + serial[1...]),
             X509_set_version(pointer, 2) == 1,
             X509_time_adj_ex(X509_getm_notBefore(pointer), 0, 0, &start) != nil,
             X509_time_adj_ex(X509_getm_notAfter(pointer), 0, 0, &end) != nil,
@@ -202,7 +207,7 @@ final class Certificate: @unchecked Sendable {
         guard X509_sign(pointer, (signer?.key ?? key).pointer, EVP_sha256()) > 0 else {
             throw TLSError("sign a certificate")
         }
-        return made
+        return certificate
     }
 
     private func setSerial(_ bytes: [UInt8]) -> Bool {
@@ -212,7 +217,7 @@ final class Certificate: @unchecked Sendable {
     }
 
     func pem() throws(TLSError) -> String {
-        try PEM.text("write the certificate") { PEM_write_bio_X509($0, pointer) }
+        try PEM.encode("write the certificate") { PEM_write_bio_X509($0, pointer) }
     }
 
     /// The SHA-256 hash of the whole certificate as `AB:CD:...`.
@@ -242,18 +247,18 @@ final class Certificate: @unchecked Sendable {
 /// A certificate with its private key.
 struct Credential: Sendable {
     let certificate: Certificate
-    let key: Key
+    let key: PrivateKey
 
     private static let years: Int64 = 10
 
     /// Creates a self-signed authority that may sign certificates of hosts, but not of other authorities.
     static func newAuthority() throws(TLSError) -> Credential {
-        let key = try Key()
+        let key = try PrivateKey()
         let now = SystemClock.secondsSinceEpoch()
         // A random name distinguishes this authority from those of other stores and from earlier ones of this
         // store.
         let mark = String(UInt32.random(in: 0 ... .max), radix: 16)
-        let certificate = try Certificate.signed(
+        let certificate = try Certificate.makeSigned(
             by: nil, key: key, subject: "Larder authority \(mark)", from: now - 86_400, days: 365 * years,
             extensions: [
                 (NID_basic_constraints, "critical,CA:TRUE,pathlen:0"),
@@ -263,7 +268,7 @@ struct Credential: Sendable {
         return Credential(certificate: certificate, key: key)
     }
 
-    private init(certificate: Certificate, key: Key) {
+    private init(certificate: Certificate, key: PrivateKey) {
         self.certificate = certificate
         self.key = key
     }
@@ -277,7 +282,7 @@ struct Credential: Sendable {
         guard let key = PEM_read_bio_PrivateKey(input, nil, nil, nil) else {
             throw TLSError("read the key in \(path)", advice: advice)
         }
-        self.key = Key(key)
+        self.key = PrivateKey(key)
         guard let certificate = PEM_read_bio_X509(input, nil, nil, nil) else {
             throw TLSError("read the certificate in \(path)", advice: advice)
         }
@@ -288,14 +293,14 @@ struct Credential: Sendable {
     }
 
     func pem() throws(TLSError) -> String {
-        try PEM.text("write the key") { PEM_write_bio_PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
+        try PEM.encode("write the key") { PEM_write_bio_PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
             + certificate.pem()
     }
 }
 
-/// Writes OpenSSL objects as PEM text of at most 8 KiB.
+/// Encodes OpenSSL objects as PEM. The result is truncated after 8 KiB, which no key or certificate of Larder reaches.
 private enum PEM {
-    static func text(_ doing: String, _ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
+    static func encode(_ doing: String, _ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
         guard let output = BIO_new(BIO_s_mem()) else { throw TLSError(doing) }
         defer { BIO_free(output) }
         guard write(output) == 1 else { throw TLSError(doing) }
