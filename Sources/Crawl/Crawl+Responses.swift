@@ -63,7 +63,8 @@ extension Crawl {
         -> Bool
     {
         let (number, url) = (result.number, frontier.url(result.number))
-        guard plan.hasOnlyOwnCookies else { return false }
+        // A second request at once would break the promise to keep the distance that a robots.txt asks for.
+        guard plan.hasOnlyOwnCookies, frontier.crawlDelay == nil else { return false }
         if response.fields.contains("Set-Cookie") { cookieTraces.noteCookie(of: url) }
         guard response.status == 200, response.fields.contentType?.essence == "text/html",
             frontier.role(of: number) == .page, cookieTraces.takeComparison(number, url)

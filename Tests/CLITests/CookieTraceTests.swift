@@ -47,6 +47,16 @@ import Testing
         #expect(update.output.contains("nothing has changed"), "\(update)")
     }
 
+    @Test("A site with a Crawl-delay gets no second request for a page")
+    func crawlDelay() throws {
+        origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 0.01\n", type: "text/plain"))
+        origin.otherwise { request in Self.page(request) { trail in "<p>Trace: \(trail)</p>" } }
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        for number in 1...20 {
+            #expect(origin.requests.count { $0.path == "/page\(number)" } == 1, "page \(number)")
+        }
+    }
+
     @Test("Pages that need the cookie keep it")
     func needed() throws {
         origin.otherwise { request in
