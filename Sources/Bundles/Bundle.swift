@@ -2,6 +2,15 @@ package import Digest
 package import Web
 
 /// A resource with its expected digests and size.
+///
+/// A manifest, response headers and other sources each make claims about the body. `finding(on:)` compares a measured body
+/// with all of them:
+///
+/// | claims | verdict |
+/// | --- | --- |
+/// | a strong claim fails | `mismatch` |
+/// | all strong claims hold, and one of them is a digest | `verified` |
+/// | there is no digest, or a strong claim cannot be checked | `unverifiable` |
 package struct Bundle: Sendable, Equatable {
     /// The URL as the manifest gives it: absolute, or relative to the manifest's base.
     package var reference: String

@@ -1,7 +1,8 @@
 package import Digest
 package import Web
 
-/// A statement about a body, from a manifest, a header field, an ETag or a file name.
+/// A statement about a body, from a manifest, a header field, an ETag or a file name. For example, `Repr-Digest:
+/// sha-256=:…:` states the SHA-256 of the body with its content coding.
 package struct Claim: Sendable, Hashable {
     /// The property of the body that is stated.
     package enum Content: Sendable, Hashable {
@@ -108,6 +109,7 @@ extension Claim {
         package var isFromResponse: Bool { Claim.fieldNames.contains(source) }
     }
 
+    /// Compares the claim with a measured body.
     func outcome(on measurement: Measurement) -> Outcome {
         guard let body = subject == .decoded ? measurement.decoded : measurement.encoded else {
             return .unchecked("\(source) covers the bytes as they were sent, which are not available")
@@ -131,6 +133,9 @@ extension Claim {
         }
     }
 
+    /// The outcome of a claim about a digest.
+    ///
+    /// - Parameter agrees: whether the measured digest satisfies the claim.
     private func compare(
         _ algorithm: DigestAlgorithm, _ expected: String, _ body: Measurement.Body,
         _ measurement: Measurement,
@@ -161,9 +166,11 @@ extension Claim {
 extension Claim {
     /// Returns the claims that the header fields of a response make about its body. All are strong.
     ///
-    /// | field | is about | | --- | --- | | `Repr-Digest`, `Digest` | the whole representation in its content
-    /// coding, also in a partial response | | `Content-Digest`, `Content-MD5` | the content of this response,
-    /// in its content coding | | `id-sha-256` and the like in `Digest` (RFC 5843) | the decoded body |
+    /// | field | is about |
+    /// | --- | --- |
+    /// | `Repr-Digest`, `Digest` | the whole representation in its content coding, also in a partial response |
+    /// | `Content-Digest`, `Content-MD5` | the content of this response, in its content coding |
+    /// | `id-sha-256` and the like in `Digest` (RFC 5843) | the decoded body |
     ///
     /// Unknown algorithms and digests of a wrong length are ignored.
     ///

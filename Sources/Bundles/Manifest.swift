@@ -183,8 +183,9 @@ package struct ManifestError: Error, Sendable, Equatable, CustomStringConvertibl
 
 /// The limits of a manifest. One that exceeds a limit is rejected, except where noted.
 package enum ManifestLimits {
-    /// The maximum size of a manifest. A loader may stop one byte later.
+    /// The maximum size of a manifest. A loader reads one byte more, so that the parser notices a larger one.
     package static let maxBytes = JSONLimits().byteCount
+    /// The maximum number of bundles.
     package static let maxBundles = 500_000
     /// The maximum nesting depth of JSON and script literals.
     static let maxDepth = 256
@@ -196,6 +197,7 @@ package enum ManifestLimits {
     static let maxIntegrityDigests = 64
     /// The maximum number of notes. Further ones are dropped.
     static let maxNotes = 100
-    /// The maximum distance between a marker in a script and the start of its list.
+    /// The maximum distance in bytes between a marker in a script, such as `precacheAndRoute`, and the start of its list. A
+    /// list that begins later is not found.
     static let maxLookaheadBytes = 256
 }

@@ -14,6 +14,7 @@ struct SourceText {
             file: file, position: TextPosition(of: offset, in: bytes.span), key: key, detail: detail)
     }
 
+    /// Parses the text as JSON.
     func json() throws(ManifestError) -> ManifestNode {
         let limits = JSONLimits(
             depth: ManifestLimits.maxDepth, byteCount: ManifestLimits.maxBytes,
@@ -32,6 +33,8 @@ struct SourceText {
 }
 
 extension SourceText {
+    /// Parses the text as a manifest. Without a format it is detected: first by the first character (JSON), then by the form
+    /// of the first lines (checksums), by names in a script (Workbox), and by the first character again (HTML).
     func manifest(_ format: ManifestFormat?) throws(ManifestError) -> Manifest {
         guard bytes.count <= ManifestLimits.maxBytes else {
             throw error(at: 0, "expected at most \(ManifestLimits.maxBytes) bytes, found \(bytes.count)")
@@ -67,6 +70,7 @@ extension SourceText {
         return try root.manifest(format)
     }
 
+    /// Parses a page, unless the file name says that an error page was sent in place of the manifest.
     private func page() throws(ManifestError) -> Manifest {
         guard !PageIntegrities.isUnlikelyName(file) else {
             var error = error(
@@ -79,6 +83,7 @@ extension SourceText {
         return try PageIntegrities.read(self)
     }
 
+    /// The advice of errors about the format.
     static let advice = "the formats are \(ManifestFormat.names.joined(separator: ", "))"
 
     private var looksLikeJSON: Bool {

@@ -32,6 +32,7 @@ extension CheckReport {
         }
     }
 
+    /// One result of SARIF (section 3.27).
     private func result(of item: Item, _ finding: Finding, at place: String) -> JSONMembers {
         var message = "\(finding.url): \(finding.sentence)"
         if !item.chain.isEmpty { message += "\nvia " + item.chain.joined(separator: " > ") }
@@ -207,6 +208,7 @@ struct TAPReport {
         return ["  ---"] + lines + ["  ..."]
     }
 
+    /// A text as a JSON string, which is also a valid YAML string.
     private static func jsonString(_ text: String) -> String {
         var writer = JSONWriter()
         writer.string(text)

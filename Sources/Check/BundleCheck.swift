@@ -21,6 +21,14 @@ extension CheckReport {
 }
 
 /// One check of all bundles of a manifest in all places. Blocks.
+///
+/// The result is a table with a row for each bundle (`targets`) and a column for each place (`columns`), such as the store,
+/// a build folder and the live server. `run` fills it in this order:
+/// 1. Local places are examined. Bodies that match there help to explain mismatches elsewhere.
+/// 2. The live server is examined. A live body that differs is compared with a matching local one, to report where.
+/// 3. Local mismatches without a difference are compared with matching live bodies.
+/// 4. Mismatches that another known release explains become skews (`KnownReleases`).
+/// 5. Pages are scanned for chunks of another release (`PageSkews`).
 package struct BundleCheck {
     private let source: ManifestSource
     private let targets: [CheckTarget]
@@ -240,7 +248,8 @@ package struct BundleCheck {
     }
 }
 
-/// The network zones that a check may connect to.
+/// The network zones that a check may connect to. A manifest from the public network must not make the check connect to
+/// addresses of the private network or of this machine.
 struct LiveAccess {
     private let principal: Principal
     private let allowedZone: NetworkZone
@@ -250,8 +259,8 @@ struct LiveAccess {
         allowedZone = network?.allowedZone(principal.nearestZone) ?? .publicNetwork
     }
 
-    /// The nearest network zone that requests for URLs of the manifest may connect to: the zone of the
-    /// manifest, or what the principal may name if it named the base.
+    /// The nearest network zone that requests for URLs of the manifest may connect to: the zone of the manifest, or that of
+    /// the principal if the principal named the base.
     func nearestZone(of source: ManifestSource, at base: Int) -> NetworkZone {
         max(allowedZone, source.bases[base].isGiven ? principal.nearestZone : source.zone)
     }
@@ -269,6 +278,7 @@ struct PageSkews {
 
     /// The maximum size of a page in bytes. A larger live page is skipped, a local one is scanned up to here.
     private static let maxPageBytes = 16 * 1024 * 1024
+    /// The maximum number of pages that are scanned. Further ones are not.
     private static let maxPages = 100
 
     init(
@@ -338,6 +348,7 @@ struct PageSkews {
         return try? local.content(of: page, column)?.beginning(Self.maxPageBytes)
     }
 
+    /// Scans a page for assets of another release.
     private func skews(of page: WebURL, _ body: [UInt8], _ column: CheckColumn) -> [Skew] {
         var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
         let table = LinkScanner().scan(body.span, as: .html, charset: nil) { occurrence, reference in

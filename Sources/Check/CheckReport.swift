@@ -215,7 +215,8 @@ extension Bundle {
 struct ManifestLines {
     private let source: [UInt8]
 
-    /// Ends the search after this many misses: the manifest probably writes its names in another way.
+    /// The number of references that may be missing in the text. After that the search ends, and further items have no
+    /// line: the manifest probably writes its names in another way, such as with escapes.
     private static let maxMisses = 16
 
     init(_ source: [UInt8]) {
@@ -271,6 +272,7 @@ struct ManifestLines {
         }
     }
 
+    /// Whether a byte cannot be part of a reference, so that a reference may begin or end beside it.
     private static func isBorder(_ byte: UInt8) -> Bool {
         switch byte {
         case 0...0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "("),

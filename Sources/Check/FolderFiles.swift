@@ -6,8 +6,8 @@ internal import Web
 struct FolderFiles {
     /// The paths of the regular files.
     private(set) var paths: [String] = []
-    /// Symbolic links, and everything that is not a regular file: a build contains none, and a link may lead
-    /// elsewhere.
+    /// Symbolic links, and everything else that is not a regular file. A build contains none, and a link may point outside
+    /// the folder.
     private(set) var skipped: [ManifestReport.Skipped] = []
 
     /// The file to leave out; nil if there is none.

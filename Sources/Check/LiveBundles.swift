@@ -8,6 +8,10 @@ internal import System
 internal import Web
 
 /// Fetches bundles on a few threads and hashes the bodies while they arrive, without storing them.
+///
+/// A bundle is requested up to three times: first with decoding; again without decoding, if it has a digest of the encoded
+/// body; and again if it does not match or is gone, since servers of one site may have different releases during a
+/// deployment. If the two responses differ, the finding is a skew.
 struct LiveBundles {
     private let targets: [CheckTarget]
     /// The index of the base among the URLs of a target.
@@ -18,12 +22,12 @@ struct LiveBundles {
     private let interruption: Interruption
     private let tally: ProgressCounter
 
-    /// One core hashes what two transfers deliver. `maxConnections` limits the connections of all threads, to be
-    /// polite.
+    /// The maximum number of threads. One thread hashes as fast as two transfers deliver.
     private static let maxThreads = 4
+    /// The maximum number of connections of all threads together, to be polite to the server.
     private static let maxConnections = 16
-    /// The maximum number of bundles that are fetched a second time. If more of them fail, a second look
-    /// tells nothing new.
+    /// The maximum number of bundles that are fetched a second time. If more of them fail, the first result is reported
+    /// for the rest: the server then has a general problem, which more requests do not explain.
     private static let maxRefetchedBundles = 100
 
     init(
@@ -118,7 +122,9 @@ struct LiveRequest: Sendable {
     var good: Examination.MatchingBody?
 }
 
-/// Hashes the bodies of a batch while they arrive. Use it on the thread of the batch's loop.
+/// Hashes the bodies of a batch while they arrive. Belongs to the thread of the batch's loop.
+///
+/// For each request, the loop calls `begin` once, then `take` for each piece, then `finish`. A retried request begins again.
 final class LiveBodyReceiver: BodyReceiver {
     /// A response that is being received.
     private struct Reception {
@@ -134,6 +140,7 @@ final class LiveBodyReceiver: BodyReceiver {
         }
     }
 
+    /// The number of bytes beyond its expected size after which the transfer of a body is aborted.
     private static let maxSurplusBytes = 4 * 1024 * 1024
 
     /// The comparison of an arriving body with a body that matches.

@@ -6,7 +6,7 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// A place on this machine whose bodies can be read again.
+/// A place on this machine in which bundles are checked. Its bodies can be read again for comparisons.
 enum LocalPlace: Sendable {
     /// The store. If `provesBytes` is false, digests that were computed before are used without reading
     /// bodies.
@@ -102,8 +102,8 @@ struct SiteFolder: Sendable {
         case refused(String)
     }
 
-    /// Returns the path of a URL's file below the folder: the decoded URL path, without the folder of the
-    /// base and without the query.
+    /// Returns the path of a URL's file below the folder: the decoded URL path, without the folder of the base and without
+    /// the query. For the base `https://example.com/app/`, the URL `https://example.com/app/a%20b.js?v=1` gives `a b.js`.
     func relativePath(of url: WebURL, base: WebURL?) -> String {
         var path = url.path[...]
         if let base, base.origin == url.origin, let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) {
@@ -137,6 +137,7 @@ struct SiteFolder: Sendable {
         }
     }
 
+    /// The absolute path without symbolic links and `..`; nil if there is no such file, with the reason in `errno`.
     private static func real(_ path: String) -> String? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }

@@ -5,8 +5,8 @@ package import Store
 package import System
 internal import Web
 
-/// Proves that a site is complete offline: follows the links to everything that its pages need, and compares
-/// stored bodies with their digests.
+/// Proves that a site is complete offline: follows the links to everything that its pages need (`OfflineWalk`), and
+/// compares stored bodies with their digests (`BodyProof`).
 package enum OfflineCheck {
     /// Checks a site. Damaged bodies are marked, so that the next prefetch loads them again. Blocks.
     ///
@@ -160,7 +160,7 @@ public struct OfflineCheckOptions: Sendable {
         /// The maximum number of pages to open, chosen from all kinds of pages with scripts, and at most six of
         /// a kind; nil for all.
         public var pages: Int? = 60
-        /// The number of pages to open at once; nil for what the cores and the memory of the machine allow.
+        /// The number of pages to open at once; nil for as many as the cores and the memory of the machine allow.
         public var tabs: Int?
 
         /// Creates options for 60 pages.

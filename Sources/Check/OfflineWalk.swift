@@ -9,12 +9,17 @@ internal import Web
 
 /// A walk over everything that a site's pages need, by stored links. Use it on the thread of its reader.
 ///
-/// It applies the same rules as a crawl (`Scope`, `LeftOut`, `RobotsRules`, `CacheRules`, `SessionEnd`), but
-/// walks in its own order. A `Frontier` over the store would find the same URLs, but takes longer, and
-/// because it alternates between hosts and kinds of pages, its path to a page is not always a shortest one.
+/// The walk is a graph search. Each URL is a node (`OfflineNode`); each link, needed asset and redirect is an edge. Example:
+/// the start page `/` needs `/app.css` and links to `/docs/`. The walk reaches `/`, then the asset `/app.css`, then the page
+/// `/docs/`. A node whose response is not stored gets the state `missing`, and the report names the path to it.
 ///
-/// A node is enqueued in `waiting` and gets another state when it is visited. It returns to `waiting` if a
-/// later link makes it more important: as an asset, not a guess, or fewer links from the start.
+/// The walk applies the same rules as a crawl (scope, skipped URLs, robots.txt, cache rules, links that end a session), but
+/// takes URLs in its own order. A `Frontier` over the store would find the same URLs, but takes longer, and because it
+/// alternates between hosts and kinds of pages, its path to a page is not always a shortest one.
+///
+/// A node is enqueued in the state `waiting` and gets another state when it is visited. It returns to `waiting` if a later
+/// link makes it more important: as an asset instead of a page, as a link instead of a guess, or as fewer links from the
+/// start. Each of these changes happens at most once per node, or reduces its depth, so that the walk ends.
 struct OfflineWalk {
     private let reader: StoreReader
     private var scope: Scope
@@ -27,10 +32,12 @@ struct OfflineWalk {
     private let rules: CacheRules
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
-    /// Node indices by the store's URL number; -1 if there is no node.
+    /// The index of a node by the store's number of its URL; -1 if there is no node. Stored links contain these numbers, so
+    /// that most links are followed without a look at the text of their URL.
     private var nodeOfURLNumber: [Int32] = []
     private var nodeOfHref: [String: Int] = [:]
-    /// Assets, visited before the next page: then the first path to every page is a shortest one.
+    /// The indices of assets to visit. They are taken before the next page: then the first path to every page is a
+    /// shortest one.
     private var queuedAssets: [Int] = []
     private var queuedPages: [Int] = []
     private var nextPageIndex = 0
@@ -47,6 +54,7 @@ struct OfflineWalk {
     private let limit: Int
     var exceedsLimit: Bool { nodes.count > limit }
 
+    /// The maximum length of a chain of redirects. A longer one counts as a loop.
     private static let maxRedirects = 20
 
     /// - Parameters:
@@ -90,6 +98,7 @@ struct OfflineWalk {
         try visitQueued(interruption)
     }
 
+    /// Takes queued nodes until none is left, the limit is exceeded or the walk is interrupted.
     private mutating func visitQueued(_ interruption: Interruption) throws(StoreError) {
         while !interruption.isRequested, !exceedsLimit {
             if let number = queuedAssets.popLast() {
@@ -103,6 +112,12 @@ struct OfflineWalk {
         }
     }
 
+    /// Adds a node for a URL, or updates the existing one. Returns its index.
+    ///
+    /// - Parameters:
+    ///   - parent: the index of the node that links to it; -1 if there is none.
+    ///   - depth: the number of links from the start.
+    ///   - isGuess: whether the link is only a string in a script. It is no fault if the URL is not stored.
     @discardableResult
     private mutating func discover(
         _ href: String, from parent: Int, depth: Int, isAsset: Bool = false, isGuess: Bool = false,
@@ -160,6 +175,7 @@ struct OfflineWalk {
         if nodes[number].isAsset { queuedAssets.append(number) } else { queuedPages.append(number) }
     }
 
+    /// Looks up the response of a waiting node, and sets its state.
     private mutating func visit(_ number: Int) throws(StoreError) {
         let node = nodes[number]
         guard node.state == .waiting else { return }
@@ -231,6 +247,7 @@ struct OfflineWalk {
         return scope.verdict(on: url, as: node.isAsset ? .asset : .page(depth: node.depth))
     }
 
+    /// Sets the state of a node whose body is stored, and follows the links of that body.
     private mutating func visitBody(
         _ number: Int, _ response: StoredResponse, _ body: StoredBody
     ) throws(StoreError) {
@@ -265,6 +282,7 @@ struct OfflineWalk {
         for link in links.pages { try discoverLink(link, from: number, depth: depth + 1) }
     }
 
+    /// Adds a node for a stored link, which is given by the store's number of its URL.
     private mutating func discoverLink(
         _ link: Int64, from parent: Int, depth: Int, isAsset: Bool = false, isGuess: Bool = false
     ) throws(StoreError) {
@@ -283,6 +301,7 @@ struct OfflineWalk {
                 href, from: parent, depth: depth, isAsset: isAsset, isGuess: isGuess))
     }
 
+    /// Sets the state of a node that redirects, and adds a node for the target.
     private mutating func follow(_ number: Int, _ response: StoredResponse, from url: WebURL) {
         let location = HTTPFields(block: response.fields.utf8.span)["Location"]
         guard let target = location.flatMap({ WebURL($0, base: url)?.key }) else {
@@ -306,11 +325,13 @@ struct OfflineWalk {
         for other in nodes.indices where nodes[other].state == .ignored { requeue(other) }
     }
 
+    /// Puts a visited node back into the queue.
     private mutating func requeue(_ number: Int) {
         nodes[number].state = .waiting
         enqueue(number)
     }
 
+    /// Whether the redirects from a node lead to another one, or have no end.
     private func formsLoop(_ first: Int, to number: Int) -> Bool {
         var next = first
         for _ in 0...Self.maxRedirects {
@@ -391,7 +412,7 @@ extension OfflineWalk {
         }
     }
 
-    /// The maximum number of URLs in the chain of a report item.
+    /// The maximum number of URLs in the chain of a report item. URLs in the middle of a longer chain are left out.
     private static let maxChainURLs = 32
 
     /// Returns the path from a start URL to the page that first linked to the node. A very long path is cut

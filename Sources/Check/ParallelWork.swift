@@ -4,14 +4,20 @@ internal import Synchronization
 package import System
 
 /// Shares a list of tasks among threads, one per core; each thread takes the next task when it is free.
+///
+/// ```swift
+/// let sums = ParallelWork.share(files.count, named: "larder-files", interruption) { next, give in
+///     while let number = next() { give(number, sum(of: files[number])) }
+/// }
+/// ```
 package enum ParallelWork {
     /// Returns the results of the tasks, in order; nil for tasks that an interruption left out. Blocks. The
     /// first error stops all threads and is thrown.
     ///
     /// - Parameters:
     ///   - threads: the maximum number of threads; never more than there are cores.
-    ///   - work: runs once on each thread. `next` returns the index of the next task, or nil if there is none
-    ///     left.
+    ///   - work: runs once on each thread. `next` returns the index of the next task, or nil if there is none left.
+    ///     `give` stores the result of a task.
     package static func share<Value: Sendable, Failure: Error>(
         _ count: Int, atMost threads: Int = .max, named name: String, _ interruption: Interruption,
         _ work: @escaping @Sendable (_ next: () -> Int?, _ give: (Int, Value) -> Void) throws(Failure) -> Void
@@ -39,7 +45,7 @@ package enum ParallelWork {
         return try state.results()
     }
 
-    /// The state that the threads share: the next task, the results and the first error.
+    /// The state that the threads share: the next task, the results and the first error. Atomic or behind a lock.
     private final class ParallelWorkState<Value: Sendable, Failure: Error>: Sendable {
         private let count: Int
         private let begun = Atomic(0)

@@ -145,6 +145,7 @@ extension CheckReport {
         return lines
     }
 
+    /// The maximum number of URLs that are listed for one reason why URLs were not fetched. Above it, one line counts them.
     private static let maxNotFetchedLines = 3
 
     private func siteLines(of item: Item) -> [String] {
@@ -202,7 +203,7 @@ extension CheckReport {
 }
 
 extension CheckReport {
-    /// The end of the last line about a site, which tells what the pages show offline.
+    /// The end of the last line about a site: whether the opened pages are the same offline as online.
     private var rehearsalEnding: String {
         guard let rehearsal, !rehearsal.kinds.isEmpty else { return "" }
         return rehearsal.isProved

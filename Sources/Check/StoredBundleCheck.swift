@@ -4,8 +4,11 @@ package import Fetch
 package import Store
 package import Web
 
-/// Compares stored bodies with bundles. Unless `provesBytes` is set, no body is hashed twice: its SHA-256 is
-/// its key in the store, and its MD5 is computed once and stored.
+/// Compares stored bodies with bundles. Belongs to the thread of its reader.
+///
+/// Hashing all bodies of a large site takes minutes, so known digests are used where that is safe: the SHA-256 of a body is
+/// its key in the store, and its MD5 is computed once and stored. Bytes are hashed again if `provesBytes` is set, if the
+/// manifest needs another digest, or if the body was imported from an archive, whose digests are not trusted.
 package struct StoredBundleCheck {
     private let reader: StoreReader
     private var md5s: KnownMD5s
@@ -25,6 +28,7 @@ package struct StoredBundleCheck {
         md5s = KnownMD5s(reader)
     }
 
+    /// Compares the response at a URL with a bundle, after following stored redirects.
     package mutating func examination(of bundle: Bundle, at url: WebURL) throws(StoreError) -> Examination {
         guard let (response, body) = try reader.responseWithBody(at: url, snapshot: snapshot) else {
             return .missing("it is not stored")
@@ -84,6 +88,7 @@ package struct StoredBundleCheck {
     private static let bytesAreGone = Examination.missing(
         "its bytes are gone, or damaged on the disk; see: larder fsck")
 
+    /// The algorithms whose digests the store keeps.
     private static let storedAlgorithms: Set<DigestAlgorithm> = [.md5, .sha256]
 }
 
@@ -110,6 +115,7 @@ extension StoreReader {
         return nil
     }
 
+    /// The body that is served for a URL, after following stored redirects; nil if there is none.
     package func body(at url: WebURL) throws(StoreError) -> StoredBody? { try responseWithBody(at: url)?.1 }
 }
 

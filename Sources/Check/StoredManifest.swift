@@ -1,7 +1,8 @@
 package import Store
 package import Web
 
-/// A manifest as it is stored with a snapshot.
+/// A manifest as it is stored with a snapshot: a response whose body is the manifest, with header fields of Larder's own
+/// (`Larder-Base`, `Larder-Format`, `Larder-Reach`) for the options that it was read with.
 package struct StoredManifest: Sendable, Equatable {
     /// The path or URL of the manifest, after following a manifest that only names another one.
     package var place: String
@@ -21,6 +22,7 @@ package struct StoredManifest: Sendable, Equatable {
 
     private static let baseField = "Larder-Base"
     private static let formatField = "Larder-Format"
+    /// Contains the network zone. The name is that of version 0.1, since stored manifests have it.
     private static let zoneField = "Larder-Reach"
 
     package init(_ source: ManifestSource) {
@@ -31,6 +33,7 @@ package struct StoredManifest: Sendable, Equatable {
         bytes = source.bytes
     }
 
+    /// Reads a manifest from the response that contains it; nil if that has no body or no location.
     package init?(_ response: StoredResponse, _ reader: StoreReader) throws(StoreError) {
         let fields = HTTPFields(block: response.fields.utf8.span)
         guard let place = fields["Content-Location"], let body = response.body,
@@ -47,6 +50,7 @@ package struct StoredManifest: Sendable, Equatable {
         reading = Reading(base: base.isEmpty ? nil : base, format: fields[Self.formatField])
     }
 
+    /// The header fields of the stored response.
     package var fields: HTTPFields {
         var fields: HTTPFields = ["Content-Location": place]
         if let declaredBase { fields.append("Content-Base", declaredBase) }

@@ -8,8 +8,8 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Estimates what a prefetch with these options would fetch, from a sample of the site's pages, which are
-    /// requested one after the other. Stores nothing.
+    /// Estimates the numbers of pages, assets and bytes that a prefetch with these options would fetch. Requests a sample of
+    /// the site's pages, one after the other, and stores nothing.
     ///
     /// - Parameters:
     ///   - urls: the start URLs.

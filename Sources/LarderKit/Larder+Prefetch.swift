@@ -34,7 +34,7 @@ extension Larder {
         let (first, start) = try WebURL.starts(urls)
         var options = options
         if !options.followsLinks {
-            try await refuseSite(first.href)
+            try await throwIfSite(first.href)
             options.plan.scope.depth = 0
         }
         return try await runWithRehearsal(options) { (run, options) throws(LarderError) in
@@ -42,8 +42,9 @@ extension Larder {
         }
     }
 
-    /// Throws if the name is that of a stored site that has more than one page.
-    private func refuseSite(_ name: String) async throws(LarderError) {
+    /// Throws if the name is that of a stored site that has more than one page: a prefetch of its start page alone would
+    /// replace all of them.
+    private func throwIfSite(_ name: String) async throws(LarderError) {
         guard folder.exists else { return }
         let site = try await readStore("larder-look") { (reader) throws(StoreError) in
             try reader.sites().first { $0.name == name }
@@ -103,12 +104,15 @@ extension Larder {
 
     /// The result of updating one site.
     public struct SiteUpdate: Sendable {
+        /// The name of the site.
         public let site: String
+        /// The report, or the error that ended the update.
         public let result: Result<PrefetchReport, LarderError>
     }
 
-    /// Updates stored sites like `update`, and returns the error of a site that fails beside the reports of the
-    /// others.
+    /// Updates stored sites like `update`, but returns the error of a site that fails instead of throwing it.
+    ///
+    /// - Returns: A result for each site, in order. When the task is cancelled, only for those that were begun.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no such site.
     public func updateEach(
@@ -176,6 +180,7 @@ extension Larder {
         }
     }
 
+    /// The stored sites that the texts name, in the same order; all sites if there are no texts.
     private func storedSites(_ names: [String]) async throws(LarderError) -> [Site] {
         try await readStore("larder-sites") { (reader) throws(StoreError) in
             let sites = try reader.sites()
@@ -187,7 +192,8 @@ extension Larder {
     }
 }
 
-/// Continues the progress of a crawl with that of indexing its pages.
+/// Continues the progress of a crawl with that of indexing its pages, which reports only its own counts. May be called from
+/// any thread.
 private final class IndexingProgressRelay: Sendable {
     private let receiver: @Sendable (PrefetchProgress) -> Void
     private let last = Mutex<PrefetchProgress?>(nil)

@@ -36,13 +36,19 @@ extension Larder {
         }
     }
 
-    /// Everything that the store knows about a URL: its stored responses in all snapshots, and its links in both
+    /// Reports everything that the store knows about a URL: its stored responses in all snapshots, and its links in both
     /// directions.
+    ///
+    /// ```swift
+    /// let report = try await larder.describe("https://example.com/app.js")
+    /// for response in report.responses { print(response.snapshot, response.status, response.fetchDate) }
+    /// ```
     ///
     /// The MD5 of a body is computed when it is first requested, and stored.
     ///
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
-    ///   it cannot be read. If the URL is not stored, the report contains the reason and what is stored instead.
+    ///   it cannot be read. If the URL is not stored, the report contains the reason, and stored URLs that replace it
+    ///   or are near it.
     public func describe(_ url: String) async throws(LarderError) -> URLReport {
         let asked = try await self.url(url)
         return try await readStore("larder-show") { (reader) throws(StoreError) in
@@ -51,6 +57,7 @@ extension Larder {
         }
     }
 
+    /// The port of `larder serve`, for the addresses in reports.
     private static let defaultPort: UInt16 = 8080
 
     /// A URL as a person writes it. A single word is taken for the name of a site.

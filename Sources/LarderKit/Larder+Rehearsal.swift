@@ -29,6 +29,11 @@ extension Larder {
 }
 
 /// The rehearsal of one prefetch.
+///
+/// A round opens pages offline and looks at the result. If responses are missing, the site is prefetched again with the
+/// policy `prefer-cache`, which fetches only those, and the next round follows. If nothing new is missing, pages of kinds
+/// that have no rendered page are rendered once. The rounds end when neither helps, or after three repeated prefetches. At
+/// the end, pages that still differ are served as frozen copies.
 private struct RehearsalRun {
     private let larder: Larder
     private let site: String
@@ -40,7 +45,7 @@ private struct RehearsalRun {
 
     /// The maximum number of pages that are opened at a time.
     private static let maxOpenedPages = 24
-    /// How often the site is prefetched again.
+    /// The maximum number of times that the site is prefetched again. Missing responses stay missing after that.
     private static let maxExtraRounds = 3
     /// The maximum number of pages that are rendered only so that they can be compared, or copies of them served.
     private static let maxFurtherRenderedPages = 100

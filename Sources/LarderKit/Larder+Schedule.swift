@@ -126,11 +126,11 @@ extension Larder {
     }
 }
 
-/// Decides when a server reads the schedules of its store again: after a change of the database, when an update is
-/// due, and now and then. A store without schedules costs two calls of `stat` at each check.
+/// Decides when a server reads the schedules of its store again: after a change of the database, when an update is due, and
+/// at least every ten minutes. Without a change, a check costs two calls of `stat`.
 struct ScheduleRereadPolicy: Equatable {
     /// The state that was read last; nil if the schedules must be read at the next check.
-    private var known: (stamp: StoreStamp, next: Int64?, at: Int64)?
+    private var lastRead: (stamp: StoreStamp, next: Int64?, at: Int64)?
 
     /// The time in seconds after which the schedules are read even if the database seems unchanged.
     static let maxAgeSeconds: Int64 = 600
@@ -139,8 +139,9 @@ struct ScheduleRereadPolicy: Equatable {
     ///
     /// - Parameter stamp: the state of the database; nil if it is not known.
     func needsReread(at now: Int64, _ stamp: StoreStamp?) -> Bool {
-        guard let known, let stamp, stamp == known.stamp else { return true }
-        return now < known.at || now - known.at >= Self.maxAgeSeconds || known.next.map { $0 <= now } ?? false
+        guard let lastRead, let stamp, stamp == lastRead.stamp else { return true }
+        return now < lastRead.at || now - lastRead.at >= Self.maxAgeSeconds
+            || lastRead.next.map { $0 <= now } ?? false
     }
 
     /// Records the schedules that were read.
@@ -149,18 +150,21 @@ struct ScheduleRereadPolicy: Equatable {
     ///   - stamp: the state of the database before it was read.
     ///   - next: the time of the next update; nil if no site has a schedule.
     mutating func didRead(at now: Int64, _ stamp: StoreStamp?, next: Int64?) {
-        known = stamp.map { ($0, next, now) }
+        lastRead = stamp.map { ($0, next, now) }
     }
 
-    mutating func didFail() { known = nil }
+    mutating func didFail() { lastRead = nil }
 
     static func == (one: ScheduleRereadPolicy, other: ScheduleRereadPolicy) -> Bool {
-        one.known?.stamp == other.known?.stamp && one.known?.next == other.known?.next
-            && one.known?.at == other.known?.at
+        one.lastRead?.stamp == other.lastRead?.stamp && one.lastRead?.next == other.lastRead?.next
+            && one.lastRead?.at == other.lastRead?.at
     }
 }
 
-/// Updates the sites that are due, for a running server. Safe to use from any thread.
+/// Updates the sites that are due, for a running server, on a thread of its own. May be used from any thread.
+///
+/// Every 20 seconds the thread looks for due sites. Before it starts an update it records the attempt in the store
+/// (`Larder.beginScheduledUpdate`), so that of several processes and machines with the same store only one updates a site.
 final class DueUpdateScheduler: Sendable {
     private let isStopped = Monitor(false)
     private let thread = Mutex<NamedThread?>(nil)
@@ -195,7 +199,7 @@ final class DueUpdateScheduler: Sendable {
         }
     }
 
-    /// Begins the update that is due. The error message if the store cannot be read; else nil.
+    /// Starts the updates that are due. Returns the error message if the store cannot be read; else nil.
     private static func beginDueUpdates(
         _ folder: StoreFolder, _ clock: inout ScheduleRereadPolicy, _ isBusy: () -> Bool,
         _ update: (String) -> Void

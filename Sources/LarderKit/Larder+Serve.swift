@@ -149,7 +149,7 @@ extension Larder {
     }
 
     /// Creates the store, or migrates it. An existing store that cannot be written now is served as it is; the server
-    /// reports what it cannot record.
+    /// reports each record, such as a miss, that it cannot write.
     private func createOrMigrateStore() throws(LarderError) {
         let wasThere = folder.exists
         try mapStoreError { () throws(StoreError) in
@@ -458,7 +458,8 @@ extension Larder {
         case otherStore(String)
     }
 
-    /// Asks the server on a port of this machine whether it is a Larder server, and whether it serves this store.
+    /// Sends a request to a port of this machine to find out whether a Larder server answers there, and whether it serves
+    /// this store.
     public func identifyServer(at port: UInt16) async -> ServerIdentity {
         guard let url = WebURL("http://localhost:\(port)/?format=json") else { return .noServer }
         let (interruption, own) = (Interruption(), folder.identity)

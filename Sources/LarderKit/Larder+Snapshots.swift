@@ -88,8 +88,8 @@ extension Larder {
         }
     }
 
-    /// The differences that readers see between two snapshots of a site: by default between the live snapshot and the
-    /// one before it.
+    /// Compares two snapshots of a site: which URLs were added, changed, moved or are gone. By default the live snapshot is
+    /// compared with the one before it.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no such site or snapshot.
     public func difference(
@@ -107,7 +107,7 @@ extension Larder {
     /// screenshots side by side.
     ///
     /// ```swift
-    /// let report = try await larder.pictures(of: "https://example.com/")
+    /// let report = try await larder.screenshotDifferences(of: "https://example.com/")
     /// for page in report.differing { print(page.state, page.url) }
     /// ```
     ///

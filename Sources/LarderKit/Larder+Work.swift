@@ -14,14 +14,14 @@ extension Larder {
     ///
     /// ```swift
     /// let larder = Larder(at: "postgres:///larder")
-    /// for report in try await larder.work(["https://example.com/"]) where report.work?.isLast == true { print(report.json) }
+    /// for report in try await larder.runWorker(["https://example.com/"]) where report.work?.isLast == true { print(report.json) }
     /// ```
     ///
     /// - Parameters:
     ///   - urls: the start URLs; empty joins the shared snapshots, one after the other.
     ///   - options: the options of a snapshot that this worker begins; only their network and progress apply to a
     ///     snapshot that it joins.
-    ///   - stays: waits for further shared snapshots, and for a PostgreSQL that does not answer, until the task is
+    ///   - waitsForMore: waits for further shared snapshots, and for a PostgreSQL that does not answer, until the task is
     ///     cancelled.
     /// - Returns: A report for each snapshot that the worker took part in. The last worker's report covers the whole
     ///   snapshot.

@@ -4,7 +4,7 @@ internal import Web
 extension ObservedRequest {
     /// Whether the request asks for live data, which has no end: server-sent events, or a transport that polls
     /// in place of a WebSocket, by the URLs of Socket.IO, SignalR and SockJS.
-    var isLive: Bool {
+    var isForLiveData: Bool {
         guard type != "EventSource" else { return true }
         guard let url = WebURL(url) else { return false }
         let query = url.query ?? ""

@@ -8,7 +8,7 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Sends requests to servers for a mirror. Belongs to the thread that calls it.
+/// Sends requests to origins for a mirror, on the event loop of one of its threads. Belongs to that thread.
 final class LoadLoop: OwnLoads {
     let waker: FetchWaker
     private let loop: FetchLoop
@@ -50,8 +50,10 @@ final class LoadLoop: OwnLoads {
         }
     }
 
+    /// Cancels all requests. Their completions are called with a failure.
     func stop() { conclude(loop.cancelAll()) }
 
+    /// Calls the completions of requests that have ended.
     private func conclude(_ results: [FetchResult]) {
         for result in results {
             result.partial?.discard()
@@ -61,7 +63,8 @@ final class LoadLoop: OwnLoads {
     }
 }
 
-/// Sends requests like `LoadLoop`, on a thread of its own. May be called from any thread.
+/// Sends requests to origins for a mirror like `LoadLoop`, on a thread of its own. May be called from any thread; a lock
+/// protects the queue of requests.
 final class LoadThread: Sendable {
     private struct LoadQueue {
         var requests: [(LoadRequest, LoadLoop.Completion)] = []
@@ -104,6 +107,7 @@ final class LoadThread: Sendable {
         thread.withLock { $0 }?.join()
     }
 
+    /// The body of the thread: starts queued requests and runs the loop until it is stopped.
     private func run(_ loop: LoadLoop) {
         while true {
             let (requests, isClosed) = waiting.withLock { waiting in
@@ -144,7 +148,7 @@ extension LoadOutcome {
         case .failure(let failure):
             self = result.isStreamedOnly ? .passedOn(failure.description) : .failure(failure.description)
         case .response(let response):
-            let fields = response.fields.shown(isCoded: response.isCoded)
+            let fields = response.fields.forClients(isCoded: response.isCoded)
             var flags = result.exchange.map(ResponseFlags.init) ?? []
             if response.isCoded { flags.insert(.isCoded) }
             self = .response(
@@ -163,7 +167,7 @@ private final class StreamBridge: BodyStream {
     init(_ stream: any LoadStream) { self.stream = stream }
 
     func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool {
-        stream.begin(status: status, fields: fields.shown(isCoded: isCoded), byteCount: byteCount)
+        stream.begin(status: status, fields: fields.forClients(isCoded: isCoded), byteCount: byteCount)
     }
 
     var hasRoom: Bool { stream.hasRoom }
@@ -175,7 +179,7 @@ private final class StreamBridge: BodyStream {
 extension HTTPFields {
     /// The header fields for clients: without those that describe a content coding that was removed (RFC 9530 section
     /// 2), and without control characters that some clients take for line ends.
-    fileprivate func shown(isCoded: Bool) -> HTTPFields {
+    fileprivate func forClients(isCoded: Bool) -> HTTPFields {
         var fields = withoutControls
         guard !isCoded, fields.contains("Content-Encoding") else { return fields }
         for name in ["Content-Length", "Content-Encoding", "Content-Digest", "Content-MD5", "Digest"] {

@@ -7,8 +7,12 @@ internal import Store
 internal import System
 internal import Web
 
-/// Opens pages of a stored site in a browser that reaches only this store's server, like a visitor who is offline,
-/// and compares them with the same pages as rendered by the prefetch.
+/// Opens pages of a stored site in a browser that reaches only this store's server, like a visitor who is offline, and
+/// compares them with the same pages as rendered by the prefetch.
+///
+/// Opening every page would take hours, so pages are sampled: pages of one host with the same scripts form a kind
+/// (`PageKinds`), and a few pages of each kind are opened. For each opened page the check compares the text and, if the
+/// prefetch took one, the screenshot. Requests that the store could not answer are reported as missing.
 struct OfflinePageCheck {
     private let larder: Larder
     private let program: String?
@@ -71,7 +75,7 @@ struct OfflinePageCheck {
         var hasTexts: Bool { page.text != nil && outcome.text != nil }
     }
 
-    /// The maximum number of pages of one kind that are opened, unless all pages are.
+    /// The maximum number of pages of one kind that are opened, unless the options ask for all pages.
     private static let maxPagesPerKind = 6
 
     /// - Parameters:
@@ -147,8 +151,8 @@ struct OfflinePageCheck {
         visitTemplate = try PageVisitTemplate(exclusionRules.plan)
     }
 
-    /// Adds to a report what the browser requested and did not get, and pages that show something else than when they
-    /// were prefetched.
+    /// Adds findings to a report: requests of the browser that failed, and pages that differ from their rendering in the
+    /// prefetch.
     func adding(to report: CheckReport, _ interruption: Interruption) throws(LarderError) -> CheckReport {
         let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))
         let findings = try findings(interruption)
@@ -243,12 +247,13 @@ struct OfflinePageCheck {
                     collector.refusedByCORS.insert(failed.url.href)
                 } else {
                     isEqual = false
-                    collector.add(item(of: failed, on: opened.page.url), failed, of: opened)
+                    collector.addFailedRequest(
+                        failed, item(of: failed, on: opened.page.url), of: opened)
                 }
             }
             if let item = Self.pageItem(of: opened, isFrozen: isShownFrozen(opened.page)) {
                 isEqual = false
-                collector.add(item, aboutPage: opened)
+                collector.addPageItem(item, of: opened)
             }
             all[number].isEqual = isEqual
         }
@@ -282,12 +287,14 @@ struct OfflinePageCheck {
         /// The URLs for which there is an item.
         private var reportedURLs: Set<String> = []
 
+        /// Records a page that uses live data, which cannot work offline and is not a fault of the store.
         mutating func noteLiveData(of opened: OpenedPage) {
             let hasSocket = opened.outcome.notices.contains { $0.kind == .webSocket }
-            guard hasSocket || opened.outcome.requests.contains(where: \.isLive) else { return }
+            guard hasSocket || opened.outcome.requests.contains(where: \.isForLiveData) else { return }
             pagesWithLiveData.append(opened.page.url.href)
         }
 
+        /// Records a page whose buttons sent requests that failed, which a prefetch never sends.
         mutating func noteControls(of opened: OpenedPage) {
             let sends = opened.outcome.requests.contains {
                 $0.isAfterAction && !$0.isSafe && $0.type != "Ping"
@@ -296,14 +303,16 @@ struct OfflinePageCheck {
             if sends { pagesWithSendingControls.append(opened.page.url.href) }
         }
 
-        mutating func add(_ item: CheckReport.Item, _ failed: FailedRequest, of opened: OpenedPage) {
+        mutating func addFailedRequest(
+            _ failed: FailedRequest, _ item: CheckReport.Item, of opened: OpenedPage
+        ) {
             if item.verdict == .missing {
                 noteDifference(of: opened, "it requests \(failed.url.href), which is not stored")
             }
             add(item, failed.url.href)
         }
 
-        mutating func add(_ item: CheckReport.Item, aboutPage opened: OpenedPage) {
+        mutating func addPageItem(_ item: CheckReport.Item, of opened: OpenedPage) {
             switch (item.verdict, opened.outcome.ending) {
             case (.mismatch, _):
                 mismatchedPages.insert(opened.page.url.href)
@@ -419,7 +428,7 @@ struct OfflinePageCheck {
             // Only responses to these methods are stored. A page needs no response to a ping (`Ping`).
             guard let url = WebURL(request.url), url.isHTTP,
                 ["GET", "HEAD", "POST"].contains(request.method),
-                request.type != "Ping", !request.isLive
+                request.type != "Ping", !request.isForLiveData
             else { return nil }
             // While the site was prefetched, controls sent no such requests either.
             if request.isAfterAction, request.method == "POST" { return nil }
@@ -468,7 +477,7 @@ struct OfflinePageCheck {
         }
     }
 
-    /// How the page differs from what it showed when it was prefetched; nil if it does not.
+    /// The difference of an opened page from its rendering in the prefetch; nil if there is none.
     private static func difference(
         of opened: OpenedPage, isFrozen: Bool
     ) -> (verdict: CheckReport.Verdict, text: String)? {

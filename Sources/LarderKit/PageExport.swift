@@ -57,7 +57,7 @@ struct PageExport {
         self.viewport = viewport
     }
 
-    /// Blocks.
+    /// Starts a server and a browser, opens the page, and writes the file. Blocks.
     func run(_ interruption: Interruption) throws(LarderError) -> ExportReport {
         var serving = ServeOptions()
         serving.showsPrivate = plan.hasPrivate
@@ -67,6 +67,7 @@ struct PageExport {
         }
     }
 
+    /// Opens the page and waits for its picture.
     private func show(
         _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
     ) throws(LarderError) -> ExportReport {
@@ -101,6 +102,9 @@ struct PageExport {
         return address ?? page
     }
 
+    /// Writes the picture to the file, and reports the requests that the server could not answer.
+    ///
+    /// - Throws: `LarderError` if the page is not stored, or the browser could not show it.
     private func report(_ outcome: PageOutcome, _ service: MirrorService) throws(LarderError) -> ExportReport
     {
         // The first one is the page's own; documents of frames follow.
@@ -157,11 +161,13 @@ struct PageExport {
         return missing
     }
 
+    /// The original URL of one of the server's URLs; the URL itself if it is unknown.
     private func original(of address: String, _ service: MirrorService) -> String {
         let origin = WebURL(page)?.origin
         return service.original(of: address) { $0.origin == origin }?.href ?? address
     }
 
+    /// The reason why there is no picture, with advice, for messages.
     private func words(_ ending: PageOutcome.Ending) -> String {
         switch ending {
         case .complete: "the browser made no picture; try again, or export a smaller page"

@@ -71,7 +71,8 @@ extension BrowserProgram {
     }
 }
 
-/// How the pages of a site are opened, while prefetching and in an offline check.
+/// The settings with which pages of a site are opened in a browser. A prefetch and the offline check after it use the same
+/// template, so that differences between the two come from the content.
 struct PageVisitTemplate: Sendable {
     let settings: RenderSettings
     private let maxViews: Int?
@@ -123,6 +124,11 @@ struct PageVisitTemplate: Sendable {
 }
 
 /// Renders pages in one browser, each in a tab with its own proxy. `render` may be called from any thread.
+///
+/// The proxy of a tab answers from the responses of the crawl. It passes requests that the crawl has not fetched yet to the
+/// crawl (`door`), which applies its scope, robots.txt and limits. So a browser never sends a request by itself. A page goes
+/// through these steps: a proxy is taken from `idle` or created; the page is opened; if it has later views that must be opened
+/// separately, these follow; the proxy returns to `idle`; and the result goes to `done`.
 private final class BrowserRenderer: PageRenderer {
     private let door: RenderChannel
     private let shared: SharedBrowser
@@ -216,6 +222,7 @@ private final class BrowserRenderer: PageRenderer {
         }
     }
 
+    /// Passes the result of a page to the crawl.
     private func finish(
         _ outcome: PageOutcome, _ traffic: PageTraffic, _ done: @Sendable (RenderedPage) -> Void
     ) {
@@ -240,6 +247,7 @@ private final class BrowserRenderer: PageRenderer {
         return stored.flatMap { SteadyTime.since(HTTPFields(block: $0.fields.utf8.span)) }
     }
 
+    /// A proxy that no tab uses.
     private func takeProxy() throws(ServerError) -> PageProxy {
         if let proxy = idle.withLock({ $0.proxies.popLast() }) { return proxy }
         return try PageProxy(door.folder, snapshot: door.snapshot, security: security, connect: connect) {
@@ -248,6 +256,7 @@ private final class BrowserRenderer: PageRenderer {
         }
     }
 
+    /// Ends the proxies. Also ends the browser if pages are still open, which ends their loading.
     func close() {
         let (proxies, hasOpenPages) = idle.withLock { idle in
             idle.isClosed = true

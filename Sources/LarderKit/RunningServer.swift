@@ -57,7 +57,9 @@ final class ServerRecord: Sendable {
     private let file: Int32
     private let path: String
 
+    /// The offset of the byte that is locked while the server runs.
     private static let running: off_t = 0
+    /// The offset of the byte that is locked once the file contains the data of that server.
     private static let written: off_t = 1
 
     /// Records a server of this process. Nil if the file cannot be created, or another server has locked it; a server

@@ -22,9 +22,9 @@ final class S3BodyDepot: BodyDepot {
     /// The difference between the server's clock and ours, in seconds.
     private var clockOffset: Int64 = 0
 
-    /// The maximum size of a body that is uploaded in one request.
+    /// The maximum size of a body that is uploaded in one request. Larger ones are uploaded in parts.
     private static let maxSingleUploadBytes = 16 * 1024 * 1024
-    /// The maximum number of concurrent requests.
+    /// The maximum number of concurrent requests. Others wait.
     private static let maxConcurrentRequests = 12
     /// The maximum number of attempts per request; with the pauses between them, about five seconds.
     var maxAttempts = 7
@@ -131,6 +131,7 @@ final class S3BodyDepot: BodyDepot {
         }
     }
 
+    /// Uploads the parts of a body, four at a time. Returns their ETags, with which S3 joins them.
     private func putParts(of body: DepotBody, _ upload: String) throws(StoreError) -> [String] {
         // S3 allows at most 10,000 parts, of at least 5 MiB each.
         let size = max(Self.maxSingleUploadBytes / 2, (body.byteCount + 9_999) / 10_000)
@@ -191,6 +192,7 @@ final class S3BodyDepot: BodyDepot {
         }
     }
 
+    /// Sends a request for an object; nil if there is no such object.
     private func fetchIfExists(_ call: S3Request) throws(StoreError) -> S3Response? {
         let answer = try answers(to: [call], doing: "read from")[0]
         if answer.status == 404, S3XMLText(answer.body)["Code"] != "NoSuchBucket" { return nil }
@@ -239,7 +241,10 @@ final class S3BodyDepot: BodyDepot {
         return answer
     }
 
-    /// Sends requests, several at a time, and retries those that failed temporarily.
+    /// Sends requests, several at a time, and retries those that failed temporarily, with growing pauses.
+    ///
+    /// - Returns: The responses in the order of the requests, also those with an error status.
+    /// - Throws: `StoreError` if the server cannot be reached.
     private func answers(to calls: [S3Request], doing: String) throws(StoreError) -> [S3Response] {
         var answers: [S3Response?] = Array(repeating: nil, count: calls.count)
         var open = Array(calls.indices)
@@ -280,6 +285,7 @@ final class S3BodyDepot: BodyDepot {
         return true
     }
 
+    /// Sends requests once, and passes each result on when it arrives.
     private func send(
         _ calls: [(place: Int, call: S3Request)], take: (Int, Result<S3Response, FetchFailure>) -> Void
     ) throws(StoreError) {
@@ -303,6 +309,7 @@ final class S3BodyDepot: BodyDepot {
         }
     }
 
+    /// The signed request for the fetch loop.
     private func request(_ call: S3Request, number: UInt32) -> FetchRequest {
         let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch() + clockOffset)
         var request = FetchRequest(
@@ -316,6 +323,7 @@ final class S3BodyDepot: BodyDepot {
 
     // MARK: Errors
 
+    /// Throws an error for a response that is not a success.
     private func check(_ answer: S3Response, doing: String) throws(StoreError) {
         guard !(200..<300).contains(answer.status) else { return }
         let words = S3XMLText(answer.body)
@@ -461,7 +469,8 @@ struct S3Response: Sendable {
     }
 }
 
-/// The text of the elements of an S3 response in XML. Element names are unique except in lists.
+/// The text of the elements of an S3 response in XML. This is no general parser: S3 responses have no attributes, and
+/// element names are unique except in lists.
 struct S3XMLText {
     private let text: String
 

@@ -2,10 +2,14 @@ internal import Browser
 internal import System
 internal import TLS
 
-/// A browser that a prefetch and the rehearsal after it share. It trusts the certificates of the store's
-/// authority, and gets less processor time than the crawl.
+/// A browser that a prefetch and the rehearsal after it share. It trusts the certificates of the store's authority, and
+/// gets less processor time than the crawl. May be used from any thread; a monitor protects the state.
+///
+/// The states: `none`, until `prepare` or `browser` is called; `starting`, while one thread starts it; then `running` or
+/// `failed`. `close` leads from every state back to `none`, from `starting` only after the start has ended. Only the thread
+/// that set `starting` may leave that state, so that no browser is started twice.
 final class SharedBrowser: Sendable {
-    private enum State {
+    private enum BrowserState {
         case none
         case starting
         case running(Browser)
@@ -14,7 +18,7 @@ final class SharedBrowser: Sendable {
 
     private let program: String?
     private let authorityFolder: String
-    private let state = Monitor(State.none)
+    private let state = Monitor(BrowserState.none)
 
     /// - Parameters:
     ///   - program: the path of the browser; nil for the first one that is found.
@@ -59,6 +63,7 @@ final class SharedBrowser: Sendable {
         } catch {
             throw Self.error(error)
         }
+        // The crawl must not wait for the browser's processes.
         options.niceness = 5
         return try Browser(options)
     }

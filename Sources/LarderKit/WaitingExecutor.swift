@@ -1,7 +1,8 @@
 internal import Synchronization
 internal import System
 
-/// Runs the jobs of one task on the thread that waits for the task.
+/// Runs the jobs of one task on the thread that waits for the task. Otherwise a portal job would block a thread of Swift's
+/// pool, which has only one per core, for as long as a prefetch takes.
 ///
 /// Executors are reused and never freed: the runtime holds no reference while it enqueues a job, and may still be in
 /// that call when the job has run and its task has ended.
@@ -25,5 +26,6 @@ final class WaitingExecutor: TaskExecutor {
         while case .job(let job)? = turns.next() { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
+    /// Makes `work` return. Called when the task has ended.
     func finish() { turns.put(.done) }
 }

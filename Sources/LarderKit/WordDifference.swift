@@ -5,6 +5,7 @@ struct WordDifference: CustomStringConvertible {
     /// The share of words that both texts have, from 0 to 1. Words with digits, such as times, do not count.
     let likeness: Double
 
+    /// Compares two texts of a page; nil if they are equal.
     init?(_ then: String, _ now: String) {
         guard then != now else { return nil }
         likeness = Self.likeness(then, now)
@@ -27,6 +28,7 @@ struct WordDifference: CustomStringConvertible {
         }.filter { !$0.isEmpty }
     }
 
+    /// The maximum number of lines that are compared. Later ones are ignored.
     private static let maxLines = 2000
 
     private static func likeness(_ then: String, _ now: String) -> Double {

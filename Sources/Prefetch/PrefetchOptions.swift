@@ -27,7 +27,7 @@ public struct PrefetchOptions: Sendable {
     /// The path of the Chromium or Chrome that renders pages; nil for the first one that is found, empty for
     /// none.
     public var browser: String?
-    /// The number of pages to render at once; nil for what the cores and the memory of the machine allow.
+    /// The number of pages to render at once; nil for as many as the cores and the memory of the machine allow.
     public var renderTabs: Int?
     /// Creates the renderer of pages; nil renders none.
     package var rendering: RenderMaker?

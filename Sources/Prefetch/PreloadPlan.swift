@@ -65,6 +65,7 @@ package struct PreloadPlan: Sendable, Equatable {
         }
     }
 
+    /// Decides the step for one bundle.
     static func step(_ bundle: Bundle, _ copies: StoredCopies) -> Step {
         guard bundle.canBeVerified else { return .fetch(copies.served == nil ? .new : .unproven) }
         guard let shown = copies.served else { return copies.isStoredElsewhere ? .adopt : .fetch(.new) }
@@ -75,6 +76,7 @@ package struct PreloadPlan: Sendable, Equatable {
 }
 
 extension PreloadPlan {
+    /// The number of bundles that are looked up with one query of the database.
     private static let bundlesPerQuery = 1000
 
     /// Creates the plan for the bundles of a manifest from the store.

@@ -50,6 +50,12 @@ public struct LoadReport: Sendable, Equatable {
 }
 
 /// Loads one URL for an app, from the store or from its server. Blocks; belongs to one thread.
+///
+/// For each URL of a chain of redirects, `step` returns one response:
+/// 1. If a manifest requires a digest of the URL, only a body with that digest counts: a stored one, else a loaded one.
+/// 2. Otherwise the policy decides (`CachePolicy.action`): serve the stored response, validate it, load a new one, or fail.
+///
+/// Loaded responses are collected and stored only when the whole chain has succeeded, so that a failed load changes nothing.
 package final class URLLoader {
     private let folder: StoreFolder
     private let policy: CachePolicy?
@@ -68,6 +74,7 @@ package final class URLLoader {
     /// The zone that every request may connect to, whatever response names its URL.
     private var allowedZone = NetworkZone.publicNetwork
 
+    /// The maximum number of redirects. A longer chain is an error.
     private static let maxRedirects = 20
     private static let profile = CacheProfile.private
 
@@ -139,7 +146,7 @@ package final class URLLoader {
 
     // MARK: - Deciding
 
-    /// A response for the caller: the head and the body.
+    /// The response for one URL of the chain, and how it was obtained.
     private struct LoadStep {
         var status: Int
         var fields: HTTPFields
@@ -165,6 +172,9 @@ package final class URLLoader {
         }
     }
 
+    /// Returns the response for one URL of the chain.
+    ///
+    /// - Parameter nearestZone: the nearest network zone that a request may connect to.
     private func step(
         _ url: WebURL, _ bundle: Bundle?, _ nearestZone: NetworkZone
     ) throws(LarderError) -> LoadStep {
@@ -299,6 +309,9 @@ package final class URLLoader {
         return LoadStep(answer)
     }
 
+    /// Requests a URL, and returns the new response or the stored one, as the policy concludes from the answer.
+    ///
+    /// - Parameter fields: the header fields of the request, such as the conditions of a validation.
     private func request(
         _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields, _ policy: CachePolicy,
         _ rules: CacheRules,
@@ -375,6 +388,7 @@ package final class URLLoader {
         return verdict.rejected.map { "\($0.text); the stored copy is kept" }
     }
 
+    /// Sends a request and waits for its response.
     private func exchange(
         _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields
     ) throws(LarderError) -> Result<FetchedAnswer, FetchFailure> {
@@ -555,7 +569,7 @@ extension NewBody {
             in: folder)
     }
 
-    /// The maximum size of a body that is scanned for links.
+    /// The maximum size of a body that is scanned for links. A larger one is stored without links.
     private static let maxScannedBytes = 64 * 1024 * 1024
 }
 

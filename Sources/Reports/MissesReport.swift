@@ -68,6 +68,7 @@ extension MissedURL: JSONObject {
 
 /// The result of following all links of a site, like `larder check --offline`, but without comparing digests.
 package struct SiteNeeds: Sendable, Equatable {
+    /// A URL that is missing or broken, although pages of the site need it or link to it.
     package struct UnmetNeed: Sendable, Equatable {
         package let href: String
         package let reason: Reason
@@ -112,7 +113,7 @@ package struct SiteNeeds: Sendable, Equatable {
 
     package init() {}
 
-    /// Follows the links of a site. Nil if that would visit more URLs than `limit`, or is not possible.
+    /// Follows the links of a site. Nil if these are more than `limit` URLs, or the settings of the site cannot be read.
     package typealias Walk =
         @Sendable (_ reader: StoreReader, _ site: Site, _ limit: Int) throws(StoreError) ->
         SiteNeeds?

@@ -116,9 +116,9 @@ public struct SnapshotsReport: Sendable, Equatable {
 }
 
 extension StatusReport.Figures {
-    /// Of each kind at most so many responses are counted.
+    /// The maximum number of pages that are counted, and of assets. Larger sites report this number.
     private static let maxCountedResponses = 1_000_000
-    /// A walk that comes to more URLs is given up.
+    /// The maximum number of URLs that are visited to count missing ones. For larger sites that number is not known.
     private static let maxVisitedURLs = 20_000
 
     fileprivate init?(of site: Site, _ reader: StoreReader, _ walk: SiteNeeds.Walk?) throws(StoreError) {
@@ -284,6 +284,9 @@ extension SiteReport: JSONObject {
 }
 
 /// Finds sites by the texts with which users name them.
+///
+/// A site may be named by its full name (`https://example.com/docs/`), or by its host (`example.com`) or `HOST:PORT` if it
+/// is the only site there. Commands that only read also accept the URL of its origin.
 package enum SiteName {
     /// The index of a site by its name or its URL.
     package static func exactIndex(of text: String, among names: [String]) -> Int? {
@@ -333,6 +336,7 @@ package enum SiteName {
             advice: "the name is: \(meant.joined(separator: ", or "))")
     }
 
+    /// The error for a text that names no stored site. Its advice depends on what the text probably means.
     package static func unknownSiteError(_ text: String, among names: [String]) -> StoreError {
         if case (let site, let snapshot?) = SnapshotName.parted(text), index(of: site, among: names) != nil {
             return StoreError(

@@ -25,7 +25,7 @@ public struct URLReport: Sendable, Equatable {
 
     /// Reads all stored responses of the URL, however large. Missing MD5s are computed and stored.
     ///
-    /// - Parameter shownAt: the URL under which a server serves it, if it is stored.
+    /// - Parameter servedAt: the URL under which a server serves it, if it is stored.
     package init(of url: WebURL, servedAt: String?, _ reader: StoreReader) throws(StoreError) {
         var md5s = KnownMD5s(reader)
         var rows: [Response] = []
@@ -276,7 +276,7 @@ public struct Absence: Sendable, Equatable {
         /// The differences from the requested URL; never empty.
         public let differences: [Difference]
 
-        /// The reason for messages: `one that differs in the query answers for it`.
+        /// The reason for messages: `one that differs in the query is served instead`.
         package var reason: String {
             "one that differs \(differences.map(\.words).joined(separator: " and ")) is served instead"
         }
@@ -308,6 +308,7 @@ public struct Absence: Sendable, Equatable {
 }
 
 extension Absence {
+    /// The maximum number of nearby URLs that are listed. Further ones are left out.
     private static let maxNearbyURLs = 5
 
     package init(of url: WebURL, in reader: StoreReader) throws(StoreError) {

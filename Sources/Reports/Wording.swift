@@ -7,6 +7,7 @@ package enum Wording {
         "\(number(count)) \(count == 1 ? noun : plural ?? noun + "s")"
     }
 
+    /// `1,234,567`
     package static func number(_ number: Int) -> String {
         let digits = Array(String(number.magnitude).utf8)
         var text: [UInt8] = number < 0 ? [UInt8(ascii: "-")] : []
@@ -19,6 +20,7 @@ package enum Wording {
 
     // MARK: - Sizes
 
+    /// `999 B`, `1.5 kB`, `2.0 GB`: a size in decimal units.
     package static func bytes(_ count: some BinaryInteger) -> String {
         let units = ["kB", "MB", "GB", "TB"]
         guard count >= 1000 else { return "\(count) B" }
@@ -34,6 +36,7 @@ package enum Wording {
 
     // MARK: - Durations
 
+    /// `250 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`.
     package static func time(_ duration: Duration) -> String {
         let seconds = duration / .seconds(1)
         if seconds < 1 { return "\(Int((seconds * 1000).rounded())) ms" }

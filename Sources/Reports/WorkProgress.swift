@@ -29,7 +29,8 @@ public struct WorkProgress: Sendable, Equatable {
     public var json: String { members.text(.compact) }
 }
 
-/// Counts the work of several threads, for a progress function. May be used from any thread.
+/// Counts the finished work of several threads, and calls a progress function with the sums. May be used from any thread;
+/// a lock protects the counts. The function is called outside the lock, so that a smaller count may arrive later.
 package final class ProgressCounter: Sendable {
     private let unit: WorkProgress.Unit
     private let total: Int
@@ -42,6 +43,7 @@ package final class ProgressCounter: Sendable {
         self.progress = progress
     }
 
+    /// Adds finished items and their bytes, and calls the progress function.
     package func add(_ count: Int = 1, byteCount: Int = 0) {
         guard let progress else { return }
         let (done, bytes) = state.withLock { state in

@@ -26,8 +26,9 @@ enum DocumentTextExtractor {
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx2txt \"$1\" -"),
     ]
 
-    /// Limits for hostile documents: 1 GiB of memory, 10 seconds of CPU time, 20 seconds in total.
-    private static let bounds = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec timeout 20 sh -c"
+    /// Limits for hostile documents: 1 GiB of memory, 10 seconds of CPU time, 20 seconds in total. Beyond them the program
+    /// ends, and the document has no text.
+    private static let resourceLimits = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec timeout 20 sh -c"
     /// The maximum size of a text in bytes. The rest is ignored.
     private static let maxOutputBytes = 8 << 20
 
@@ -41,7 +42,8 @@ enum DocumentTextExtractor {
             return nil
         }
         defer { close(pipe.reading) }
-        let process = spawn(["sh", "-c", "\(bounds) \"$0\" sh \"$1\"", command, path], output: pipe.writing)
+        let process = spawn(
+            ["sh", "-c", "\(resourceLimits) \"$0\" sh \"$1\"", command, path], output: pipe.writing)
         close(pipe.writing)
         guard let process else { return nil }
         var output: [UInt8] = []
@@ -59,6 +61,7 @@ enum DocumentTextExtractor {
         return output.isEmpty ? nil : output
     }
 
+    /// Starts `/bin/sh` with these arguments. Its input is empty, its errors are dropped, and its output goes to a pipe.
     private static func spawn(_ words: [String], output: Int32) -> pid_t? {
         var words: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
         defer { for word in words { free(word) } }

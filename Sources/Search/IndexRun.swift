@@ -110,8 +110,8 @@ package struct IndexRun {
     }
 }
 
-/// The state of one run: bodies that are being read, and texts that are not written yet. It belongs to the
-/// calling thread of the run.
+/// The pipeline of one run: bodies that are being read, and texts that are not written yet. It belongs to the calling
+/// thread of the run.
 ///
 /// A body is first in the queue of the reading thread, then in `batch`, then in the index. `pendingBytes` is
 /// the size of all bodies that are in the queue or in the batch.
@@ -147,7 +147,7 @@ private final class IndexPass {
     /// The size of the texts in bytes after which a transaction is committed, without and with a time limit.
     private static let maxBytesPerCommit = 16 << 20
     private static let maxBytesPerCommitWithTimeLimit = 128 << 10
-    /// The number of stored bodies above which links are not counted.
+    /// The maximum number of stored bodies for which links are counted. In larger stores all texts count as equally linked.
     private static let maxCountedBodies = 300_000
 
     init(
@@ -264,6 +264,7 @@ private final class TextReaders {
     /// The numbers of bodies that were asked for, and that were returned.
     private var (askedCount, readCount) = (0, 0)
 
+    /// Two threads read about as fast as one thread writes to the index.
     private static let threadCount = 2
 
     init(_ folder: StoreFolder) throws(StoreError) {

@@ -4,8 +4,7 @@ internal import Web
 /// Ranks a text by its score in the index and by other properties: titles and file names that match the
 /// query, pages rather than assets, and URLs near the root of the site.
 ///
-/// Where a text is stored is expensive to look up. Without it only an upper bound of the score, `maxScore`, is
-/// known.
+/// The URL of a text is expensive to look up. Without it only an upper bound of the score, `maxScore`, is known.
 struct Ranking {
     /// The factor for a title that contains all words of the query in their order.
     private static let titlePhraseFactor = 1.2

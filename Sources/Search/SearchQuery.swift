@@ -8,8 +8,10 @@ package struct SearchQueryError: Error, Sendable, Equatable, CustomStringConvert
 
 /// A query as people type it: words, `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b`, `a NEAR b`.
 ///
-/// Everything else is treated as words. Words are passed to FTS5 only in quotes, so that a query cannot
-/// inject operators.
+/// Everything else is treated as words. Words are passed to FTS5 only in quotes, so that a query cannot inject operators.
+///
+/// Example: `swift OR rust "hash table" -java` has the conditions `.any([swift, rust])` and `.any([hash table])` in `wanted`,
+/// and the term `java` in `unwanted`. Its FTS5 expression is `(("swift" OR "rust") AND ("hash table")) NOT ("java")`.
 package struct SearchQuery: Sendable, Equatable {
     /// The maximum length of a query in bytes. Longer ones are errors.
     package static let maxBytes = 1000
@@ -114,7 +116,7 @@ package struct SearchQuery: Sendable, Equatable {
     /// The prefixes for columns, and the names of the columns in the index.
     private static let columns = ["title": "title", "heading": "headings", "url": "address", "text": "body"]
 
-    /// Splits a query at spaces and quotes.
+    /// Splits a query at spaces and quotes, and removes `-` and column prefixes.
     private static func pieces(of text: String) -> [Piece] {
         var pieces: [Piece] = []
         var rest = Substring(text)

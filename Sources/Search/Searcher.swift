@@ -3,6 +3,13 @@ package import Store
 internal import Web
 
 /// Answers queries from the search index and the store. It belongs to one thread.
+///
+/// A search has three steps:
+/// 1. The index (`SearchIndex`, SQLite FTS5) returns the texts that match best by their words. If no text has all words, the
+///    query is relaxed (`SearchQuery.Strictness`).
+/// 2. The matches are ranked by titles, names and URLs too (`Ranking`). The index does not contain the URLs of a text, and
+///    looking them up is slow, so `CandidatePool` does it only for texts that can still be among the best.
+/// 3. For each hit that is reported, an excerpt is cut from its text (`Snippet`).
 package final class Searcher {
     private let reader: StoreReader
     private var index: SearchIndex?
@@ -14,7 +21,7 @@ package final class Searcher {
 
     package init(_ reader: StoreReader) { self.reader = reader }
 
-    /// The minimum number of index matches that are ranked further.
+    /// The minimum number of index matches that are ranked. More are ranked only if more hits are wanted.
     private static let minCandidates = 120
     /// The same if results are filtered by type or snapshot, which the index does not contain.
     private static let minFilteredCandidates = 5000
@@ -53,7 +60,7 @@ package final class Searcher {
         snapshot = try options.snapshot.map { (name) throws(StoreError) in
             try snapshot(name, of: site).id
         }
-        var pool = Pool(wanted: options.offset + options.limit)
+        var pool = CandidatePool(wanted: options.offset + options.limit)
         var strictness = SearchQuery.Strictness.all
         let statistics = SearchQuery.WordStatistics(
             frequentWords: { word throws(StoreError) in try index.frequentWords(beginning: word) },
@@ -111,9 +118,10 @@ package final class Searcher {
         return options.isFiltering ? max(Self.minFilteredCandidates, maxCount) : maxCount
     }
 
-    /// Adds matches that the pool does not have yet, with what is needed to rank them.
+    /// Adds matches that the pool does not have yet, with the facts that `Ranking` uses.
     private func add(
-        _ matches: [TextMatch], to pool: inout Pool, _ words: QueryWords, isComplete: Bool, site: Site?,
+        _ matches: [TextMatch], to pool: inout CandidatePool, _ words: QueryWords, isComplete: Bool,
+        site: Site?,
         _ options: SearchOptions, _ index: SearchIndex
     ) throws(StoreError) {
         let maxCount = max(Self.minCandidates, 2 * pool.wanted)
@@ -146,11 +154,13 @@ package final class Searcher {
         var score = 0.0
     }
 
-    /// The candidates of a search. Finds the best ones while looking up where few of them are stored.
+    /// The candidates of a search. Finds the best ones while looking up the stored responses of few of them.
     ///
-    /// Candidates in `open` have only an upper bound of their score. `settle` looks them up in descending
-    /// order of that bound, until no other one can be among the best.
-    private struct Pool {
+    /// Candidates in `open` have only an upper bound of their score, and move to `found` when their response was looked up.
+    /// `settle` takes them in descending order of the bound, until no other one can be among the best. Example: three hits
+    /// are wanted, and the scores in `found` are 9, 8 and 7. A candidate in `open` with the bound 6 cannot be among the best,
+    /// nor can those after it, so they are not looked up.
+    private struct CandidatePool {
         let wanted: Int
         var known: Set<Int64> = []
         /// Candidates whose stored response was not looked up yet.
@@ -220,8 +230,10 @@ package final class Searcher {
 
     // MARK: - Typing errors
 
+    /// The maximum number of proposed queries. Further ones are left out.
     private static let maxProposals = 3
-    /// The maximum number of unknown words for which similar words are looked up. Each has hundreds.
+    /// The maximum number of unknown words for which similar words are looked up, since each has hundreds. The others are
+    /// kept as they were typed.
     private static let maxUnknownWords = 2
 
     /// Returns a phrase of one word, which has only letters and digits and needs no escaping.
@@ -282,6 +294,7 @@ package final class Searcher {
 /// or two that are swapped.
 enum TypingErrors {
     private static let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
+    /// The maximum length of a word. Longer ones have no proposals, because the number of similar words grows with it.
     private static let maxWordBytes = 24
 
     /// Returns the words; none if the word is not ASCII or has fewer than 3 or more than 24 letters.

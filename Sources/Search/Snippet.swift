@@ -20,13 +20,15 @@ public struct Snippet: Sendable, Equatable {
 
     /// The approximate length of an excerpt in bytes.
     private static let length = 220
-    /// The maximum number of bytes that are searched for all excerpts of one report together.
+    /// The maximum number of bytes that are searched for all excerpts of one report together. Beyond it, only the first
+    /// `minLoadedBytes` of each text are searched.
     static let maxSearchedBytes = 2 << 20
-    /// The number of bytes of each text that are loaded even if `reach` is used up.
+    /// The number of bytes of each text that are loaded even if `maxSearchedBytes` is used up, so that every hit has an
+    /// excerpt.
     static let minLoadedBytes = 32 << 10
     /// The number of bytes after a first complete match that are searched for a better one.
     private static let further = 8 << 10
-    /// The maximum number of occurrences of query words that are considered.
+    /// The maximum number of occurrences of query words that are considered. Later ones are ignored.
     private static let maxHits = 2000
 
     /// An occurrence of a query word in the text.
@@ -39,7 +41,7 @@ public struct Snippet: Sendable, Equatable {
     /// the most occurrences, then the first. The search ends early if all words are close together near the
     /// beginning of the text.
     ///
-    /// - Parameter reach: the number of bytes that may be searched for further excerpts; reduced by those
+    /// - Parameter bytesLeft: the number of bytes that may be searched for further excerpts; reduced by those
     ///   that were searched.
     package init(of body: [UInt8], _ words: QueryWords, bytesLeft: inout Int) {
         var hits: [Hit] = []
@@ -155,7 +157,7 @@ package final class QueryWords {
     private var beginnings = [Bool](repeating: false, count: 256)
 
     /// - Parameters:
-    ///   - lastBegins: whether the last word matches all words that begin with it.
+    ///   - lastWordIsPrefix: whether the last word matches all words that begin with it.
     ///   - cutter: can be shared by many instances, since it caches how characters are folded.
     package init(_ question: SearchQuery, lastWordIsPrefix: Bool, _ cutter: WordSplitter = WordSplitter()) {
         self.cutter = cutter

@@ -53,9 +53,9 @@ public enum Remedy: Sendable, Equatable {
     case includePrivate
     /// `ExportOptions.replacesFile`.
     case replaceFile
-    /// `Larder.takeIn(_:into:at:)`.
+    /// `Larder.importArchives(_:into:at:)`.
     case folderAddress
-    /// The site of `Larder.takeIn(_:into:)`: this stored site or a new one.
+    /// The site of `Larder.importArchives(_:into:)`: this stored site or a new one.
     case siteName(String)
 }
 

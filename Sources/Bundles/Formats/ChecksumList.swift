@@ -139,6 +139,7 @@ struct ChecksumLine {
         return value.isEmpty ? nil : (tag, line[(open + 1)..<close], value)
     }
 
+    /// Splits `DIGEST  name`. A space or star before the name says whether the tool read the file as text or binary.
     private static func parsePlain(_ line: ArraySlice<UInt8>) -> Parts? {
         let digits = line.prefix { $0.hexDigitValue != nil }
         let rest = line[digits.endIndex...]
@@ -177,6 +178,7 @@ struct ChecksumLine {
         return Claim(digest)
     }
 
+    /// Replaces `\\`, `\n` and `\r` in a name. GNU tools write these if the line begins with a backslash.
     private static func unescape(_ name: ArraySlice<UInt8>) throws(Mistake) -> [UInt8] {
         var bytes: [UInt8] = []
         var isAfterBackslash = false

@@ -54,6 +54,7 @@ enum LarderManifest {
         return bundles.bundles
     }
 
+    /// Reads one bundle, which must have a digest: a bundle that nothing verifies is probably a mistake of the author.
     private static func bundle(_ item: ManifestNode, reference: String) throws(ManifestError) -> Bundle {
         var bundle = Bundle(reference: reference, claims: [])
         for algorithm in DigestAlgorithm.allCases {
@@ -74,6 +75,7 @@ enum LarderManifest {
         return bundle
     }
 
+    /// The elements of a list. An empty list is an error, because it probably means something else than a missing key.
     private static func nonEmpty(_ list: ManifestNode) throws(ManifestError) -> [ManifestNode] {
         let elements = try list.elements()
         guard !elements.isEmpty else {
@@ -82,6 +84,9 @@ enum LarderManifest {
         return elements
     }
 
+    /// Reads a list of different strings.
+    ///
+    /// - Parameter check: throws if a string is invalid.
     private static func texts(
         _ list: ManifestNode?, check: (ManifestNode, String) throws(ManifestError) -> Void = { _, _ in }
     ) throws(ManifestError) -> [String] {

@@ -14,6 +14,7 @@ struct ManifestNode {
         self.source = source
     }
 
+    /// Makes an error at the position of the value.
     func error(_ detail: String) -> ManifestError {
         source.error(at: value.range.lowerBound, key: key.isEmpty ? nil : key, detail)
     }
@@ -28,6 +29,10 @@ struct ManifestNode {
         value[name].map { ManifestNode($0, key: path(name), in: source) }
     }
 
+    /// Returns a member of the object.
+    ///
+    /// - Parameter what: the expected value, for the error.
+    /// - Throws: `ManifestError` if there is no such member.
     func requiredMember(_ name: String, _ what: String) throws(ManifestError) -> ManifestNode {
         guard let node = self[name] else {
             throw source.error(
@@ -62,6 +67,7 @@ struct ManifestNode {
         _ = try self.members()
     }
 
+    /// The path of a member, such as `files["a.js"].hash`.
     private func path(_ name: String) -> String {
         let isPlain =
             !name.isEmpty && name.utf8.allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x5F || $0 == 0x24 }
@@ -69,6 +75,8 @@ struct ManifestNode {
     }
 
     // MARK: Values
+
+    // These functions throw a `ManifestError` if the value has another type, and some of them if it is empty or too large.
 
     func elements() throws(ManifestError) -> [ManifestNode] {
         guard let elements = value.array else { throw typeError(expected: "an array") }
@@ -80,6 +88,7 @@ struct ManifestNode {
         return string
     }
 
+    /// A string that is not empty.
     func text() throws(ManifestError) -> String {
         let text = try string()
         guard !text.isEmpty else { throw error("expected a non-empty string, found an empty one") }
@@ -91,6 +100,7 @@ struct ManifestNode {
         return bool
     }
 
+    /// A whole number of at least 0.
     func count(of what: String) throws(ManifestError) -> Int {
         guard let number = value.number else { throw typeError(expected: "a number of \(what)") }
         guard let count = number.int, count >= 0 else {
@@ -109,6 +119,7 @@ struct ManifestNode {
         return digest
     }
 
+    /// The beginning of a long text, for messages.
     static func abbreviate(_ text: String) -> String {
         text.utf8.count <= 160 ? text : "\(text.prefix(80))…"
     }
@@ -196,6 +207,7 @@ extension ManifestNode {
         return text.isEmpty ? nil : text
     }
 
+    /// Adds a bundle, or merges it with the listed one. Throws an error at this node if they contradict each other.
     func add(_ bundle: Bundle, to list: inout BundleList) throws(ManifestError) {
         if let refusal = list.merge(bundle) { throw error(refusal.detail) }
     }

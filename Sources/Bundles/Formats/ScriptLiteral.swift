@@ -48,6 +48,7 @@ struct ScriptLiteralParser {
         self.offset = offset
     }
 
+    /// Parses the next literal, after white space and comments.
     mutating func literal() throws(ManifestError) -> ScriptLiteral {
         skipSpace()
         valuesLeft -= 1
@@ -63,6 +64,7 @@ struct ScriptLiteralParser {
         return ScriptLiteral(content: content, offset: start)
     }
 
+    /// Skips white space and comments.
     mutating func skipSpace() {
         while let byte = next {
             if byte <= 0x20 {
@@ -111,6 +113,7 @@ struct ScriptLiteralParser {
         return String(decoding: bytes[start..<offset], as: UTF8.self)
     }
 
+    /// Parses a value without quotes or brackets: `null`, `undefined`, `void 0`, a number, or a name.
     private mutating func word() throws(ManifestError) -> ScriptLiteral.Content {
         let start = offset
         while let byte = next, byte.isASCIIAlphanumeric || Self.wordBytes.contains(byte) { offset += 1 }
@@ -128,6 +131,7 @@ struct ScriptLiteralParser {
 
     private static let wordBytes = Set("_$.!+-".utf8)
 
+    /// Enters a list or an object. Lists nested too deeply are errors, since each level uses stack.
     private mutating func descend() throws(ManifestError) {
         depth += 1
         guard depth <= ManifestLimits.maxDepth else {
@@ -136,6 +140,7 @@ struct ScriptLiteralParser {
         offset += 1
     }
 
+    /// Leaves a list or an object if the closing bracket follows.
     private mutating func close(_ bracket: UInt8) -> Bool {
         skipSpace()
         guard next == bracket else { return false }
@@ -144,6 +149,7 @@ struct ScriptLiteralParser {
         return true
     }
 
+    /// Skips the comma after an element. It may only be missing before the closing bracket.
     private mutating func separator(_ bracket: UInt8, _ name: String) throws(ManifestError) {
         skipSpace()
         if next == 0x2C {
@@ -184,6 +190,7 @@ extension ScriptLiteralParser {
         throw typeError(expected: "the end of the string")
     }
 
+    /// Parses the rest of an escape sequence after the backslash.
     private mutating func escape(into text: inout [UInt8]) throws(ManifestError) {
         guard let byte = next else { throw typeError(expected: "a character after '\\'") }
         offset += 1
