@@ -5,39 +5,55 @@ internal import System
 /// Reads the bytes of an archive, one buffer at a time. The file is plain, or compressed as gzip members,
 /// zstd frames, xz streams or a deflate stream. An input is used by one thread.
 ///
+/// Bytes move through two buffers: `refill` reads the file into `rawBuffer`, and `readMore` decompresses (or copies)
+/// from there into `output`. Callers look at ``available`` and consume with ``skip(_:)`` or ``take(_:_:)``. The unread
+/// part of a buffer is always `buffer[start..<end]`.
+///
+/// A member is a gzip member, a zstd frame or an xz stream. WARC files have one per record, so that reading can begin
+/// at any record. `isBetweenMembers` is true before the first byte of a member was decompressed.
+///
 /// Reading stops at damage: `damage` is set, and no more bytes are returned until ``recover(to:)`` finds the
 /// beginning of the next intact part.
 final class ArchiveInput {
-    enum Form: Sendable {
-        case plain, gzip, zstd, xz, deflate
+    enum Compression: Sendable {
+        case plain, gzip, zstd, xz
+        /// A bare deflate stream, as in an entry of a zip file. It has no signature and is a single member.
+        case deflate
     }
 
     /// The name for messages.
     let name: String
-    private(set) var form: Form
+    private(set) var compression: Compression
     private let file: File
     /// The offset in the file at which the input ends.
     private let end: Int64
     /// The offset in the file of the next read.
-    private var next: Int64
-    private let raw: UnsafeMutableRawBufferPointer
-    private var rawAt = 0
+    private var nextRead: Int64
+    /// Bytes of the file.
+    private let rawBuffer: UnsafeMutableRawBufferPointer
+    private var rawStart = 0
     private var rawEnd = 0
-    private let made: UnsafeMutableRawBufferPointer
-    private var at = 0
-    private var filled = 0
+    /// Decompressed bytes.
+    private let output: UnsafeMutableRawBufferPointer
+    private var outputStart = 0
+    private var outputEnd = 0
+    /// The decoder; nil for plain input.
     private var decoder: (any CodingDecoder)?
     private var isBetweenMembers = true
     /// The offset of the member or frame that is being read.
     private(set) var memberStart: Int64
     /// The limits beyond which the input counts as damaged. Nil if the caller checks the size.
     var limits: ArchiveLimits?
-    private var madeByteCount = 0
+    private var expandedByteCount = 0
     /// The reason why nothing more can be read here.
     private(set) var damage: String?
 
-    private static let size = 256 * 1024
+    /// The size of each buffer.
+    private static let bufferBytes = 256 * 1024
 
+    /// Opens a file, whose signature shows its compression.
+    ///
+    /// - Parameter name: The name for messages; nil for the path.
     init(_ path: String, name: String? = nil) throws(ArchiveError) {
         let opened = try ArchiveError.wrapping { () throws(SystemError) in
             try File(path, O_RDONLY, doing: "read")
@@ -47,49 +63,54 @@ final class ArchiveInput {
         }
         self.name = name ?? path
         file = consume opened
-        (next, memberStart, end) = (0, 0, Int64(byteCount))
-        raw = .allocate(byteCount: Self.size, alignment: 16)
-        made = .allocate(byteCount: Self.size, alignment: 16)
-        form = .plain
+        (nextRead, memberStart, end) = (0, 0, Int64(byteCount))
+        rawBuffer = .allocate(byteCount: Self.bufferBytes, alignment: 16)
+        output = .allocate(byteCount: Self.bufferBytes, alignment: 16)
+        compression = .plain
         try refill()
-        let beginning = raw[..<rawEnd]
-        if beginning.starts(with: [0x1F, 0x8B]) { form = .gzip }
+        let beginning = rawBuffer[..<rawEnd]
+        if beginning.starts(with: [0x1F, 0x8B]) { compression = .gzip }
+        // A zstd frame, or the skippable frame with the dictionary at the beginning of a .warc.zst file.
         if beginning.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
             || beginning.starts(with: [0x5D, 0x2A, 0x4D, 0x18])
         {
-            form = .zstd
+            compression = .zstd
         }
-        if beginning.starts(with: Self.xzMark) { form = .xz }
-        decoder = Self.decoder(form)
-        if decoder == nil, form == .zstd || form == .xz {
-            let (tool, library) = form == .xz ? ("xz", "liblzma5") : ("zstd", "libzstd1")
+        if beginning.starts(with: Self.xzSignature) { compression = .xz }
+        decoder = Self.decoder(compression)
+        if decoder == nil, compression == .zstd || compression == .xz {
+            let (tool, library) = compression == .xz ? ("xz", "liblzma5") : ("zstd", "libzstd1")
             throw ArchiveError(
                 .input, "\(path) is compressed with \(tool), which cannot be read; install \(library)")
         }
     }
 
-    private static let xzMark: [UInt8] = [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]
+    private static let xzSignature: [UInt8] = [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]
 
     /// Opens a part of a file, such as an entry of a zip file.
-    init(_ path: String, part: Range<Int64>, name: String, form: Form?) throws(ArchiveError) {
+    ///
+    /// - Parameter compression: The compression of the part. If it is nil, the part is gzip if it has its signature,
+    ///   and plain otherwise.
+    init(_ path: String, part: Range<Int64>, name: String, compression: Compression?) throws(ArchiveError) {
         self.name = name
         file = try ArchiveError.wrapping { () throws(SystemError) in try File(path, O_RDONLY, doing: "read") }
-        (next, memberStart, end) = (part.lowerBound, part.lowerBound, part.upperBound)
-        raw = .allocate(byteCount: Self.size, alignment: 16)
-        made = .allocate(byteCount: Self.size, alignment: 16)
-        self.form = form ?? .plain
+        (nextRead, memberStart, end) = (part.lowerBound, part.lowerBound, part.upperBound)
+        rawBuffer = .allocate(byteCount: Self.bufferBytes, alignment: 16)
+        output = .allocate(byteCount: Self.bufferBytes, alignment: 16)
+        self.compression = compression ?? .plain
         try refill()
-        if form == nil, raw[..<rawEnd].starts(with: [0x1F, 0x8B]) { self.form = .gzip }
-        decoder = Self.decoder(self.form)
+        if compression == nil, rawBuffer[..<rawEnd].starts(with: [0x1F, 0x8B]) { self.compression = .gzip }
+        decoder = Self.decoder(self.compression)
     }
 
     deinit {
-        raw.deallocate()
-        made.deallocate()
+        rawBuffer.deallocate()
+        output.deallocate()
     }
 
-    private static func decoder(_ form: Form) -> (any CodingDecoder)? {
-        switch form {
+    /// Returns a new decoder. Returns nil for plain input, or if the library is not installed.
+    private static func decoder(_ compression: Compression) -> (any CodingDecoder)? {
+        switch compression {
         case .plain: nil
         case .gzip: InflateDecoder(isGzip: true)
         case .deflate: InflateDecoder(isGzip: false, isRaw: true)
@@ -100,28 +121,32 @@ final class ArchiveInput {
 
     /// The position for messages: the byte offset that was reached, or the beginning of the member in
     /// compressed input.
-    var place: String { "\(name), byte \(form == .plain ? offset : memberStart)" }
+    var place: String { "\(name), byte \(compression == .plain ? outputOffset : memberStart)" }
 
-    private var offset: Int64 {
-        form == .plain ? next - Int64(rawEnd - rawAt) - Int64(filled - at) : rawOffset
+    /// The offset in the file of the next available byte, or of the next compressed byte.
+    private var outputOffset: Int64 {
+        compression == .plain ? rawOffset - Int64(outputEnd - outputStart) : rawOffset
     }
 
-    /// The number of bytes of the file that were read, to compare with the expanded size.
-    var rawOffset: Int64 { next - Int64(rawEnd - rawAt) }
+    /// The number of bytes of the file that were decompressed, to compare with the expanded size.
+    var rawOffset: Int64 { nextRead - Int64(rawEnd - rawStart) }
 
     // MARK: - Bytes
 
     /// The bytes in the buffer. They are valid until the next call of `fill`, `skip`, `take` or another
     /// reading method.
-    var available: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: made[at..<filled]) }
+    var available: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: output[outputStart..<outputEnd])
+    }
 
-    func skip(_ count: Int) { at += min(count, filled - at) }
+    /// Consumes bytes of `available`.
+    func skip(_ count: Int) { outputStart += min(count, outputEnd - outputStart) }
 
     /// Fills the buffer if it is empty. Returns false at the end of the input or at damage.
     func fill() throws(ArchiveError) -> Bool {
-        while at == filled {
+        while outputStart == outputEnd {
             guard damage == nil else { return false }
-            (at, filled) = (0, 0)
+            (outputStart, outputEnd) = (0, 0)
             guard try readMore() else { return false }
         }
         return true
@@ -129,18 +154,18 @@ final class ArchiveInput {
 
     /// Reads and decompresses the next bytes into the buffer. Returns false if there are none.
     private func readMore() throws(ArchiveError) -> Bool {
-        if rawAt == rawEnd { try refill() }
+        if rawStart == rawEnd { try refill() }
         guard let decoder else {
-            filled = min(rawEnd - rawAt, made.count)
-            if filled > 0, let from = raw.baseAddress, let to = made.baseAddress {
-                memcpy(to, from + rawAt, filled)
+            outputEnd = min(rawEnd - rawStart, output.count)
+            if outputEnd > 0, let from = rawBuffer.baseAddress, let to = output.baseAddress {
+                memcpy(to, from + rawStart, outputEnd)
             }
-            rawAt += filled
-            return filled > 0
+            rawStart += outputEnd
+            return outputEnd > 0
         }
-        if isBetweenMembers, form != .deflate { try skipPadding() }
+        if isBetweenMembers, compression != .deflate { try skipPadding() }
         guard damage == nil else { return false }
-        guard rawAt < rawEnd else {
+        guard rawStart < rawEnd else {
             if !isBetweenMembers, !decoder.isComplete { damage = "it is truncated" }
             return false
         }
@@ -150,49 +175,53 @@ final class ArchiveInput {
         }
         guard
             let (taken, count) = decoder.decode(
-                UnsafeRawBufferPointer(rebasing: raw[rawAt..<rawEnd]), into: made)
+                UnsafeRawBufferPointer(rebasing: rawBuffer[rawStart..<rawEnd]), into: output)
         else {
             damage =
-                form == .zstd
+                compression == .zstd
                 ? "it is not zstd, or needs a dictionary that it does not contain" : "it is damaged"
             return false
         }
-        rawAt += taken
-        madeByteCount += count
-        if let limits, limits.isExceeded(madeByteCount, outOf: rawOffset) {
-            damage = limits.excess
+        rawStart += taken
+        expandedByteCount += count
+        if let limits, limits.isExceeded(expandedByteCount, outOf: rawOffset) {
+            damage = limits.excessMessage
             return false
         }
-        filled = count
-        if form == .deflate, decoder.isComplete {
-            rawAt = rawEnd
-            next = end
+        outputEnd = count
+        // Anything after the single member of a deflate stream is ignored.
+        if compression == .deflate, decoder.isComplete {
+            rawStart = rawEnd
+            nextRead = end
         }
         if decoder.isComplete { isBetweenMembers = true }
-        return filled > 0 || taken > 0
+        return outputEnd > 0 || taken > 0
     }
 
     /// Skips the zeros with which some writers pad members. Anything else between two gzip members is damage.
     private func skipPadding() throws(ArchiveError) {
         while true {
-            while rawAt < rawEnd, raw[rawAt] == 0 { rawAt += 1 }
-            if rawAt < rawEnd { break }
+            while rawStart < rawEnd, rawBuffer[rawStart] == 0 { rawStart += 1 }
+            if rawStart < rawEnd { break }
             try refill()
             if rawEnd == 0 { return }
         }
-        if form == .gzip, raw[rawAt] != 0x1F { damage = "there is uncompressed data between its members" }
+        if compression == .gzip, rawBuffer[rawStart] != 0x1F {
+            damage = "there is uncompressed data between its members"
+        }
     }
 
+    /// Reads the next bytes of the file. `rawEnd` is 0 at the end.
     private func refill() throws(ArchiveError) {
-        (rawAt, rawEnd) = (0, 0)
-        let wanted = min(Int64(raw.count), end - next)
+        (rawStart, rawEnd) = (0, 0)
+        let wanted = min(Int64(rawBuffer.count), end - nextRead)
         guard wanted > 0 else { return }
         while true {
-            let count = pread(file.descriptor, raw.baseAddress, Int(wanted), off_t(next))
+            let count = pread(file.descriptor, rawBuffer.baseAddress, Int(wanted), off_t(nextRead))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw ArchiveError(SystemError(errno, doing: "read", name)) }
             rawEnd = count
-            next += Int64(count)
+            nextRead += Int64(count)
             return
         }
     }
@@ -206,7 +235,8 @@ final class ArchiveInput {
         case end
     }
 
-    /// Returns the next line, which ends with LF, CRLF or the end of the input.
+    /// Returns the next line, which ends with LF, CRLF or the end of the input. A line of more than `limit` bytes is
+    /// partly consumed.
     func line(limit: Int) throws(ArchiveError) -> Line {
         var line: [UInt8] = []
         while try fill() {
@@ -229,10 +259,10 @@ final class ArchiveInput {
     ) throws(ArchiveError) -> Int {
         var taken = 0
         while taken < count, try fill() {
-            let size = min(count - taken, filled - at)
-            let piece = UnsafeRawBufferPointer(rebasing: made[at..<at + size])
-            at += size
-            taken += size
+            let pieceBytes = min(count - taken, outputEnd - outputStart)
+            let piece = UnsafeRawBufferPointer(rebasing: output[outputStart..<outputStart + pieceBytes])
+            outputStart += pieceBytes
+            taken += pieceBytes
             guard try give(piece) else { return taken }
         }
         return taken
@@ -244,29 +274,31 @@ final class ArchiveInput {
     /// next occurrence of `beginning`. Returns false if there is none.
     func recover(to beginning: [UInt8]) throws(ArchiveError) -> Bool {
         damage = nil
-        switch form {
-        case .plain: return try findLine(beginning)
-        case .deflate: return try findLine(beginning)
+        switch compression {
+        case .plain: return try find(beginning)
+        case .deflate: return try find(beginning)
         case .gzip, .zstd, .xz:
-            (at, filled) = (0, 0)
-            let packed: [UInt8] = form == .gzip ? [0x1F, 0x8B, 0x08] : [0x28, 0xB5, 0x2F, 0xFD]
-            return try findMember(form == .xz ? Self.xzMark : packed)
+            (outputStart, outputEnd) = (0, 0)
+            let signature: [UInt8] = compression == .gzip ? [0x1F, 0x8B, 0x08] : [0x28, 0xB5, 0x2F, 0xFD]
+            return try findMember(compression == .xz ? Self.xzSignature : signature)
         }
     }
 
-    private func findLine(_ beginning: [UInt8]) throws(ArchiveError) -> Bool {
+    /// Skips to the next occurrence of the bytes. After a mismatch, the comparison can only restart at the first byte,
+    /// so the first byte must not occur again in `beginning`, as in `WARC/`.
+    private func find(_ beginning: [UInt8]) throws(ArchiveError) -> Bool {
         var matched = 0
         while try fill() {
             let bytes = available
-            for (place, byte) in bytes.enumerated() {
+            for (index, byte) in bytes.enumerated() {
                 matched = byte == beginning[matched] ? matched + 1 : byte == beginning[0] ? 1 : 0
                 guard matched == beginning.count else { continue }
-                if place + 1 >= matched {
-                    skip(place + 1 - matched)
+                if index + 1 >= matched {
+                    skip(index + 1 - matched)
                 } else {
                     // The match began in the previous buffer, so its bytes are put back in front.
-                    let missing = matched - (place + 1)
-                    putBack(Array(beginning[..<missing]))
+                    let missing = matched - (index + 1)
+                    prepend(Array(beginning[..<missing]))
                 }
                 return true
             }
@@ -275,31 +307,35 @@ final class ArchiveInput {
         return false
     }
 
-    private func putBack(_ bytes: [UInt8]) {
-        let rest = Array(made[at..<filled])
-        let all = bytes + rest.prefix(made.count - bytes.count)
-        made.copyBytes(from: all)
-        (at, filled) = (0, all.count)
+    /// Inserts bytes in front of the available ones.
+    private func prepend(_ bytes: [UInt8]) {
+        let rest = Array(output[outputStart..<outputEnd])
+        let all = bytes + rest.prefix(output.count - bytes.count)
+        output.copyBytes(from: all)
+        (outputStart, outputEnd) = (0, all.count)
     }
 
-    private func findMember(_ magic: [UInt8]) throws(ArchiveError) -> Bool {
+    /// Moves to the next occurrence of the signature in the compressed bytes, where a new member may begin.
+    private func findMember(_ signature: [UInt8]) throws(ArchiveError) -> Bool {
         // The search starts after the first byte of the damaged member.
         let start = max(memberStart + 1, 0)
-        if isBetweenMembers || rawOffset < start { rawAt = min(rawAt + (isBetweenMembers ? 0 : 1), rawEnd) }
+        if isBetweenMembers || rawOffset < start {
+            rawStart = min(rawStart + (isBetweenMembers ? 0 : 1), rawEnd)
+        }
         var matched = 0
         while true {
-            if rawAt == rawEnd { try refill() }
+            if rawStart == rawEnd { try refill() }
             guard rawEnd > 0 else { return false }
-            while rawAt < rawEnd {
-                let byte = raw[rawAt]
-                rawAt += 1
-                matched = byte == magic[matched] ? matched + 1 : byte == magic[0] ? 1 : 0
-                guard matched == magic.count else { continue }
-                next = rawOffset - Int64(magic.count)
-                (rawAt, rawEnd) = (0, 0)
-                memberStart = next
+            while rawStart < rawEnd {
+                let byte = rawBuffer[rawStart]
+                rawStart += 1
+                matched = byte == signature[matched] ? matched + 1 : byte == signature[0] ? 1 : 0
+                guard matched == signature.count else { continue }
+                nextRead = rawOffset - Int64(signature.count)
+                (rawStart, rawEnd) = (0, 0)
+                memberStart = nextRead
                 isBetweenMembers = true
-                decoder = Self.decoder(form)
+                decoder = Self.decoder(compression)
                 return true
             }
         }
@@ -307,13 +343,13 @@ final class ArchiveInput {
 }
 
 /// The free disk space that is available to the user.
-package enum DiskRoom {
-    /// Returns the number of bytes, or nil if it cannot be determined.
-    package static func bytes(in folder: String) -> Int64? {
+package enum DiskSpace {
+    /// Returns the number of free bytes on the disk of a folder, or nil if it cannot be determined.
+    package static func freeBytes(in folder: String) -> Int64? {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return nil }
-        let (room, isMore) = Int64(clamping: status.f_bavail)
+        let (byteCount, isOverflow) = Int64(clamping: status.f_bavail)
             .multipliedReportingOverflow(by: Int64(clamping: status.f_frsize))
-        return isMore ? nil : room
+        return isOverflow ? nil : byteCount
     }
 }

@@ -2,10 +2,14 @@ internal import Codings
 internal import Glibc
 internal import System
 
-/// An archive file while it is written. The file has no name until it is complete, so that nothing remains if
-/// the process is killed. On file systems without such files, it is a locked draft beside its final path. The
-/// next export to the path removes the draft of a killed process. An unfinished file is deleted. An output is
-/// used by one thread.
+/// An archive file while it is written.
+///
+/// The file has no name until it is complete (`O_TMPFILE`), so that nothing remains if the process is killed. On file
+/// systems without such files, it is a locked draft beside its final path; the next export to the path removes the
+/// draft of a killed process. If ``finish()`` is not called, the file is deleted.
+///
+/// Bytes are written in blocks, with a checksum of each, so that the export can verify that the disk has what was
+/// written (``ArchiveFile/isAsWritten()``). An output is used by one thread.
 final class ArchiveOutput {
     /// The path as the user gave it, for messages and reports.
     let name: String
@@ -21,19 +25,23 @@ final class ArchiveOutput {
     private(set) var byteCount: Int64 = 0
     private var isFinished = false
 
-    static let blockSize = 256 * 1024
+    /// The size of all blocks but the last one.
+    static let blockBytes = 256 * 1024
     /// `O_TMPFILE` of <fcntl.h>. Swift cannot import it, because it is a combination of other macros.
-    private static let withoutName: Int32 = 0o20000000 | O_DIRECTORY
-    private static let ownFiles = "/proc/self/fd"
+    private static let unnamedFileFlag: Int32 = 0o20000000 | O_DIRECTORY
+    /// The folder with the open files of this process. A file without a name gets one by linking its entry here.
+    private static let openFilesFolder = "/proc/self/fd"
 
-    init(_ named: String) throws(ArchiveError) {
-        let path = try Self.place(of: named)
-        (name, self.path) = (named, path)
+    /// - Parameter name: The path as the user gave it.
+    init(_ name: String) throws(ArchiveError) {
+        let path = try Self.resolvedPath(of: name)
+        (self.name, self.path) = (name, path)
         ScratchFolder.sweepDrafts(of: path)
-        let file = try Self.open(for: path, named)
+        let file = try Self.open(for: path, name)
+        // A file without a name has the path of its folder.
         draft = file.path == Self.folder(of: path) ? nil : file.path
         self.file = file
-        buffer.reserveCapacity(Self.blockSize)
+        buffer.reserveCapacity(Self.blockBytes)
     }
 
     deinit {
@@ -46,8 +54,8 @@ final class ArchiveOutput {
     }
 
     private static func open(for path: String, _ name: String) throws(ArchiveError) -> File {
-        if access(ownFiles, X_OK) == 0,
-            let file = try? File(folder(of: path), O_RDWR | withoutName, mode: 0o644)
+        if access(openFilesFolder, X_OK) == 0,
+            let file = try? File(folder(of: path), O_RDWR | unnamedFileFlag, mode: 0o644)
         {
             return file
         }
@@ -55,7 +63,8 @@ final class ArchiveOutput {
         unlink(draft)
         do throws(SystemError) {
             let file = try File(draft, O_RDWR | O_CREAT | O_EXCL, mode: 0o644)
-            // Where locks are not supported, drafts are not removed either.
+            // The lock tells other exports that the draft is in use. Where locks are not supported, other exports
+            // do not remove drafts either.
             flock(file.descriptor, LOCK_EX | LOCK_NB)
             return file
         } catch {
@@ -68,29 +77,29 @@ final class ArchiveOutput {
 
     /// Returns the path to write for the name that the user gave, after following links. Throws if the path
     /// is a device, a pipe or a folder.
-    static func place(of named: String) throws(ArchiveError) -> String {
-        guard named != "-" else {
+    static func resolvedPath(of name: String) throws(ArchiveError) -> String {
+        guard name != "-" else {
             throw ArchiveError(.input, "an archive cannot be written to standard output: name a file")
         }
-        let path = Folder.resolved(named)
+        let path = Folder.resolved(name)
         var status = stat()
         guard lstat(path, &status) == 0 else { return path }
         switch status.st_mode & S_IFMT {
         case S_IFREG: return path
-        case S_IFDIR: throw ArchiveError(.input, "\(named) is a folder: name a file, or DIR/ for files in it")
-        case S_IFLNK: throw ArchiveError(.input, "\(named) is a broken link: name another file")
-        default: throw ArchiveError(.input, "\(named) is not a regular file: name another file")
+        case S_IFDIR: throw ArchiveError(.input, "\(name) is a folder: name a file, or DIR/ for files in it")
+        case S_IFLNK: throw ArchiveError(.input, "\(name) is a broken link: name another file")
+        default: throw ArchiveError(.input, "\(name) is not a regular file: name another file")
         }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         byteCount += Int64(bytes.count)
         var rest = bytes[...]
-        while buffer.count + rest.count >= Self.blockSize {
-            let piece = rest.prefix(Self.blockSize - buffer.count)
+        while buffer.count + rest.count >= Self.blockBytes {
+            let piece = rest.prefix(Self.blockBytes - buffer.count)
             rest = rest.dropFirst(piece.count)
             if buffer.isEmpty {
-                try put(UnsafeRawBufferPointer(rebasing: piece))
+                try writeBlock(UnsafeRawBufferPointer(rebasing: piece))
             } else {
                 buffer.append(contentsOf: piece)
                 try flush()
@@ -105,42 +114,43 @@ final class ArchiveOutput {
 
     private func flush() throws(ArchiveError) {
         guard !buffer.isEmpty else { return }
-        try buffer.withBytes { (bytes) throws(ArchiveError) in try put(bytes) }
+        try buffer.withBytes { (bytes) throws(ArchiveError) in try writeBlock(bytes) }
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// Writes one block.
-    private func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+    private func writeBlock(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         sums.append(Checksum.of(bytes))
         try ArchiveError.writing(name) { () throws(SystemError) in try file.write(bytes) }
     }
 
-    /// Overwrites bytes that were already written.
-    func replace(_ bytes: [UInt8], at place: Int64) throws(ArchiveError) {
+    /// Overwrites bytes that were already written, and updates the checksums of their blocks.
+    func replace(_ bytes: [UInt8], at offset: Int64) throws(ArchiveError) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let at = place + Int64(bytes.count - rest.count)
-            let (number, start) = (Int(at / Int64(Self.blockSize)), Int(at % Int64(Self.blockSize)))
-            let piece = rest.prefix(Self.blockSize - start)
+            let position = offset + Int64(bytes.count - rest.count)
+            let number = Int(position / Int64(Self.blockBytes))
+            let start = Int(position % Int64(Self.blockBytes))
+            let piece = rest.prefix(Self.blockBytes - start)
             rest = rest.dropFirst(piece.count)
+            // The last block is still in the buffer.
             guard number < sums.count else {
                 buffer.replaceSubrange(start..<start + piece.count, with: piece)
                 continue
             }
             try ArchiveError.writing(name) { () throws(SystemError) in
                 var block = try file.read(
-                    from: Int64(number * Self.blockSize), byteCount: Self.blockSize)
+                    from: Int64(number * Self.blockBytes), byteCount: Self.blockBytes)
                 // A block that was damaged on the disk keeps its old checksum, so that `isAsWritten` detects
                 // it.
                 let isWhole = block.withBytes { Checksum.of($0) } == sums[number]
                 block.replaceSubrange(start..<start + piece.count, with: piece)
                 if isWhole { sums[number] = block.withBytes { Checksum.of($0) } }
-                try file.write(Array(piece), at: at)
+                try file.write(Array(piece), at: position)
             }
         }
     }
 
-    /// Lets everyone who can read the file execute it.
+    /// Gives execute permission to each class of users that has read permission.
     func makeExecutable() throws(ArchiveError) {
         try ArchiveError.writing(name) { () throws(SystemError) in
             var status = stat()
@@ -150,15 +160,16 @@ final class ArchiveOutput {
         }
     }
 
-    /// Writes everything to the disk. The file does not get its name yet.
-    func settle() throws(ArchiveError) {
+    /// Writes everything to the disk. The file does not get its name yet, so that several files can be completed
+    /// before the first one appears.
+    func sync() throws(ArchiveError) {
         try flush()
         try ArchiveError.writing(name) { () throws(SystemError) in try file.sync() }
     }
 
     /// Writes everything to the disk and gives the file its name.
     func finish() throws(ArchiveError) -> ArchiveFile {
-        try settle()
+        try sync()
         try ArchiveError.writing(name) { () throws(SystemError) in try takeName() }
         isFinished = true
         return ArchiveFile(path: name, byteCount: byteCount, sums: sums)
@@ -169,15 +180,15 @@ final class ArchiveOutput {
     private func takeName() throws(SystemError) {
         var draft = draft
         if draft == nil {
-            let own = "\(Self.ownFiles)/\(file.descriptor)"
-            if linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 { return }
+            let openFile = "\(Self.openFilesFolder)/\(file.descriptor)"
+            if linkat(AT_FDCWD, openFile, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 { return }
             guard errno == EEXIST else { throw SystemError(errno, doing: "write", name) }
-            let other = ScratchFolder.draft(of: path)
-            unlink(other)
-            guard linkat(AT_FDCWD, own, AT_FDCWD, other, AT_SYMLINK_FOLLOW) == 0 else {
+            let temporary = ScratchFolder.draft(of: path)
+            unlink(temporary)
+            guard linkat(AT_FDCWD, openFile, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0 else {
                 throw SystemError(errno, doing: "write", name)
             }
-            draft = other
+            draft = temporary
         }
         guard let draft, rename(draft, path) != 0 else { return }
         let code = errno

@@ -5,12 +5,17 @@ internal import Web
 /// Parses the HTTP message in a record piece by piece, and removes transfer and content codings from its
 /// body.
 ///
-/// Pass all pieces to ``take(_:)`` and then call ``finish()``. `flaw` is set when the message is not valid.
+/// Pass all pieces to ``append(_:)`` and then call ``finish()``. `flaw` is set when the message is not valid.
+///
+/// Many tools decode bodies and leave the headers unchanged. So a header `Transfer-Encoding: chunked` or
+/// `Content-Encoding: gzip` is only a hint here: the first bytes decide whether the body really has the coding. For the
+/// same reason a digest in an archive may be that of the body with or without its transfer coding, and both are
+/// computed.
 final class ArchivedMessage {
     /// The parsed message.
-    struct Whole {
+    struct ParsedMessage {
         /// The status line of a response, or the request line of a request.
-        let start: String
+        let startLine: String
         let fields: HTTPFields
         let body: ArchivedBody
         /// Statements of the headers about the body that are wrong.
@@ -20,110 +25,124 @@ final class ArchivedMessage {
     private let limits: ArchiveLimits
     private let spool: BodySpool
     /// The digest of the body with all of its codings, to compare with the archive's digest.
-    private var asItStands: DigestStream?
+    private var encodedDigest: DigestStream?
     /// The digest of the body without its transfer coding, because some tools compute this one.
-    private var withoutChunks: DigestStream?
+    private var unchunkedDigest: DigestStream?
+    /// The bytes of the head until it is complete.
     private var head: [UInt8] = []
-    private var start = ""
+    private var startLine = ""
     private(set) var fields = HTTPFields()
-    private var hasHead: Bool
-    private var chunks: ChunkReader?
-    /// Whether `chunks` is set. It can be read while `chunks` is being modified.
+    private var isHeadComplete: Bool
+    private var chunkedDecoder: ChunkedDecoder?
+    /// Whether `chunkedDecoder` is set. Unlike that property, it can be read while the decoder runs.
     private var isChunked = false
     private var codings: Codings = .none
     /// Whether content codings are kept, because Larder stored the body in them.
     private let keepsCodings: Bool
+    /// The reason why the message is not valid.
     private(set) var flaw: String?
     /// The size of the body without its transfer coding, but with its content codings.
-    private var stoodByteCount = 0
+    private var unchunkedByteCount = 0
+    /// The first content coding that is not supported.
     private var unknownCoding: String?
 
+    /// The state of the content codings. It begins as `none`, and as `undetermined` if the headers declare a coding. When
+    /// enough bytes of the body are known, it becomes `decoding` if they decode, else `none`.
     private enum Codings {
+        /// The body is stored as it is.
         case none
-        /// The first bytes of the body, until it is known whether they are encoded. Some tools decode the
-        /// body and leave the header.
-        case untried(BodyDecoder, [UInt8])
+        /// The first bytes of the body, until it is known whether they are encoded.
+        case undetermined(BodyDecoder, [UInt8])
         case decoding(BodyDecoder)
     }
 
-    private static let leastTried = 512
+    /// The number of bytes of the body that show whether it is encoded. A shorter body is tried as a whole.
+    private static let minProbeBytes = 512
 
     /// - Parameters:
     ///   - digest: The algorithm of the digest to compare; nil if there is none.
     ///   - hasHead: False for a body without headers.
     init(
-        _ keeping: BodyKeeping, digest: DigestAlgorithm?, hasHead: Bool = true, keepsCodings: Bool = false,
+        _ storage: BodyStorage, digest: DigestAlgorithm?, hasHead: Bool = true, keepsCodings: Bool = false,
         _ limits: ArchiveLimits
     ) {
         self.limits = limits
-        self.hasHead = !hasHead
+        isHeadComplete = !hasHead
         self.keepsCodings = keepsCodings
-        spool = BodySpool(keeping)
+        spool = BodySpool(storage)
         if let digest {
-            asItStands = DigestStream(digest)
-            withoutChunks = DigestStream(digest)
+            encodedDigest = DigestStream(digest)
+            unchunkedDigest = DigestStream(digest)
         }
     }
 
-    /// Parses the next piece. Returns false if no more is needed, with the reason in `flaw`.
-    func take(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) -> Bool {
-        guard !hasHead else { return try takeBody(piece) }
+    /// Parses the next piece. Returns false if the message is not valid, with the reason in `flaw`.
+    func append(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) -> Bool {
+        guard !isHeadComplete else { return try appendBody(piece) }
         // The empty line may be split between two pieces.
-        let before = max(0, head.count - 3)
+        let searchStart = max(0, head.count - 3)
         head.append(contentsOf: piece)
-        guard let end = Self.endOfHead(head, from: before) else {
-            if head.count > limits.head { flaw = "its headers are over \(limits.head) bytes" }
+        guard let end = Self.endOfHead(head, from: searchStart) else {
+            if head.count > limits.maxHeadBytes { flaw = "its headers are over \(limits.maxHeadBytes) bytes" }
             return flaw == nil
         }
         let rest = Array(head[end...])
         head.removeSubrange(end...)
         try readHead()
-        return try rest.withBytes { (bytes) throws(ArchiveError) in bytes.isEmpty ? true : try takeBody(bytes)
+        return try rest.withBytes { (bytes) throws(ArchiveError) in
+            bytes.isEmpty ? true : try appendBody(bytes)
         }
     }
 
     /// Completes the message. Returns nil if it is not valid, with the reason in `flaw`.
-    func finish() throws(ArchiveError) -> Whole? {
-        if !hasHead {
+    func finish() throws(ArchiveError) -> ParsedMessage? {
+        if !isHeadComplete {
             guard !head.isEmpty else {
                 flaw = flaw ?? "it is empty"
                 return nil
             }
             try readHead()
         }
-        if let rest = chunks?.untold {
+        if let rest = chunkedDecoder?.undeterminedBytes {
             try rest.withBytes { (bytes) throws(ArchiveError) in try decode(bytes) }
         }
-        if case .untried(let decoder, let bytes) = codings { try begin(decoder, bytes, isAll: true) }
+        if case .undetermined(let decoder, let bytes) = codings {
+            try beginDecoding(decoder, bytes, isWholeBody: true)
+        }
         if case .decoding(let decoder) = codings, flaw == nil { flaw = decoder.truncation?.description }
         guard flaw == nil else { return nil }
-        return Whole(start: start, fields: fields, body: try spool.finish(), doubts: doubts)
+        return ParsedMessage(startLine: startLine, fields: fields, body: try spool.finish(), doubts: doubts)
     }
 
     /// The number of bytes of the decoded body.
     var byteCount: Int { spool.byteCount }
 
+    /// The statements of the headers about the body that are wrong. The response is imported all the same.
     private var doubts: [String] {
         var doubts: [String] = []
         if let unknownCoding {
             doubts.append("its content coding \(unknownCoding) is not supported: its body is stored encoded")
         }
         // Tools that decode a body leave the length of the encoded body in the headers.
-        let isUndone = if case .decoding = codings { false } else { fields.isCoded && unknownCoding == nil }
-        if let told = fields.contentLength, told > stoodByteCount, !isChunked, !isUndone || keepsCodings {
-            doubts.append("its headers declare \(told) bytes, but it has \(stoodByteCount)")
+        let isAlreadyDecoded =
+            if case .decoding = codings { false } else { fields.isCoded && unknownCoding == nil }
+        if let declared = fields.contentLength, declared > unchunkedByteCount, !isChunked,
+            !isAlreadyDecoded || keepsCodings
+        {
+            doubts.append("its headers declare \(declared) bytes, but it has \(unchunkedByteCount)")
         }
         return doubts
     }
 
     /// Whether the body has the digest, with or without its transfer coding. Call this at most once, after
     /// `finish`.
-    func has(_ digest: Digest) -> Bool {
-        asItStands.take()?.finish() == digest || withoutChunks.take()?.finish() == digest
+    func matches(_ digest: Digest) -> Bool {
+        encodedDigest.take()?.finish() == digest || unchunkedDigest.take()?.finish() == digest
     }
 
     // MARK: - Head
 
+    /// Returns the offset after the empty line that ends the head, or nil if the line is not there yet.
     private static func endOfHead(_ bytes: [UInt8], from start: Int) -> Int? {
         var index = start
         while let line = bytes[index...].firstIndex(of: 0x0A) {
@@ -135,15 +154,16 @@ final class ArchivedMessage {
         return nil
     }
 
+    /// Parses the complete head, and prepares the decoders for the codings that it declares.
     private func readHead() throws(ArchiveError) {
-        hasHead = true
+        isHeadComplete = true
         let end = head.firstIndex(of: 0x0A) ?? head.count
-        start = String(decoding: head[..<end].filter { $0 != 0x0D }, as: UTF8.self)
+        startLine = String(decoding: head[..<end].filter { $0 != 0x0D }, as: UTF8.self)
         let lines = Array(head[min(end + 1, head.count)...])
         fields = HTTPFields(block: lines.span, isReceived: true)
         head = []
         if fields.elements("Transfer-Encoding").last?.lowercased() == "chunked" {
-            chunks = ChunkReader()
+            chunkedDecoder = ChunkedDecoder()
             isChunked = true
         }
         guard !keepsCodings, fields.isCoded else { return }
@@ -153,7 +173,7 @@ final class ArchivedMessage {
                 && TextEncoding(label: $0) == nil
         }
         do throws(CodingError) {
-            if let decoder = try BodyDecoder(fields) { codings = .untried(decoder, []) }
+            if let decoder = try BodyDecoder(fields) { codings = .undetermined(decoder, []) }
         } catch {
             flaw = error.description
         }
@@ -161,54 +181,59 @@ final class ArchivedMessage {
 
     // MARK: - Body
 
-    private func takeBody(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) -> Bool {
-        asItStands?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+    private func appendBody(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) -> Bool {
+        encodedDigest?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
         guard flaw == nil else { return false }
-        if chunks != nil {
-            try chunks?.take(piece) { content throws(ArchiveError) in try decode(content) }
-            if let fault = chunks?.fault { flaw = fault }
+        if chunkedDecoder != nil {
+            try chunkedDecoder?.decode(piece) { content throws(ArchiveError) in try decode(content) }
+            if let fault = chunkedDecoder?.fault { flaw = fault }
         } else {
             try decode(piece)
         }
         return flaw == nil
     }
 
+    /// Removes the content codings of a piece of the body without its transfer coding.
     private func decode(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
         if isChunked {
-            withoutChunks?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+            unchunkedDigest?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
         }
         guard flaw == nil else { return }
-        stoodByteCount += piece.count
+        unchunkedByteCount += piece.count
         switch codings {
-        case .none: try keep(piece)
-        case .untried(let decoder, var bytes):
+        case .none: try store(piece)
+        case .undetermined(let decoder, var bytes):
             bytes.append(contentsOf: piece)
-            codings = .untried(decoder, bytes)
-            if bytes.count >= Self.leastTried { try begin(decoder, bytes) }
+            codings = .undetermined(decoder, bytes)
+            if bytes.count >= Self.minProbeBytes { try beginDecoding(decoder, bytes) }
         case .decoding(let decoder): try decode(piece, by: decoder)
         }
     }
 
-    private func begin(_ decoder: BodyDecoder, _ bytes: [UInt8], isAll: Bool = false) throws(ArchiveError) {
+    /// Leaves the state `undetermined`: decodes the first bytes of the body, or stores them unchanged if they are not
+    /// encoded.
+    private func beginDecoding(
+        _ decoder: BodyDecoder, _ bytes: [UInt8], isWholeBody: Bool = false
+    ) throws(ArchiveError) {
         codings = .none
-        var made: [UInt8] = []
-        var isOther = false
+        var decoded: [UInt8] = []
+        var isNotEncoded = false
         bytes.withUnsafeBytes { bytes in
             do throws(CodingError) {
                 try decoder.decode(bytes) { (content) throws(CodingError) in
-                    made += content
+                    decoded += content
                 } wrapping: {
                     $0
                 }
             } catch {
-                isOther = true
+                isNotEncoded = true
             }
         }
         // A body without a signature of its coding that does not decode completely is not encoded.
-        let isMarked = bytes.starts(with: [0x1F, 0x8B]) || bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
-        if isAll, !isMarked, decoder.truncation != nil { isOther = true }
-        try (isOther ? bytes : made).withBytes { (bytes) throws(ArchiveError) in try keep(bytes) }
-        if !isOther { codings = .decoding(decoder) }
+        let hasSignature = bytes.starts(with: [0x1F, 0x8B]) || bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
+        if isWholeBody, !hasSignature, decoder.truncation != nil { isNotEncoded = true }
+        try (isNotEncoded ? bytes : decoded).withBytes { (bytes) throws(ArchiveError) in try store(bytes) }
+        if !isNotEncoded { codings = .decoding(decoder) }
     }
 
     private func decode(_ piece: UnsafeRawBufferPointer, by decoder: BodyDecoder) throws(ArchiveError) {
@@ -216,9 +241,9 @@ final class ArchivedMessage {
         do throws(CodingError) {
             try decoder.decode(piece) { (content) throws(CodingError) in
                 guard failure == nil, flaw == nil else { return }
-                do throws(ArchiveError) { try keep(content) } catch { failure = error }
+                do throws(ArchiveError) { try store(content) } catch { failure = error }
                 if limits.isExceeded(spool.byteCount, outOf: Int64(decoder.encodedByteCount)) {
-                    flaw = "its body: \(limits.excess)"
+                    flaw = "its body: \(limits.excessMessage)"
                 }
             } wrapping: {
                 $0
@@ -229,97 +254,115 @@ final class ArchivedMessage {
         if let failure { throw failure }
     }
 
-    private func keep(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
-        guard spool.byteCount + piece.count <= limits.body else {
-            flaw = "its body is over \(limits.body) bytes"
+    private func store(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
+        guard spool.byteCount + piece.count <= limits.maxBodyBytes else {
+            flaw = "its body is over \(limits.maxBodyBytes) bytes"
             return
         }
-        try spool.take(piece)
+        try spool.append(piece)
     }
 }
 
 /// Decodes the chunked transfer coding (RFC 9112, section 7.1). A body that does not begin with a chunk is
 /// passed on unchanged, because many tools decode the body and leave the header.
-struct ChunkReader {
+///
+/// The states follow the grammar: `size` → `content` → `end` → `size` …, and after a size of 0 `trailer` → `done`. If the
+/// first line is not a size, the state becomes `notChunked` and all bytes are passed on. An invalid line after the first
+/// chunk sets `fault`.
+struct ChunkedDecoder {
     private enum State {
+        /// In the line with the size of a chunk.
         case size
+        /// In a chunk with this number of bytes left.
         case content(Int)
-        case end, trailer, done
-        /// The body is not chunked.
-        case none
+        /// In the line break after a chunk.
+        case end
+        /// In the fields after the last chunk, up to an empty line.
+        case trailer
+        /// After the message. Further bytes are ignored.
+        case done
+        case notChunked
     }
 
     private var state = State.size
+    /// The bytes of the line that is not complete yet.
     private var line: [UInt8] = []
-    private var isFirst = true
+    /// Whether no size was read yet.
+    private var isFirstLine = true
     private(set) var fault: String?
 
-    private static let longestLine = 4096
+    /// A longer line is not a line of the chunked coding.
+    private static let maxLineBytes = 4096
 
     /// The bytes of a body that is too short to tell whether it is chunked. They are then the body.
-    var untold: [UInt8]? { if case .size = state, isFirst, !line.isEmpty { line } else { nil } }
+    var undeterminedBytes: [UInt8]? {
+        if case .size = state, isFirstLine, !line.isEmpty { line } else { nil }
+    }
 
-    mutating func take(
-        _ piece: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    /// Decodes the next piece and passes the content to `emit`.
+    mutating func decode(
+        _ piece: UnsafeRawBufferPointer, _ emit: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
         var rest = piece
         while !rest.isEmpty, fault == nil {
             switch state {
-            case .none:
-                return try give(rest)
+            case .notChunked:
+                return try emit(rest)
             case .done:
                 return
             case .content(let left):
                 let count = min(left, rest.count)
-                try give(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                try emit(UnsafeRawBufferPointer(rebasing: rest[..<count]))
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 state = left == count ? .end : .content(left - count)
             case .size, .end, .trailer:
                 guard let end = rest.firstIndex(of: 0x0A) else {
                     line.append(contentsOf: rest)
-                    if line.count > Self.longestLine { try refuse(give) }
+                    if line.count > Self.maxLineBytes { try refuseLine(emit) }
                     return
                 }
                 line.append(contentsOf: rest[...end])
                 rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
-                try endLine(give)
+                try endLine(emit)
             }
         }
     }
 
     private mutating func endLine(
-        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+        _ emit: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
         let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
         switch state {
         case .size:
-            guard let size = Self.size(text) else { return try refuse(give) }
-            isFirst = false
+            guard let size = Self.size(text) else { return try refuseLine(emit) }
+            isFirstLine = false
             state = size == 0 ? .trailer : .content(size)
         case .end:
-            guard text.isEmpty else { return try refuse(give) }
+            guard text.isEmpty else { return try refuseLine(emit) }
             state = .size
         case .trailer:
             if text.isEmpty { state = .done }
-        case .content, .done, .none:
+        case .content, .done, .notChunked:
             break
         }
         line.removeAll(keepingCapacity: true)
     }
 
-    private mutating func refuse(
-        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    /// Handles an invalid line: as the beginning of a body that is not chunked, or as damage.
+    private mutating func refuseLine(
+        _ emit: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
-        guard isFirst else {
+        guard isFirstLine else {
             fault = "its chunks are damaged"
             return
         }
-        state = .none
+        state = .notChunked
         let line = line
         self.line = []
-        try line.withBytes { (bytes) throws(ArchiveError) in try give(bytes) }
+        try line.withBytes { (bytes) throws(ArchiveError) in try emit(bytes) }
     }
 
+    /// Parses the hexadecimal size before a chunk extension. At most 15 digits fit into an `Int`.
     private static func size(_ text: ArraySlice<UInt8>) -> Int? {
         let digits = text.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 && $0 != 0x09 }
         guard (1...15).contains(digits.count) else { return nil }

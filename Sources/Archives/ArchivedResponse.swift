@@ -7,11 +7,13 @@ package import Web
 
 /// A response in the form that all archive formats share. Readers produce it, and writers consume it.
 package struct ArchivedResponse: Sendable {
-    /// The URL as the archive writes it.
+    /// The URL as the archive writes it. It may be invalid.
     package var url: String
     package var method = "GET"
+    /// The known request headers. Empty if the archive does not contain the request.
     package var requestFields = HTTPFields()
     package var status: Int
+    /// The response headers.
     package var fields: HTTPFields
     /// The body without transfer and content codings, unless `notes.flags` contain `.isCoded`. Nil if the
     /// response has no body.
@@ -20,7 +22,7 @@ package struct ArchivedResponse: Sendable {
     package var fetched: Int64
     /// The title of the document.
     package var title: String?
-    /// Facts that only archives written by Larder contain; nil for other archives.
+    /// Larder's own metadata; nil if another program wrote the archive.
     package var notes: ArchiveNotes?
 
     package init(url: String, status: Int, fields: HTTPFields, body: ArchivedBody?, fetched: Int64) {
@@ -34,9 +36,9 @@ package struct ArchivedResponse: Sendable {
     /// The digest of the body that the archive states. Revisit records refer to it.
     var payloadDigest: Digest?
     /// Whether links of the body were changed from file paths back to URLs. They may be spelled differently
-    /// from the original ones.
-    var isLedBack = false
-    /// Reasons to doubt the response. It is imported all the same.
+    /// from the original links.
+    var hasRestoredLinks = false
+    /// Faults that do not prevent the import of the response.
     var doubts: [ArchiveFault] = []
     /// The request that the response answers, if the archive contains that request with its body. Nil if only
     /// the method is known.
@@ -67,32 +69,34 @@ package struct ArchivedBody: Sendable {
     }
 }
 
-/// Facts about a response that the origin did not send. Larder writes them to a header field of its own,
-/// which other programs ignore.
+/// Larder's own metadata of a response, which the origin did not send. It is written as JSON to a header field of the
+/// WARC record or a member of the HAR entry that other programs ignore.
 package struct ArchiveNotes: Sendable, Equatable {
     /// 0 for a page, 1 for an asset.
     package var role: UInt8 = 1
     package var request = RequestKey.get
+    /// The text of the response's `VaryKey`.
     package var variant = ""
     package var flags: ResponseFlags = []
     package var referrer: String?
 
     package init() {}
 
-    /// The flags that an archive may set. The network zone is not among them, because it decides what the
-    /// links of a response may request.
-    private static let mayCome: ResponseFlags = [
+    /// The flags that an archive may set. The network zone is not among them, because it decides which zones the
+    /// links of a response may request, and archives are untrusted.
+    private static let importableFlags: ResponseFlags = [
         .isInvalidated, .isPart, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded, .saysNofollow,
         .saysNoindex, .wasNear,
     ]
 
+    /// Parses untrusted JSON. Returns nil if it does not have the form that Larder writes.
     package init?(_ json: JSONValue) {
         guard let role = json["role"]?.int, role == 0 || role == 1 else { return nil }
         self.role = UInt8(role)
         request = RequestKey(stored: json["request"]?.string ?? "")
         variant = json["variant"]?.string ?? ""
         flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: json["flags"]?.int ?? 0))
-            .intersection(Self.mayCome)
+            .intersection(Self.importableFlags)
         referrer = json["referrer"]?.string
     }
 }
@@ -101,7 +105,7 @@ extension ArchiveNotes: JSONObject {
     package var members: JSONMembers {
         var flags = flags
         if !flags.isDisjoint(with: .ofReach) { flags.insert(.wasNear) }
-        flags.formIntersection(Self.mayCome)
+        flags.formIntersection(Self.importableFlags)
         return [
             "role": Int(role), "request": IfAny(request == .get ? nil : request.text),
             "variant": IfAny(variant.isEmpty ? nil : variant),
@@ -128,16 +132,16 @@ package struct ArchivedOriginal: Sendable {
 
 /// A problem with a part of an archive. The other parts are still read.
 package struct ArchiveFault: Sendable, Equatable {
-    package enum Gravity: String, Sendable {
-        /// Not imported.
+    package enum Severity: String, Sendable {
+        /// The part is invalid and was not imported.
         case refused
-        /// Imported, although it looks wrong.
+        /// The part was imported, although it looks wrong.
         case doubtful
-        /// Not imported, because it does not belong to the site.
+        /// The part is valid, but does not belong to the site and was not imported.
         case leftOut
     }
 
-    package var gravity = Gravity.refused
+    package var severity = Severity.refused
     /// The URL of the response; nil if it is not known.
     package var url: String?
     /// The name of the archive, and a byte offset or an entry in it.
@@ -146,23 +150,26 @@ package struct ArchiveFault: Sendable, Equatable {
     /// The stored site that the URL belongs to, for `leftOut`.
     package var site: String?
 
-    package init(_ reason: String, url: String? = nil, at place: String, _ gravity: Gravity = .refused) {
+    package init(_ reason: String, url: String? = nil, at place: String, _ severity: Severity = .refused) {
         self.reason = reason
         self.url = url
         self.place = place
-        self.gravity = gravity
+        self.severity = severity
     }
 }
 
 extension ArchiveFault: JSONObject {
     package var members: JSONMembers {
-        ["gravity": gravity.rawValue, "url": url, "place": place, "reason": reason]
+        ["gravity": severity.rawValue, "url": url, "place": place, "reason": reason]
     }
 }
 
 /// Reads the items of an archive in order. A reader is used by one thread.
+///
+/// Archives are untrusted: a damaged part gives an item `.fault`, and reading continues after it if possible. Readers
+/// throw only if the file cannot be read at all.
 package protocol ArchiveReader: AnyObject {
-    /// Returns the next item, or nil at the end. Every input comes to an end.
+    /// Returns the next item, or nil at the end. Readers limit all sizes and counts, so that every input ends.
     func next() throws(ArchiveError) -> ArchivedItem?
     /// The URL of the archive's first page, if the archive names one.
     var start: String? { get }
@@ -178,7 +185,7 @@ extension ArchiveReader {
 /// Writes responses to an archive. A writer is used by one thread. The archive appears under its own name
 /// only when `finish` has returned.
 package protocol ArchiveWriter: AnyObject {
-    /// Writes a response. Returns false if the format cannot contain it.
+    /// Writes a response with its body. Returns false if the format cannot contain it.
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool
     /// Completes the archive and returns the files that were written.
     func finish() throws(ArchiveError) -> [ArchiveFile]
@@ -196,12 +203,12 @@ package struct ArchiveFile: Sendable, Equatable {
         guard let sums else { return true }
         return try ArchiveError.wrapping { () throws(SystemError) in
             let file = try File(path, O_RDONLY)
-            // The page cache would prove nothing about the disk.
+            // Evicts the file from the page cache, so that the bytes are read from the disk.
             posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED)
             guard file.byteCount == Int(byteCount) else { return false }
             for (number, sum) in sums.enumerated() {
-                let start = Int64(number * ArchiveOutput.blockSize)
-                let block = try file.read(from: start, byteCount: ArchiveOutput.blockSize)
+                let start = Int64(number * ArchiveOutput.blockBytes)
+                let block = try file.read(from: start, byteCount: ArchiveOutput.blockBytes)
                 guard block.withBytes({ Checksum.of($0) }) == sum else { return false }
             }
             return true
@@ -209,12 +216,14 @@ package struct ArchiveFile: Sendable, Equatable {
     }
 }
 
-/// The error that stopped reading or writing an archive.
+/// The error that stopped reading or writing an archive. Its description says what to try next.
 package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
-        /// The input is wrong.
+        /// The archive, a path or an option is wrong.
         case input
+        /// The disk, the store or an installed program failed.
         case machine
+        /// The user interrupted the work.
         case interrupted
     }
 
@@ -240,6 +249,7 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
         self.init(error.reason == .request ? .input : .machine, error.description, remedy: error.remedy)
     }
 
+    /// Runs a closure and converts its error.
     static func wrapping<Value: ~Copyable>(
         _ body: () throws(SystemError) -> Value
     ) throws(ArchiveError) -> Value {
@@ -251,97 +261,102 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
         _ path: String, _ body: () throws(SystemError) -> Value
     ) throws(ArchiveError) -> Value {
         do throws(SystemError) { return try body() } catch {
-            let told = ArchiveError(SystemError(error.code, doing: "write", path, advice: error.advice))
-            throw ArchiveError(.machine, told.description)
+            let converted = ArchiveError(SystemError(error.code, doing: "write", path, advice: error.advice))
+            throw ArchiveError(.machine, converted.description)
         }
     }
 
+    /// Runs a closure that uses the store, and converts its error.
     static func storing<Value>(_ body: () throws(StoreError) -> Value) throws(ArchiveError) -> Value {
         do throws(StoreError) { return try body() } catch { throw ArchiveError(error) }
     }
 }
 
-/// The limits for sizes in an archive, in bytes, against malformed files and decompression bombs.
+/// The limits for sizes in an archive, against malformed files and decompression bombs. A part beyond a limit is
+/// refused with a fault, and the other parts are still read.
 package struct ArchiveLimits: Sendable {
     /// The maximum size of one body.
-    package var body = 8 << 30
+    package var maxBodyBytes = 8 << 30
     /// The maximum size of a record's header, and of the HTTP header in it.
-    package var head = 1 << 20
+    package var maxHeadBytes = 1 << 20
     /// The maximum size of a line that is read as a whole.
-    package var line = 256 << 10
-    /// An archive may expand to `factor` times its size plus `allowance` bytes. Zeros compress to a
-    /// thousandth in gzip, and to less in other formats.
-    package var factor = 200
-    package var allowance = 512 << 20
+    package var maxLineBytes = 256 << 10
+    /// An archive may expand to `expansionFactor` times its size plus `expansionAllowanceBytes`. The allowance admits
+    /// small files that compress extremely well: gzip reduces zeros to a thousandth, and other formats to less.
+    package var expansionFactor = 200
+    package var expansionAllowanceBytes = 512 << 20
 
     package init() {}
 
     /// Creates limits with the allowance that the user set. Without one, the allowance is at most a quarter
     /// of the free space of the disk.
-    package init(allowing byteCount: Int64?, room: Int64?) {
-        if let byteCount {
-            allowance = Int(clamping: byteCount)
-        } else if let room {
-            allowance = min(allowance, Int(clamping: room / 4))
+    package init(allowanceBytes: Int64?, freeBytes: Int64?) {
+        if let allowanceBytes {
+            expansionAllowanceBytes = Int(clamping: allowanceBytes)
+        } else if let freeBytes {
+            expansionAllowanceBytes = min(expansionAllowanceBytes, Int(clamping: freeBytes / 4))
         }
     }
 
     /// Limits for an archive that Larder has just written itself.
     package static var own: ArchiveLimits {
         var limits = ArchiveLimits()
-        (limits.body, limits.allowance) = (.max / 4, .max / 4)
+        (limits.maxBodyBytes, limits.expansionAllowanceBytes) = (.max / 4, .max / 4)
         return limits
     }
 
-    /// Whether content of `byteCount` bytes is too large for `packed` bytes of the archive.
+    /// Whether expanded content of `byteCount` bytes is too large for `packed` compressed bytes of the archive.
     func isExceeded(_ byteCount: Int, outOf packed: Int64) -> Bool {
-        let (usual, isBeyond) = packed.multipliedReportingOverflow(by: Int64(factor))
-        return !isBeyond && Int64(byteCount) - usual > Int64(allowance)
+        let (proportional, isOverflow) = packed.multipliedReportingOverflow(by: Int64(expansionFactor))
+        return !isOverflow && Int64(byteCount) - proportional > Int64(expansionAllowanceBytes)
     }
 
     /// The message for content beyond the limit.
-    var excess: String { "\(Self.excess) \(factor) times its size plus \(allowance) bytes" }
+    var excessMessage: String {
+        "\(Self.excessPhrase) \(expansionFactor) times its size plus \(expansionAllowanceBytes) bytes"
+    }
 
-    private static let excess = "it expands to more than"
+    private static let excessPhrase = "it expands to more than"
 
     /// Whether the reason of a fault is this limit, which the user can raise.
-    package static func isExcess(_ reason: String) -> Bool { reason.contains(excess) }
+    package static func isExcess(_ reason: String) -> Bool { reason.contains(excessPhrase) }
 }
 
-/// The size to which an archive has expanded so far, including records and bodies. It is used by one thread.
+/// The size to which an archive has expanded so far, with its records and bodies, to compare it with the limits. All
+/// WARC files in a WACZ share one instance. It is used by one thread.
 final class ArchiveGrowth {
     let limits: ArchiveLimits
-    private var made = 0
-    private var refusals = 0
+    /// The sum of the expanded bytes. Pass an earlier value to ``refuse(since:)``.
+    private(set) var expandedByteCount = 0
+    private var refusedParts = 0
 
-    /// The maximum number of refused parts. Each one costs the time to expand it up to the limit.
-    private static let mostRefusals = 16
+    /// The maximum number of refused parts. Each one costs the time to expand it up to the limit, so the rest of the
+    /// archive is not read beyond this number.
+    private static let maxRefusedParts = 16
 
     init(_ limits: ArchiveLimits) { self.limits = limits }
 
     /// Whether so many parts were refused that the rest of the archive is not read.
-    var isOver: Bool { refusals > Self.mostRefusals }
+    var hasTooManyRefusals: Bool { refusedParts > Self.maxRefusedParts }
 
-    func add(_ byteCount: Int) { made += byteCount }
+    func add(_ byteCount: Int) { expandedByteCount += byteCount }
 
-    /// - Parameter packed: The number of bytes of the archive that were read so far.
-    func isExceeded(_ packed: Int64) -> Bool { limits.isExceeded(made, outOf: packed) }
+    /// - Parameter packed: The number of compressed bytes of the archive that were read so far.
+    func isExceeded(_ packed: Int64) -> Bool { limits.isExceeded(expandedByteCount, outOf: packed) }
 
-    /// Removes the bytes of a refused part from the sum, so that they do not count against later parts.
-    func refuse(since before: Int) {
-        made = before
-        refusals += 1
+    /// Resets the sum to its value before a refused part, so that this part does not count against later ones.
+    func refuse(since earlierByteCount: Int) {
+        expandedByteCount = earlierByteCount
+        refusedParts += 1
     }
 
-    /// The sum of the expanded bytes, for ``refuse(since:)``.
-    var mark: Int { made }
-
-    /// The limits for the next body.
-    func limitsLeft(_ packed: Int64) -> ArchiveLimits {
-        let (usual, isBeyond) = packed.multipliedReportingOverflow(by: Int64(limits.factor))
-        guard !isBeyond, Int64(made) > usual else { return limits }
-        var left = limits
-        left.allowance = max(0, limits.allowance - Int(Int64(made) - usual))
-        return left
+    /// Returns the limits for the next body: the allowance without the part that earlier records have used.
+    func remainingLimits(_ packed: Int64) -> ArchiveLimits {
+        let (proportional, isOverflow) = packed.multipliedReportingOverflow(by: Int64(limits.expansionFactor))
+        guard !isOverflow, Int64(expandedByteCount) > proportional else { return limits }
+        let used = Int(Int64(expandedByteCount) - proportional)
+        var remaining = limits
+        remaining.expansionAllowanceBytes = max(0, limits.expansionAllowanceBytes - used)
+        return remaining
     }
 }

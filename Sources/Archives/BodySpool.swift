@@ -3,38 +3,38 @@ internal import Glibc
 internal import Store
 internal import System
 
-/// The destination of bodies that are read.
-enum BodyKeeping: Sendable {
-    /// The bytes are not kept, only their number and digest.
-    case measured
+/// The place where a reader stores the bodies that it reads.
+enum BodyStorage: Sendable {
+    /// Nowhere: only the size and the digest are computed.
+    case measuredOnly
     case inMemory
     /// Large bodies are written to files in this folder, which the receiver must move or delete.
     case inFiles(folder: String)
 }
 
-/// Collects a body that is read from an archive: in memory, in a file from a certain size on, or only
-/// measured. The file is deleted if the body is not finished.
+/// Collects a body that is read from an archive: in memory, in a file above `Limits.packedBody` bytes, or only
+/// measured. The file is deleted if `finish` is not called.
 final class BodySpool {
-    private let keeping: BodyKeeping
+    private let storage: BodyStorage
     private var bytes: [UInt8] = []
     private var file: File?
     private var path: String?
     private var digest: DigestStream? = DigestStream(.sha256)
     private(set) var byteCount = 0
 
-    init(_ keeping: BodyKeeping) {
-        self.keeping = keeping
+    init(_ storage: BodyStorage) {
+        self.storage = storage
     }
 
     deinit {
         if let path { unlink(path) }
     }
 
-    func take(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
+    func append(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
         byteCount += piece.count
         digest?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
-        switch keeping {
-        case .measured: break
+        switch storage {
+        case .measuredOnly: break
         case .inMemory: bytes.append(contentsOf: piece)
         case .inFiles where file == nil && byteCount <= Limits.packedBody: bytes.append(contentsOf: piece)
         case .inFiles(let folder): try write(piece, in: folder)
@@ -43,13 +43,13 @@ final class BodySpool {
 
     private func write(_ piece: UnsafeRawBufferPointer, in folder: String) throws(ArchiveError) {
         if file == nil {
-            let made = try ArchiveError.wrapping { () throws(SystemError) in
+            let newFile = try ArchiveError.wrapping { () throws(SystemError) in
                 try File(temporaryIn: folder, named: "import")
             }
-            path = made.path
-            try ArchiveError.wrapping { () throws(SystemError) in try made.write(bytes) }
+            path = newFile.path
+            try ArchiveError.wrapping { () throws(SystemError) in try newFile.write(bytes) }
             bytes = []
-            file = consume made
+            file = consume newFile
         }
         try ArchiveError.wrapping { () throws(SystemError) in try file?.write(piece) }
     }
@@ -62,7 +62,7 @@ final class BodySpool {
             try ArchiveError.wrapping { () throws(SystemError) in try file.take()?.close() }
             content = .file(path: path)
             self.path = nil
-        } else if case .measured = keeping {
+        } else if case .measuredOnly = storage {
             content = nil
         } else {
             content = .bytes(bytes)
@@ -81,13 +81,14 @@ extension [UInt8] {
 }
 
 extension BodyContent {
-    /// Passes the bytes in pieces and in order to `take`.
-    func eachArchived(_ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void) throws(ArchiveError) {
+    /// Passes the bytes in pieces and in order to `write`. This is `eachWantedPiece` for closures that throw an
+    /// `ArchiveError`.
+    func writePieces(_ write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void) throws(ArchiveError) {
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
             _ = try eachWantedPiece { piece in
                 do throws(ArchiveError) {
-                    try piece.withUnsafeBytes { (bytes) throws(ArchiveError) in try take(bytes) }
+                    try piece.withUnsafeBytes { (bytes) throws(ArchiveError) in try write(bytes) }
                 } catch {
                     failure = error
                 }

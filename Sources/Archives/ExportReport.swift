@@ -7,11 +7,11 @@ public struct ExportReport: Sendable, Equatable {
     /// The exported snapshot; nil for the live snapshot with its overlay.
     public let snapshot: SnapshotName?
     /// The format of the archive.
-    public let form: ArchiveForm
+    public let format: ArchiveFormat
     /// The files that were written.
     public internal(set) var files: [File] = []
     /// For a split WARC: files of an earlier, longer export under the same name, which were removed.
-    public internal(set) var removed: [String] = []
+    public internal(set) var removedFiles: [String] = []
     /// The number of exported responses.
     public internal(set) var responses = 0
     /// The number of pages among them.
@@ -32,20 +32,20 @@ public struct ExportReport: Sendable, Equatable {
     /// The number of responses that the patterns leave out.
     public internal(set) var leftOutByPattern = 0
     /// The number of responses that the format cannot contain, such as responses to POST in a folder.
-    public internal(set) var leftOutByForm = 0
+    public internal(set) var leftOutByFormat = 0
     /// URLs whose bodies are gone or damaged.
     public internal(set) var damaged: [String] = []
     /// For one page: the URLs that it needs and that are not stored. A folder contains a list of its own.
-    public internal(set) var missing: [Miss] = []
+    public internal(set) var missing: [MissingAsset] = []
     /// For files: URLs of pages and scripts that load modules, workers or data, which browsers do not load
     /// from files. They work if a server serves the files.
-    public internal(set) var wantServer: [String] = []
+    public internal(set) var urlsNeedingServer: [String] = []
     /// For one page: assets that are too large for one file.
-    public internal(set) var tooLarge: [Large] = []
+    public internal(set) var tooLarge: [OversizedAsset] = []
     /// For a program: the shared libraries that it needs on the machine that runs it.
     public internal(set) var libraries: [String] = []
     /// For a screenshot: whether it ends at the maximum height, so that the page most likely continues.
-    public internal(set) var isCut = false
+    public internal(set) var isTruncated = false
     /// Whether the file was read back and is correct; nil if that was not requested.
     public internal(set) var isVerified: Bool?
     /// The SHA-256 of the public key of the signature; nil if the file is not signed.
@@ -57,29 +57,32 @@ public struct ExportReport: Sendable, Equatable {
         public let byteCount: Int64
     }
 
-    /// A URL that is not stored.
-    public struct Miss: Sendable, Equatable {
+    /// An asset that is not stored.
+    public struct MissingAsset: Sendable, Equatable {
         public let url: String
+        /// The URL of a page or asset that needs it.
         public let neededBy: String
     }
 
     /// An asset that was left out because of its size.
-    public struct Large: Sendable, Equatable {
+    public struct OversizedAsset: Sendable, Equatable {
         public let url: String
         public let byteCount: Int64
     }
 
-    package init(site: String, snapshot: SnapshotName?, form: ArchiveForm) {
+    package init(site: String, snapshot: SnapshotName?, format: ArchiveFormat) {
         self.site = site
         self.snapshot = snapshot
-        self.form = form
+        self.format = format
     }
 
-    /// Sets the results of a screenshot or PDF.
-    package mutating func tell(
-        _ file: ArchiveFile, missing: [String: String], isVerified: Bool?, isCut: Bool
+    /// Records the results of a screenshot or PDF.
+    ///
+    /// - Parameter missing: URLs that the page requested and that are not stored, each with the URL of the page.
+    package mutating func recordRendering(
+        _ file: ArchiveFile, missing: [String: String], isVerified: Bool?, isTruncated: Bool
     ) {
-        (self.isVerified, self.isCut) = (isVerified, isCut)
+        (self.isVerified, self.isTruncated) = (isVerified, isTruncated)
         files = [File(path: file.path, byteCount: file.byteCount)]
         (responses, pages, byteCount) = (1, 1, file.byteCount)
         self.missing = Self.missing(missing)
@@ -89,7 +92,7 @@ public struct ExportReport: Sendable, Equatable {
     package mutating func countOtherPages(
         _ plan: ExportPlan, _ reader: StoreReader
     ) throws(ArchiveError) {
-        guard plan.form.isOfPage, plan.page == nil else { return }
+        guard plan.format.isSinglePage, plan.page == nil else { return }
         var count = 0
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
@@ -104,8 +107,9 @@ public struct ExportReport: Sendable, Equatable {
         otherPages = max(0, count - 1)
     }
 
-    static func missing(_ urls: [String: String]) -> [Miss] {
-        urls.sorted { $0.key < $1.key }.map { Miss(url: $0.key, neededBy: $0.value) }
+    /// Returns the list for a dictionary from missing URLs to the URLs that need them, sorted by URL.
+    static func missing(_ urls: [String: String]) -> [MissingAsset] {
+        urls.sorted { $0.key < $1.key }.map { MissingAsset(url: $0.key, neededBy: $0.value) }
     }
 
     /// Whether the archive contains everything that it should, undamaged.
@@ -119,25 +123,25 @@ extension ExportReport: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "snapshot": snapshot?.number,
-            "overlay": IfAny(snapshot?.isOverlay == true ? true : nil), "format": form.rawValue,
+            "overlay": IfAny(snapshot?.isOverlay == true ? true : nil), "format": format.rawValue,
             "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
-            "removed": removed,
+            "removed": removedFiles,
             "responses": responses, "pages": pages, "otherPages": otherPages, "bytes": byteCount,
             "leftOutPrivate": leftOutPrivate,
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
-            "leftOutByForm": leftOutByForm, "damaged": damaged,
-            "verified": isVerified, "signer": signer, "missing": missing, "wantServer": wantServer,
-            "tooLarge": tooLarge, "libraries": libraries, "cut": isCut, "frozenPages": frozenPages,
+            "leftOutByForm": leftOutByFormat, "damaged": damaged,
+            "verified": isVerified, "signer": signer, "missing": missing, "wantServer": urlsNeedingServer,
+            "tooLarge": tooLarge, "libraries": libraries, "cut": isTruncated, "frozenPages": frozenPages,
             "pagesWithScripts": pagesWithScripts,
         ]
     }
 }
 
-extension ExportReport.Miss: JSONObject {
+extension ExportReport.MissingAsset: JSONObject {
     package var members: JSONMembers { ["url": url, "neededBy": neededBy] }
 }
 
-extension ExportReport.Large: JSONObject {
+extension ExportReport.OversizedAsset: JSONObject {
     package var members: JSONMembers { ["url": url, "bytes": byteCount] }
 }
 
@@ -163,7 +167,7 @@ public struct ImportReport: Sendable, Equatable {
     public internal(set) var other = 0
     /// The number of responses that are never stored, by status: server errors, partial responses, and
     /// similar ones.
-    public internal(set) var unkept: [Int: Int] = [:]
+    public internal(set) var skippedByStatus: [Int: Int] = [:]
     /// The first 1,000 records that were rejected.
     public internal(set) var refused: [Fault] = []
     /// The number of rejected records.
@@ -190,7 +194,8 @@ public struct ImportReport: Sendable, Equatable {
         public internal(set) var site: String?
     }
 
-    static let mostFaults = 1000
+    /// The maximum length of each list of faults. Further faults are only counted.
+    static let maxReportedFaults = 1000
 
     init(site: String, snapshot: Int64) {
         self.site = site
@@ -198,22 +203,22 @@ public struct ImportReport: Sendable, Equatable {
     }
 
     mutating func add(_ fault: ArchiveFault) {
-        let told = Fault(url: fault.url, place: fault.place, reason: fault.reason, site: fault.site)
-        switch fault.gravity {
+        let reported = Fault(url: fault.url, place: fault.place, reason: fault.reason, site: fault.site)
+        switch fault.severity {
         case .refused:
             refusedCount += 1
-            if refused.count < Self.mostFaults { refused.append(told) }
+            if refused.count < Self.maxReportedFaults { refused.append(reported) }
         case .doubtful:
             doubtfulCount += 1
-            if doubtful.count < Self.mostFaults { doubtful.append(told) }
+            if doubtful.count < Self.maxReportedFaults { doubtful.append(reported) }
         case .leftOut:
             leftOutCount += 1
-            if leftOut.count < Self.mostFaults { leftOut.append(told) }
+            if leftOut.count < Self.maxReportedFaults { leftOut.append(reported) }
         }
     }
 
     /// Whether something was rejected because it is too large in relation to its compressed size.
-    public var hasGrownTooMuch: Bool { refused.contains { ArchiveLimits.isExcess($0.reason) } }
+    public var exceedsExpansionLimit: Bool { refused.contains { ArchiveLimits.isExcess($0.reason) } }
 
     /// Whether nothing was rejected, and the snapshot is live.
     public var isComplete: Bool { refusedCount == 0 && isPublished }
@@ -231,7 +236,7 @@ extension ImportReport: JSONObject {
         [
             "site": site, "snapshot": snapshot, "live": isPublished, "responses": responses, "pages": pages,
             "revisits": revisits, "bytes": byteCount, "superseded": superseded, "other": other,
-            "unkept": unkept.sorted { $0.key < $1.key }.map {
+            "unkept": skippedByStatus.sorted { $0.key < $1.key }.map {
                 ["status": $0.key, "count": $0.value] as JSONMembers
             },
             "refusedCount": refusedCount, "refused": refused, "doubtfulCount": doubtfulCount,

@@ -14,12 +14,13 @@ struct SourceFile: Sendable {
     let number: Int
 }
 
-/// A folder to import: a folder on the disk, or the contents of a zip or tar file. It is used by one thread.
+/// A folder to import: a folder on the disk (``DiskFolder``), or the contents of a zip file (``ZipFolder``) or tar file
+/// (``TarFile``). It is used by one thread.
 protocol FileSource: AnyObject {
     /// The name of the source for messages.
     var name: String { get }
     var files: [SourceFile] { get }
-    /// The parts that are not imported, with the reasons.
+    /// The files that are not imported, with the reasons.
     var faults: [ArchiveFault] { get }
     /// Whether the folder was packed into one file, possibly with an enclosing folder.
     var isPacked: Bool { get }
@@ -31,6 +32,7 @@ protocol FileSource: AnyObject {
 }
 
 extension FileSource {
+    /// Returns the name of the source and the path of the file, for messages.
     func place(of file: SourceFile) -> String { "\(name), \(file.path)" }
 
     /// Returns the beginning of the file, at most `limit` bytes.
@@ -46,13 +48,14 @@ extension FileSource {
 
 /// File names in the form in which they are compared and shown.
 enum FileName {
-    /// The maximum depth of nested folders, which is more than any site has.
-    static let deepest = 64
-    /// The maximum length of a path in bytes.
-    static let longest = 4096
-    /// The maximum number of files in an imported folder.
-    static let mostFiles = 1_000_000
+    /// The maximum depth of nested folders, which is more than any site has. Deeper files are refused.
+    static let maxDepth = 64
+    /// The maximum length of a path. Files with longer paths are refused.
+    static let maxPathBytes = 4096
+    /// The maximum number of files in an imported folder. The import fails if there are more.
+    static let maxFiles = 1_000_000
 
+    /// Returns the name as text. Bytes that are not ASCII are percent-encoded if the name is not valid UTF-8.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var escaped: [UInt8] = []
@@ -69,7 +72,7 @@ enum FileName {
 
     /// Returns the path of an entry in a packed folder. Returns nil if it points outside the folder or is not
     /// a path.
-    static func inside(_ bytes: [UInt8]) -> String? {
+    static func pathInside(_ bytes: [UInt8]) -> String? {
         segments(bytes, mayAscend: false).map { text(Array($0.joined(separator: [UInt8(ascii: "/")]))) }
     }
 
@@ -83,8 +86,13 @@ enum FileName {
         }
     }
 
+    /// Returns the parts of a relative path without `.` and `..`. Returns nil if the path is invalid or leaves the
+    /// folder.
+    ///
+    /// - Parameter mayAscend: Whether `..` is allowed.
     private static func segments(_ bytes: [UInt8], mayAscend: Bool) -> [ArraySlice<UInt8>]? {
-        guard !bytes.isEmpty, bytes.count <= longest, !bytes.contains(0), bytes[0] != UInt8(ascii: "/") else {
+        guard !bytes.isEmpty, bytes.count <= maxPathBytes, !bytes.contains(0), bytes[0] != UInt8(ascii: "/")
+        else {
             return nil
         }
         var segments: [ArraySlice<UInt8>] = []
@@ -95,39 +103,40 @@ enum FileName {
                 segments.append(segment)
             }
         }
-        return segments.isEmpty || segments.count > deepest ? nil : segments
+        return segments.isEmpty || segments.count > maxDepth ? nil : segments
     }
 }
 
-/// The symbolic links in a packed folder. Each stands for the file that it points to, as in a folder on the
+/// The symbolic and hard links in a zip or tar file. Each stands for the file that it points to, as in a folder on the
 /// disk.
-struct PackedLinks {
+struct ArchivedFileLinks {
     struct Link {
         /// The name as the archive writes it.
         let name: [UInt8]
         /// The name for messages.
-        let shown: String
+        let displayName: String
         /// The path of the target in the folder; nil if it is outside the folder.
         let target: String?
     }
 
     private var links: [(path: String, link: Link)] = []
 
-    /// The maximum number of links that are followed to reach a file.
-    private static let mostSteps = 40
+    /// The maximum number of links that are followed to reach a file, because links may form a cycle. A longer chain
+    /// is treated as a broken link.
+    private static let maxLinkSteps = 40
 
     /// Adds a link. Returns the reason if the link must not be followed.
     mutating func add(_ link: Link) -> String? {
-        guard let path = FileName.inside(link.name) else { return "its name points outside the folder" }
+        guard let path = FileName.pathInside(link.name) else { return "its name points outside the folder" }
         guard link.target != nil else { return "it is a link to outside the folder" }
-        guard links.count < FileName.mostFiles else { return "there are over \(FileName.mostFiles) links" }
+        guard links.count < FileName.maxFiles else { return "there are over \(FileName.maxFiles) links" }
         links.append((path, link))
         return nil
     }
 
     /// Returns a file for each link that leads to one of `files`, and the reasons for the links that do not.
-    func followed(among files: [SourceFile]) -> (
-        files: [SourceFile], faults: [(shown: String, reason: String)]
+    func resolve(among files: [SourceFile]) -> (
+        files: [SourceFile], faults: [(displayName: String, reason: String)]
     ) {
         guard !links.isEmpty else { return ([], []) }
         let byPath = Dictionary(files.map { ($0.path, $0) }, uniquingKeysWith: { _, last in last })
@@ -142,23 +151,24 @@ struct PackedLinks {
                 end = slash
             }
         }
-        var (found, faults): ([SourceFile], [(shown: String, reason: String)]) = ([], [])
+        var (resolved, faults): ([SourceFile], [(displayName: String, reason: String)]) = ([], [])
         for (path, link) in links where byPath[path] == nil {
             var (target, steps) = (link.target, 0)
-            while let name = target, byPath[name] == nil, let next = targets[name], steps < Self.mostSteps {
+            while let name = target, byPath[name] == nil, let next = targets[name], steps < Self.maxLinkSteps
+            {
                 (target, steps) = (next, steps + 1)
             }
             if let file = target.flatMap({ byPath[$0] }) {
-                found.append(
+                resolved.append(
                     SourceFile(
                         path: path, byteCount: file.byteCount, modified: file.modified, number: file.number))
             } else {
                 let isFolder = target.map { folders.contains($0[...]) } ?? false
                 faults.append(
-                    (link.shown, isFolder ? "it is a link to a folder" : "it is a broken link"))
+                    (link.displayName, isFolder ? "it is a link to a folder" : "it is a broken link"))
             }
         }
-        return (found, faults)
+        return (resolved, faults)
     }
 }
 
@@ -170,13 +180,15 @@ final class DiskFolder: FileSource {
     private(set) var faults: [ArchiveFault] = []
     let isPacked = false
     private let limits: ArchiveLimits
+    /// The paths of the files in the folder as bytes, by `SourceFile.number`.
     private var paths: [[UInt8]] = []
     /// The sum of the file sizes, and the bytes that the files occupy on the disk.
-    private var (made, onDisk): (Int, Int64) = (0, 0)
+    private var (totalByteCount, diskByteCount): (Int, Int64) = (0, 0)
     /// The absolute path that the targets of links must be in.
     private let root: [UInt8]
 
-    private static let mostFaults = 1000
+    /// Further faults are not reported.
+    private static let maxReportedFaults = 1000
 
     init(_ path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
         var whole = path
@@ -195,11 +207,13 @@ final class DiskFolder: FileSource {
         self.limits = limits
         root = try Self.resolved(Array(name.utf8))
         add(Array(file.utf8))
-        for beside in SavedPage.folders(of: file) where Self.kind(at: whole(Array(beside.utf8))) == S_IFDIR {
-            try list(Array(beside.utf8))
+        for assets in SavedPage.folders(of: file)
+        where Self.kind(at: absolutePath(Array(assets.utf8))) == S_IFDIR {
+            try list(Array(assets.utf8))
         }
     }
 
+    /// Returns the absolute path after following all links.
     private static func resolved(_ path: [UInt8]) throws(ArchiveError) -> [UInt8] {
         guard let real = realpath(characters(path), nil) else {
             throw ArchiveError(SystemError(errno, doing: "read", FileName.text(path)))
@@ -210,13 +224,15 @@ final class DiskFolder: FileSource {
         }
     }
 
-    private func whole(_ below: [UInt8]) -> [UInt8] {
-        Array(name.utf8) + (below.isEmpty ? [] : [UInt8(ascii: "/")] + below)
+    /// Returns the path of a file from its path in the folder. It is relative if the folder's path is.
+    private func absolutePath(_ relativePath: [UInt8]) -> [UInt8] {
+        Array(name.utf8) + (relativePath.isEmpty ? [] : [UInt8(ascii: "/")] + relativePath)
     }
 
+    /// Returns the status of a file or link, without following the link.
     private static func status(_ path: [UInt8]) -> stat? {
-        var found = stat()
-        return lstat(characters(path), &found) == 0 ? found : nil
+        var status = stat()
+        return lstat(characters(path), &status) == 0 ? status : nil
     }
 
     /// Returns the path as a C string. Paths need not be UTF-8.
@@ -226,72 +242,83 @@ final class DiskFolder: FileSource {
 
     /// Lists a folder and its subfolders. The names are sorted, so that the order is the same on every disk.
     private func list(_ first: [UInt8]) throws(ArchiveError) {
-        var waiting = [(folder: first, depth: 0)]
-        while let (folder, depth) = waiting.popLast() {
-            let place = String(decoding: whole(folder), as: UTF8.self)
-            guard let names = Folder.names(in: place) else {
-                tell("it cannot be read: change its permissions", folder)
+        var pending = [(folder: first, depth: 0)]
+        while let (folder, depth) = pending.popLast() {
+            let path = String(decoding: absolutePath(folder), as: UTF8.self)
+            guard let names = Folder.names(in: path) else {
+                addFault("it cannot be read: change its permissions", folder)
                 continue
             }
             var folders: [[UInt8]] = []
             for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-                let below = folder.isEmpty ? name : folder + [UInt8(ascii: "/")] + name
-                if Self.kind(at: whole(below)) == S_IFDIR { folders.append(below) } else { add(below) }
-                guard files.count < FileName.mostFiles else {
+                let child = folder.isEmpty ? name : folder + [UInt8(ascii: "/")] + name
+                if Self.kind(at: absolutePath(child)) == S_IFDIR { folders.append(child) } else { add(child) }
+                guard files.count < FileName.maxFiles else {
                     throw ArchiveError(
-                        .input, "\(self.name) has over \(FileName.mostFiles) files; import a part of it")
+                        .input, "\(self.name) has over \(FileName.maxFiles) files; import a part of it")
                 }
             }
-            guard folders.isEmpty || depth < FileName.deepest else {
-                tell("it has over \(FileName.deepest) nested folders", folder)
+            guard folders.isEmpty || depth < FileName.maxDepth else {
+                addFault("it has over \(FileName.maxDepth) nested folders", folder)
                 continue
             }
-            for below in folders.reversed() { waiting.append((below, depth + 1)) }
+            for child in folders.reversed() { pending.append((child, depth + 1)) }
         }
     }
 
-    private func add(_ below: [UInt8]) {
-        let path = whole(below)
-        guard var found = Self.status(path) else { return tell("it cannot be read", below) }
-        if found.st_mode & S_IFMT == S_IFLNK {
+    /// Adds a file by its path in the folder, or a fault if it is not imported.
+    private func add(_ relativePath: [UInt8]) {
+        let path = absolutePath(relativePath)
+        guard var status = Self.status(path) else { return addFault("it cannot be read", relativePath) }
+        if status.st_mode & S_IFMT == S_IFLNK {
             guard let real = try? Self.resolved(path) else {
-                return tell("it is a broken link", below)
+                return addFault("it is a broken link", relativePath)
             }
             guard real.starts(with: root + [UInt8(ascii: "/")]), let target = Self.status(real) else {
-                return tell("it is a link to outside the folder", below)
+                return addFault("it is a link to outside the folder", relativePath)
             }
-            found = target
-            guard found.st_mode & S_IFMT != S_IFDIR else { return tell("it is a link to a folder", below) }
+            status = target
+            guard status.st_mode & S_IFMT != S_IFDIR else {
+                return addFault("it is a link to a folder", relativePath)
+            }
         }
-        guard found.st_mode & S_IFMT == S_IFREG else { return tell("it is not a regular file", below) }
-        let byteCount = Int64(found.st_size)
-        guard byteCount <= Int64(limits.body) else { return tell("it is over \(limits.body) bytes", below) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            return addFault("it is not a regular file", relativePath)
+        }
+        let byteCount = Int64(status.st_size)
+        guard byteCount <= Int64(limits.maxBodyBytes) else {
+            return addFault("it is over \(limits.maxBodyBytes) bytes", relativePath)
+        }
         // A sparse file can be far larger than the space that it occupies.
-        let now = (made: made + Int(byteCount), onDisk: onDisk + Int64(found.st_blocks) * 512)
-        guard !limits.isExceeded(now.made, outOf: now.onDisk) else { return tell(limits.excess, below) }
-        (made, onDisk) = (now.made, now.onDisk)
+        let newTotal = totalByteCount + Int(byteCount)
+        let newDiskTotal = diskByteCount + Int64(status.st_blocks) * 512
+        guard !limits.isExceeded(newTotal, outOf: newDiskTotal) else {
+            return addFault(limits.excessMessage, relativePath)
+        }
+        (totalByteCount, diskByteCount) = (newTotal, newDiskTotal)
         files.append(
             SourceFile(
-                path: FileName.text(below), byteCount: byteCount, modified: Int64(found.st_mtim.tv_sec),
-                number: paths.count))
-        paths.append(below)
+                path: FileName.text(relativePath), byteCount: byteCount,
+                modified: Int64(status.st_mtim.tv_sec), number: paths.count))
+        paths.append(relativePath)
     }
 
-    private func tell(_ reason: String, _ below: [UInt8]) {
-        guard faults.count < Self.mostFaults else { return }
-        faults.append(ArchiveFault(reason, at: FileName.text(whole(below))))
+    private func addFault(_ reason: String, _ relativePath: [UInt8]) {
+        guard faults.count < Self.maxReportedFaults else { return }
+        faults.append(ArchiveFault(reason, at: FileName.text(absolutePath(relativePath))))
     }
 
     func read(
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
-        let path = whole(paths[file.number])
-        // The file may have been replaced by a pipe or device that never ends.
+        let path = absolutePath(paths[file.number])
+        // The file may have been replaced by a pipe or device that never ends, so opening must not block, and the
+        // type is checked again.
         let descriptor = open(Self.characters(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
         defer { close(descriptor) }
-        var found = stat()
-        guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             return "it is no longer a file"
         }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
@@ -317,8 +344,8 @@ final class ZipFolder: FileSource {
     let isPacked = true
     private let zip: ZipFile
     private let limits: ArchiveLimits
-    /// The sizes of all entries read so far, expanded and compressed, to detect decompression bombs.
-    private var made = 0
+    /// The sizes of all entries read so far, decompressed and compressed, to detect decompression bombs.
+    private var expandedByteCount = 0
     private var packed: Int64 = 0
 
     init(_ zip: ZipFile, _ limits: ArchiveLimits) throws(ArchiveError) {
@@ -327,9 +354,9 @@ final class ZipFolder: FileSource {
         guard !zip.isOverlapping else {
             throw ArchiveError(.input, "\(zip.path) cannot be imported: its entries overlap")
         }
-        var links = PackedLinks()
+        var links = ArchivedFileLinks()
         for (number, entry) in zip.entries.enumerated() where !entry.name.hasSuffix("/") {
-            guard let path = FileName.inside(Array(entry.name.utf8)) else {
+            guard let path = FileName.pathInside(Array(entry.name.utf8)) else {
                 faults.append(
                     ArchiveFault("its name points outside the folder", at: "\(name), \(entry.name)"))
                 continue
@@ -337,20 +364,21 @@ final class ZipFolder: FileSource {
             // `zip.faults` already contains the entries without content.
             guard entry.content != nil else { continue }
             guard !entry.isLink else {
-                let (written, shown) = (Array(entry.name.utf8), "\(name), \(entry.name)")
-                let target = try zip.bytes(entry, atMost: FileName.longest).flatMap {
-                    FileName.target(ofLink: $0, at: written)
+                let (linkName, displayName) = (Array(entry.name.utf8), "\(name), \(entry.name)")
+                // The content of a link is its target.
+                let target = try zip.bytes(entry, atMost: FileName.maxPathBytes).flatMap {
+                    FileName.target(ofLink: $0, at: linkName)
                 }
-                let link = PackedLinks.Link(name: written, shown: shown, target: target)
-                if let reason = links.add(link) { faults.append(ArchiveFault(reason, at: shown)) }
+                let link = ArchivedFileLinks.Link(name: linkName, displayName: displayName, target: target)
+                if let reason = links.add(link) { faults.append(ArchiveFault(reason, at: displayName)) }
                 continue
             }
             files.append(
                 SourceFile(path: path, byteCount: entry.byteCount, modified: entry.modified, number: number))
         }
-        let followed = links.followed(among: files)
-        files += followed.files
-        faults += followed.faults.map { ArchiveFault($0.reason, at: $0.shown) }
+        let resolved = links.resolve(among: files)
+        files += resolved.files
+        faults += resolved.faults.map { ArchiveFault($0.reason, at: $0.displayName) }
     }
 
     func read(
@@ -365,14 +393,16 @@ final class ZipFolder: FileSource {
         _ = try input.take(.max) { (piece) throws(ArchiveError) in
             sum.update(piece)
             count += piece.count
-            made += piece.count
-            guard count <= limits.body, !limits.isExceeded(made, outOf: packed) else { return false }
+            expandedByteCount += piece.count
+            guard count <= limits.maxBodyBytes, !limits.isExceeded(expandedByteCount, outOf: packed) else {
+                return false
+            }
             isWanted = try take(piece)
             return isWanted
         }
         guard isWanted else { return nil }
-        if count > limits.body { return "it is over \(limits.body) bytes" }
-        if limits.isExceeded(made, outOf: packed) { return limits.excess }
+        if count > limits.maxBodyBytes { return "it is over \(limits.maxBodyBytes) bytes" }
+        if limits.isExceeded(expandedByteCount, outOf: packed) { return limits.excessMessage }
         if let damage = input.damage { return damage }
         return Int64(count) == entry.byteCount && sum.value == entry.checksum
             ? nil : "its bytes do not match its checksum"

@@ -6,8 +6,13 @@ internal import System
 /// Writes named files to a folder, a zip file or a tar file. A tree is used by one thread, and one file is
 /// open at a time.
 protocol FileTree: AnyObject {
+    /// Opens a new file.
+    ///
+    /// - Parameter name: The path in the tree, with slashes. It must be valid on every file system.
     func begin(_ name: String) throws(ArchiveError)
-    func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError)
+    /// Appends bytes to the open file.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError)
+    /// Completes the open file.
     func end() throws(ArchiveError)
     /// Completes the tree, which then appears under its final name.
     func finish() throws(ArchiveError) -> [ArchiveFile]
@@ -17,41 +22,48 @@ protocol FileTree: AnyObject {
 
 /// Writes files to a temporary folder beside the final one, which is renamed when it is complete.
 final class FolderTree: FileTree {
+    /// The final path.
     private let path: String
     /// The path that error messages name; nil for the folder's own path.
-    private let named: String?
+    private let displayPath: String?
+    /// The temporary folder.
     private let folder: ScratchFolder
     private var draft: String { folder.path }
     private var file: File?
-    /// The final path of the open file.
-    private var open = ""
-    private var made: Set<String> = []
+    /// The final path of the open file, for error messages.
+    private var openPath = ""
+    private var createdFolders: Set<String> = []
     private var byteCount: Int64 = 0
 
-    init(_ path: String, for named: String? = nil) throws(ArchiveError) {
-        self.named = named
-        var whole = path
-        while whole.utf8.count > 1, whole.hasSuffix("/") { whole.removeLast() }
+    /// - Parameters:
+    ///   - path: The folder to write. It must be missing or empty.
+    ///   - displayPath: The path that error messages name; nil for `path`.
+    init(_ path: String, for displayPath: String? = nil) throws(ArchiveError) {
+        self.displayPath = displayPath
+        var folderPath = path
+        while folderPath.utf8.count > 1, folderPath.hasSuffix("/") { folderPath.removeLast() }
         var status = stat()
-        if lstat(whole, &status) == 0 {
-            guard let names = Folder.names(in: whole) else {
-                throw ArchiveError(.input, "\(whole) already exists and is not a folder; name another one")
+        if lstat(folderPath, &status) == 0 {
+            guard let names = Folder.names(in: folderPath) else {
+                throw ArchiveError(
+                    .input, "\(folderPath) already exists and is not a folder; name another one")
             }
             guard names.isEmpty else {
                 throw ArchiveError(
                     .input,
-                    "\(whole) already exists and is not empty; name a new folder, for example \(whole)/NAME/")
+                    "\(folderPath) already exists and is not empty; name a new folder, for example \(folderPath)/NAME/"
+                )
             }
-            if status.st_mode & S_IFMT == S_IFLNK { whole = Folder.resolved(whole) }
+            if status.st_mode & S_IFMT == S_IFLNK { folderPath = Folder.resolved(folderPath) }
         }
-        self.path = whole
-        Self.makeParents(of: whole)
+        self.path = folderPath
+        Self.makeParents(of: folderPath)
         do throws(SystemError) {
-            folder = try ScratchFolder(beside: whole, mode: 0o755)
+            folder = try ScratchFolder(beside: folderPath, mode: 0o755)
         } catch {
-            let told = SystemError(
-                error.code, doing: "write", whole, advice: "name a place in a writable folder")
-            throw ArchiveError(.machine, ArchiveError(told).description)
+            let advised = SystemError(
+                error.code, doing: "write", folderPath, advice: "name a place in a writable folder")
+            throw ArchiveError(.machine, ArchiveError(advised).description)
         }
     }
 
@@ -68,26 +80,28 @@ final class FolderTree: FileTree {
         var end = name.startIndex
         while let slash = name[end...].firstIndex(of: "/") {
             let folder = String(name[..<slash])
-            if made.insert(folder).inserted, mkdir("\(draft)/\(folder)", 0o755) != 0, errno != EEXIST {
+            if createdFolders.insert(folder).inserted, mkdir("\(draft)/\(folder)", 0o755) != 0,
+                errno != EEXIST
+            {
                 throw ArchiveError(
-                    SystemError(errno, doing: "create the folder", named ?? "\(path)/\(folder)"))
+                    SystemError(errno, doing: "create the folder", displayPath ?? "\(path)/\(folder)"))
             }
             end = name.index(after: slash)
         }
-        let place = "\(draft)/\(name)"
-        open = named ?? "\(path)/\(name)"
-        file = try ArchiveError.writing(open) { () throws(SystemError) in
-            try File(place, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
+        let draftPath = "\(draft)/\(name)"
+        openPath = displayPath ?? "\(path)/\(name)"
+        file = try ArchiveError.writing(openPath) { () throws(SystemError) in
+            try File(draftPath, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
         }
     }
 
-    func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+    func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         byteCount += Int64(bytes.count)
-        try ArchiveError.writing(open) { () throws(SystemError) in try file?.write(bytes) }
+        try ArchiveError.writing(openPath) { () throws(SystemError) in try file?.write(bytes) }
     }
 
     func end() throws(ArchiveError) {
-        try ArchiveError.writing(open) { () throws(SystemError) in try file.take()?.close() }
+        try ArchiveError.writing(openPath) { () throws(SystemError) in try file.take()?.close() }
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
@@ -96,23 +110,23 @@ final class FolderTree: FileTree {
     }
 
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
-        var waiting = [""]
-        while let folder = waiting.popLast() {
+        var pending = [""]
+        while let folder = pending.popLast() {
             for name in Folder.names(in: "\(path)/\(folder)") ?? [] {
-                let below = folder + (folder.isEmpty ? "" : "/") + String(decoding: name, as: UTF8.self)
-                guard WholeFile.exists("\(path)/\(below)") else {
-                    waiting.append(below)
+                let child = folder + (folder.isEmpty ? "" : "/") + String(decoding: name, as: UTF8.self)
+                let childPath = "\(path)/\(child)"
+                guard WholeFile.exists(childPath) else {
+                    pending.append(child)
                     continue
                 }
                 var stream = DigestStream(.sha256)
-                let place = "\(path)/\(below)"
                 _ = try ArchiveError.wrapping { () throws(SystemError) in
-                    try File(place, O_RDONLY).eachPiece { piece in
+                    try File(childPath, O_RDONLY).eachPiece { piece in
                         stream.update(piece)
                         return true
                     }
                 }
-                take(below, stream.finish())
+                take(child, stream.finish())
             }
         }
     }
@@ -129,16 +143,17 @@ final class ZipTree: FileTree {
     }
 
     /// Suffixes of formats that are already compressed. These files are stored.
-    private static let packed: Set<Substring> = [
+    private static let compressedSuffixes: Set<Substring> = [
         "png", "jpg", "jpeg", "gif", "webp", "avif", "woff", "woff2", "mp4", "webm", "mp3", "ogg", "zip",
         "gz",
     ]
 
     func begin(_ name: String) throws(ArchiveError) {
-        try zip.begin(name, isDeflated: !Self.packed.contains(name.split(separator: ".").last ?? ""))
+        try zip.begin(
+            name, isDeflated: !Self.compressedSuffixes.contains(name.split(separator: ".").last ?? ""))
     }
 
-    func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try zip.write(bytes) }
+    func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try zip.write(bytes) }
 
     func end() throws(ArchiveError) { try zip.end() }
 
@@ -170,6 +185,7 @@ final class TarTree: FileTree {
     private let encoder: ZstdEncoder
     private let folder: ScratchFolder
     private let date: Int64
+    /// The name and the content of the open file.
     private var open: (name: String, body: BodySpool)?
 
     /// The default level of zstd.
@@ -190,47 +206,49 @@ final class TarTree: FileTree {
         open = (name, BodySpool(.inFiles(folder: folder.path)))
     }
 
-    func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try open?.body.take(bytes) }
+    func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try open?.body.append(bytes) }
 
     func end() throws(ArchiveError) {
         guard let (name, spool) = open else { return }
         open = nil
         let body = try spool.finish()
         defer { body.discard() }
-        try write(Self.head(of: name, Int64(body.byteCount), date))
-        try body.content?.eachArchived { (piece) throws(ArchiveError) in try write(piece) }
-        try write([UInt8](repeating: 0, count: (512 - body.byteCount % 512) % 512))
+        try compress(Self.header(of: name, Int64(body.byteCount), date))
+        try body.content?.writePieces { (piece) throws(ArchiveError) in try compress(piece) }
+        try compress([UInt8](repeating: 0, count: (512 - body.byteCount % 512) % 512))
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
-        try write([UInt8](repeating: 0, count: 1024))
+        // Two empty blocks end a tar file.
+        try compress([UInt8](repeating: 0, count: 1024))
         try encoder.finish { (piece) throws(ArchiveError) in try output.write(piece) }
         return [try output.finish()]
     }
 
-    private func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+    /// Compresses bytes of the tar file and writes them.
+    private func compress(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         try encoder.compress(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
     }
 
-    private func write(_ bytes: [UInt8]) throws(ArchiveError) {
-        try bytes.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
+    private func compress(_ bytes: [UInt8]) throws(ArchiveError) {
+        try bytes.withBytes { (bytes) throws(ArchiveError) in try compress(bytes) }
     }
 
     /// Returns a ustar header. A pax header precedes it if the name is long or the size is 8 GiB or more.
-    private static func head(of name: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
-        var notes: [UInt8] = []
-        if name.utf8.count > 100 { notes += record("path", name) }
-        if byteCount >= 1 << 33 { notes += record("size", "\(byteCount)") }
-        let front =
-            notes.isEmpty
+    private static func header(of name: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
+        var records: [UInt8] = []
+        if name.utf8.count > 100 { records += paxRecord("path", name) }
+        if byteCount >= 1 << 33 { records += paxRecord("size", "\(byteCount)") }
+        let paxHeader =
+            records.isEmpty
             ? []
-            : block("~pax", "x", Int64(notes.count), date) + notes
-                + [UInt8](repeating: 0, count: (512 - notes.count % 512) % 512)
-        return front + block(name, "0", byteCount, date)
+            : block("~pax", "x", Int64(records.count), date) + records
+                + [UInt8](repeating: 0, count: (512 - records.count % 512) % 512)
+        return paxHeader + block(name, "0", byteCount, date)
     }
 
     /// Returns a pax record, which begins with its own length, including the digits of the length.
-    private static func record(_ key: String, _ value: String) -> [UInt8] {
+    private static func paxRecord(_ key: String, _ value: String) -> [UInt8] {
         let rest = " \(key)=\(value)\n"
         var length = rest.utf8.count
         while length != rest.utf8.count + "\(length)".utf8.count {
@@ -239,10 +257,11 @@ final class TarTree: FileTree {
         return Array("\(length)\(rest)".utf8)
     }
 
+    /// Returns a ustar header block. The checksum is the sum of all bytes, with spaces in its own field.
     private static func block(_ name: String, _ kind: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
         var block = [UInt8](repeating: 0, count: 512)
-        func put(_ text: String, at place: Int) {
-            block.replaceSubrange(place..<place + text.utf8.count, with: text.utf8)
+        func put(_ text: String, at offset: Int) {
+            block.replaceSubrange(offset..<offset + text.utf8.count, with: text.utf8)
         }
         func octal(_ number: Int64, _ digits: Int) -> String {
             let text = String(number, radix: 8)

@@ -5,8 +5,8 @@ internal import Web
 enum FolderList {
     static let name = "~larder.jsonl"
     private static let format = "larder-folder-1"
-    static let largest = 512 << 20
 
+    /// A response of the folder.
     struct Line: Equatable {
         var url: String
         /// The path of the file. Nil for responses without a file, such as redirects and error responses.
@@ -17,12 +17,13 @@ enum FolderList {
         var fetched: Int64
     }
 
-    static func head(site: String, start: String) -> String {
+    /// Returns the first line.
+    static func header(site: String, start: String) -> String {
         let members: JSONMembers = ["format": format, "site": site, "start": start]
         return members.text(.compact) + "\n"
     }
 
-    static func text(of line: Line) -> String {
+    static func encode(_ line: Line) -> String {
         let members: JSONMembers = [
             "url": line.url, "file": IfAny(line.file), "status": line.status,
             "fields": line.fields.list.map { [$0.name, $0.value] },
@@ -33,15 +34,15 @@ enum FolderList {
 
     /// Returns the URL of the start page from the first line. Returns nil if the file is not a list of
     /// Larder.
-    static func start(_ head: ArraySlice<UInt8>) -> String? {
-        guard let json = try? JSONValue.parse(Array(head).span), json["format"]?.string == format else {
+    static func startURL(inHeader header: ArraySlice<UInt8>) -> String? {
+        guard let json = try? JSONValue.parse(Array(header).span), json["format"]?.string == format else {
             return nil
         }
         return json["start"]?.string
     }
 
-    /// Returns nil if the text is not a line of a list.
-    static func line(_ bytes: ArraySlice<UInt8>) -> Line? {
+    /// Parses a line. Returns nil if it does not have the format of the list.
+    static func parseLine(_ bytes: ArraySlice<UInt8>) -> Line? {
         guard let json = try? JSONValue.parse(Array(bytes).span), let url = json["url"]?.string,
             let status = json["status"]?.int, (200...599).contains(status),
             let fetched = json["fetched"]?.string.flatMap({ HTTPDate(iso8601: $0) })
@@ -55,7 +56,7 @@ enum FolderList {
         for (name, member) in [("Content-Type", "type"), ("Location", "location")] {
             if let value = json[member]?.string { fields.append(name, value) }
         }
-        // The fields are parsed again, as if they were received.
+        // The fields are parsed again, as if they were received, because names and values are untrusted.
         return Line(
             url: url, file: json["file"]?.string, status: status,
             fields: HTTPFields(block: Array(fields.block.utf8).span), fetched: fetched.secondsSinceEpoch)

@@ -3,16 +3,27 @@ internal import Store
 internal import System
 internal import Web
 
-/// The files of an imported folder and their URLs. The URLs come from the list that Larder wrote, HTTrack's
-/// cache, folders named after hosts (wget, wget2, HTTrack), the notes in saved pages, or a base URL that the
-/// user named.
+/// The files of an imported folder and their URLs.
+///
+/// `init` tries these sources of URLs, and uses the first one that applies:
+///
+/// 1. the list that Larder writes into exported folders (``FolderList``),
+/// 2. HTTrack's cache or its list of files (``HTTrackCache``),
+/// 3. for a single page: the URL that the page states, or that the user named,
+/// 4. folders that are named after hosts, as wget, wget2 and HTTrack write them,
+/// 5. the base URL that the user named,
+/// 6. pages that state their URLs (``SavedPage``), with their assets,
+/// 7. the name of the folder itself, if it is a host.
 struct FolderMap {
     enum Content {
+        /// The response has no body, as a redirect.
         case none
         case file(SourceFile)
+        /// The body is in HTTrack's cache.
         case cached(ZipFile.Entry)
     }
 
+    /// A response of the folder.
     struct Entry {
         var url: WebURL
         var content: Content
@@ -24,136 +35,153 @@ struct FolderMap {
         var isConverted = false
         /// The path in the folder.
         var name: String?
-        /// The origin and file name if the name may also stand for another URL and nothing else decides.
-        var uncertain: String?
+        /// The origin and file name, if the name may also stand for another URL and only links can show which URL is
+        /// right.
+        var ambiguousName: String?
         /// Another URL that the name may have been derived from.
-        var other: WebURL?
+        var alternativeURL: WebURL?
     }
 
     private(set) var entries: [Entry] = []
+    /// The problems of files that are not imported, and doubts about URLs.
     var faults: [ArchiveFault] = []
     /// The number of files that the tool wrote for its own use.
-    private(set) var ownCount = 0
+    private(set) var toolFileCount = 0
+    /// The URL of the start page.
     var start: String?
     /// Whether links refer to files if a file has the name, rather than to URLs.
-    private(set) var leadsByFiles = false
+    private(set) var linksPreferFiles = false
     /// Whether Larder wrote the folder, with its changes for browsers.
-    private(set) var isLarders = false
+    private(set) var isWrittenByLarder = false
     private(set) var cache: HTTrackCache?
+    /// The origins of all entries.
     private(set) var origins: Set<String> = []
     /// Indexes of the files in the folders beside saved pages, by their original names. Nil for a name that
     /// several files had.
-    var besidePages: [String: Int?] = [:]
-    private var byHref: [String: Int] = [:]
-    private(set) var byName: [String: Int] = [:]
+    var assetsByOriginalName: [String: Int?] = [:]
+    private var indexByURL: [String: Int] = [:]
+    private(set) var indexByName: [String: Int] = [:]
 
-    func number(at href: String) -> Int? { byHref[href] }
+    /// Returns the index of the entry with a URL.
+    func index(at href: String) -> Int? { indexByURL[href] }
 
-    func entry(at href: String) -> Entry? { byHref[href].map { entries[$0] } }
+    func entry(at href: String) -> Entry? { indexByURL[href].map { entries[$0] } }
 
     /// Returns the only file beside saved pages whose name is the last part of the URL.
-    func entry(besidePages url: WebURL) -> Entry? {
-        guard let last = url.path.split(separator: "/").last, !besidePages.isEmpty else { return nil }
+    func asset(named url: WebURL) -> Entry? {
+        guard let last = url.path.split(separator: "/").last, !assetsByOriginalName.isEmpty else {
+            return nil
+        }
         let name = FileName.text([UInt8](percentDecoding: Array(last.utf8).span))
-        return besidePages[name].flatMap { $0 }.map { entries[$0] }
+        return assetsByOriginalName[name].flatMap { $0 }.map { entries[$0] }
     }
+    func entry(named name: String) -> Entry? { indexByName[name].map { entries[$0] } }
 
-    func entry(named name: String) -> Entry? { byName[name].map { entries[$0] } }
-
-    /// - Parameter base: The URL of the folder; nil if the folder states it.
+    /// Determines the URLs. Throws if nothing shows them.
+    ///
+    /// - Parameters:
+    ///   - base: The URL of the folder or page that the user named, if any.
+    ///   - isPage: Whether the source is a single page with its assets.
     init(
         _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ limits: ArchiveLimits
     ) throws(ArchiveError) {
         faults = source.faults
-        var named = Self.withoutOuter(source.files, of: source)
-        if let list = named.first(where: { $0.name == FolderList.name }),
-            try readList(list.file, named, source, limits)
+        var namedFiles = Self.withoutEnclosingFolders(source.files, of: source)
+        if let list = namedFiles.first(where: { $0.name == FolderList.name }),
+            try readLarderList(list.file, namedFiles, source, limits)
         {
             return
         }
-        let isHTTrack = named.contains {
-            HTTrackCache.own.contains($0.name) || $0.name.hasPrefix("hts-cache/")
+        let isHTTrack = namedFiles.contains {
+            HTTrackCache.toolFiles.contains($0.name) || $0.name.hasPrefix("hts-cache/")
         }
-        if isHTTrack, try readCache(named, source) { return }
-        if isPage, let file = named.first {
-            let beside = Self.beside(named)
-            let told = try saved(file, beside, source, isTold: base != nil)
-            guard let url = base ?? told.flatMap({ WebURL($0.url) }) else {
-                throw Self.withoutAddress("\(source.name)/\(file.name)", isPage: true)
+        if isHTTrack, try readHTTrackCache(namedFiles, source) { return }
+        if isPage, let file = namedFiles.first {
+            let assetFiles = Self.assetFiles(namedFiles)
+            let stated = try savedPage(file, assetFiles, source, hasBase: base != nil)
+            guard let url = base ?? stated.flatMap({ WebURL($0.url) }) else {
+                throw Self.missingURLError("\(source.name)/\(file.name)", isPage: true)
             }
-            let page = SavedPage(url: url.key.href, date: told?.date)
-            try add(page: file, beside, page, source)
+            let page = SavedPage(url: url.key.href, date: stated?.date)
+            try addSavedPage(file, assetFiles, page, source)
             return
         }
-        if isHTTrack { takeOutOwn(&named) }
-        let hosts = Self.hosts(named, source)
+        if isHTTrack { removeToolFiles(&namedFiles) }
+        let hosts = Self.hosts(namedFiles, source)
         if !hosts.isEmpty, base.map({ base in hosts.values.contains { $0.host == base.host } }) ?? true {
-            try read(hosts, named, source, base, isHTTrack: isHTTrack)
+            try addHostFolders(hosts, namedFiles, source, base, isHTTrack: isHTTrack)
         } else if let base {
             // The name of a packed folder is usually part of the paths in the archive, so it is not part of
             // the URL.
-            read(source.isPacked ? named : source.files.map { ($0, $0.path) }, below: base)
-        } else if try !readPages(named, source) {
-            guard let (host, port) = Self.ownHost(source) else {
-                throw Self.withoutAddress(source.name, isPage: false)
+            addSite(source.isPacked ? namedFiles : source.files.map { ($0, $0.path) }, below: base)
+        } else if try !readSavedPages(namedFiles, source) {
+            guard let (host, port) = Self.hostOfFolderName(source) else {
+                throw Self.missingURLError(source.name, isPage: false)
             }
-            let origins = try Self.origins([host: port], named, source)
+            let origins = try Self.mostFrequentOrigins([host: port], namedFiles, source)
             let origin = origins[host] ?? "https://\(host)\(port.map { ":\($0)" } ?? "")"
-            if let base = WebURL(origin + "/") { read(named, below: base) }
-            if origins[host] == nil { tellGuess(host, "https", source) }
+            if let base = WebURL(origin + "/") { addSite(namedFiles, below: base) }
+            if origins[host] == nil { addAssumedSchemeFault(host, "https", source) }
         }
     }
 
-    private static func withoutAddress(_ name: String, isPage: Bool) -> ArchiveError {
-        let what =
+    private static func missingURLError(_ name: String, isPage: Bool) -> ArchiveError {
+        let reason =
             isPage
             ? "it is not a WARC, and as a page it does not say what its URL is"
             : "nothing in it says what its URL is"
         return ArchiveError(
-            .input, "\(name) cannot be imported: \(what); name that URL",
+            .input, "\(name) cannot be imported: \(reason); name that URL",
             remedy: .folderAddress)
     }
 
+    /// Adds an entry. If another one has its URL, it gets its alternative URL, or becomes a fault.
     mutating func add(_ entry: Entry) {
         var entry = entry
-        if let other = entry.other, byHref[entry.url.href] != nil, byHref[other.href] == nil {
-            (entry.url, entry.other) = (other, nil)
+        if let alternativeURL = entry.alternativeURL, indexByURL[entry.url.href] != nil,
+            indexByURL[alternativeURL.href] == nil
+        {
+            (entry.url, entry.alternativeURL) = (alternativeURL, nil)
         }
-        if let name = entry.name { byName[name] = byName[name] ?? entries.count }
-        guard byHref[entry.url.href] == nil else {
+        if let name = entry.name { indexByName[name] = indexByName[name] ?? entries.count }
+        guard indexByURL[entry.url.href] == nil else {
             let place = entry.name ?? "a list"
             faults.append(ArchiveFault("another file has this URL", url: entry.url.href, at: place))
             return
         }
-        byHref[entry.url.href] = entries.count
+        indexByURL[entry.url.href] = entries.count
         origins.insert(entry.url.origin)
         entries.append(entry)
     }
 
-    mutating func refuse(_ reason: String, _ file: SourceFile, _ source: any FileSource) {
+    mutating func addFault(_ reason: String, _ file: SourceFile, _ source: any FileSource) {
         faults.append(ArchiveFault(reason, at: source.place(of: file)))
     }
 
     // MARK: - Names
 
-    typealias Named = (file: SourceFile, name: String)
+    /// A file, and its path without enclosing folders.
+    typealias NamedFile = (file: SourceFile, name: String)
 
     /// Removes the enclosing folders that are not hosts from all paths. Packed folders usually have one.
-    private static func withoutOuter(_ files: [SourceFile], of source: any FileSource) -> [Named] {
-        var outer = 0
-        while let first = files.first, outer < FileName.deepest {
-            let rest = first.path.split(separator: "/").dropFirst(outer)
-            guard rest.count > 1, let name = rest.first, FolderAddresses.host(String(name)) == nil,
+    private static func withoutEnclosingFolders(
+        _ files: [SourceFile], of source: any FileSource
+    ) -> [NamedFile] {
+        // The number of folders that all files have in common and that are no hosts.
+        var depth = 0
+        while let first = files.first, depth < FileName.maxDepth {
+            let rest = first.path.split(separator: "/").dropFirst(depth)
+            guard rest.count > 1, let name = rest.first, FileURLMapper.host(String(name)) == nil,
                 name != "hts-cache",
                 files.allSatisfy({
-                    let own = $0.path.split(separator: "/").dropFirst(outer)
-                    return own.count > 1 && own.first == name
+                    let parts = $0.path.split(separator: "/").dropFirst(depth)
+                    return parts.count > 1 && parts.first == name
                 })
             else { break }
-            outer += 1
+            depth += 1
         }
-        guard outer > 0 else { return files.map { ($0, $0.path) } }
-        return files.map { ($0, $0.path.split(separator: "/").dropFirst(outer).joined(separator: "/")) }
+        guard depth > 0 else { return files.map { ($0, $0.path) } }
+        return files.map { ($0, $0.path.split(separator: "/").dropFirst(depth).joined(separator: "/")) }
     }
 
     /// Passes the lines of a file to `take` until it returns false. Returns the reason if the file could not
@@ -163,56 +191,58 @@ struct FolderMap {
         _ take: (ArraySlice<UInt8>) -> Bool
     ) throws(ArchiveError) -> String? {
         var rest: [UInt8] = []
-        var isWanted = true
+        var wantsMore = true
         let reason = try source.read(file) { (piece) throws(ArchiveError) in
             rest.append(contentsOf: piece)
             var start = 0
-            while isWanted, let end = rest[start...].firstIndex(of: 0x0A) {
-                isWanted = take(rest[start..<end])
+            while wantsMore, let end = rest[start...].firstIndex(of: 0x0A) {
+                wantsMore = take(rest[start..<end])
                 start = end + 1
             }
             rest.removeSubrange(..<start)
-            return isWanted && rest.count <= limits.line
+            return wantsMore && rest.count <= limits.maxLineBytes
         }
-        if isWanted, !rest.isEmpty { _ = take(rest[...]) }
-        return isWanted ? reason : nil
+        if wantsMore, !rest.isEmpty { _ = take(rest[...]) }
+        return wantsMore ? reason : nil
     }
 
     // MARK: - Folders written by Larder
 
-    private static let ofLarder: Set<String> = [
+    private static let larderFileNames: Set<String> = [
         FolderList.name, ".nojekyll", FolderWriter.missingList, FolderScript.name, StartHere.name,
     ]
 
-    private static func isOfLarder(_ name: String) -> Bool {
-        ofLarder.contains(name) || name.hasPrefix(FolderScript.twins)
-            || name.hasPrefix(FolderModules.twins)
+    /// Whether an export writes a file of this name that is not a response.
+    private static func isLarderFile(_ name: String) -> Bool {
+        larderFileNames.contains(name) || name.hasPrefix(FolderScript.twinFolder)
+            || name.hasPrefix(FolderModules.twinFolder)
     }
 
-    private mutating func readList(
-        _ list: SourceFile, _ named: [Named], _ source: any FileSource, _ limits: ArchiveLimits
+    /// Adds the responses in Larder's list. Returns false if the file is not such a list.
+    private mutating func readLarderList(
+        _ list: SourceFile, _ namedFiles: [NamedFile], _ source: any FileSource, _ limits: ArchiveLimits
     ) throws(ArchiveError) -> Bool {
-        let files = Dictionary(named.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
-        var (isHead, isList, taken) = (true, true, Self.ofLarder)
+        let files = Dictionary(namedFiles.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
+        var (isHeader, isList, listedNames) = (true, true, Self.larderFileNames)
         var map = self
         let reason = try Self.eachLine(of: list, source, limits) { line in
-            if isHead {
-                isHead = false
-                map.start = FolderList.start(line)
+            if isHeader {
+                isHeader = false
+                map.start = FolderList.startURL(inHeader: line)
                 isList = map.start != nil
                 return isList
             }
-            guard map.entries.count < FileName.mostFiles else { return false }
-            guard let line = FolderList.line(line), let url = WebURL(line.url), url.isHTTP else {
+            guard map.entries.count < FileName.maxFiles else { return false }
+            guard let line = FolderList.parseLine(line), let url = WebURL(line.url), url.isHTTP else {
                 map.faults.append(
                     ArchiveFault("a line of it is not in Larder's format", at: source.place(of: list)))
-                return map.faults.count < ImportReport.mostFaults
+                return map.faults.count < ImportReport.maxReportedFaults
             }
             var entry = Entry(
                 url: url.key, content: .none, status: line.status, fields: line.fields, fetched: line.fetched,
                 isConverted: true, name: line.file)
             if let name = line.file {
-                taken.insert(name)
+                listedNames.insert(name)
                 guard let file = files[name] else {
                     map.faults.append(
                         ArchiveFault("\(name) is not in the folder", url: line.url, at: source.name))
@@ -225,41 +255,42 @@ struct FolderMap {
         }
         guard isList else { return false }
         self = map
-        if let reason { refuse(reason, list, source) }
-        leadsByFiles = true
+        if let reason { addFault(reason, list, source) }
+        linksPreferFiles = true
         // A start page that is not in the list is a redirect to the page where the site starts.
-        taken.insert("index.html")
-        for (file, name) in named where !taken.contains(name) && !Self.isOfLarder(name) {
-            refuse("Larder's list does not contain it", file, source)
+        listedNames.insert("index.html")
+        for (file, name) in namedFiles where !listedNames.contains(name) && !Self.isLarderFile(name) {
+            addFault("Larder's list does not contain it", file, source)
         }
-        ownCount = named.count { Self.isOfLarder($0.name) }
-        isLarders = true
+        toolFileCount = namedFiles.count { Self.isLarderFile($0.name) }
+        isWrittenByLarder = true
         return true
     }
 
     // MARK: - HTTrack
 
-    private mutating func readCache(
-        _ named: [Named], _ source: any FileSource
+    /// Adds the responses of HTTrack's cache, or of its list of files. Returns false if there is neither.
+    private mutating func readHTTrackCache(
+        _ namedFiles: [NamedFile], _ source: any FileSource
     ) throws(ArchiveError) -> Bool {
-        let files = Dictionary(named.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
+        let files = Dictionary(namedFiles.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
         // If the cache is damaged, the files are used.
         if let packed = files[HTTrackCache.name], let cache = try? HTTrackCache(packed, of: source) {
-            let items = try cache.items()
-            for item in items {
+            let responses = try cache.responses()
+            for response in responses {
                 // HTTrack records a URL twice if it moved while it was mirrored. The first entry is used.
-                guard byHref[item.url.href] == nil else { continue }
+                guard indexByURL[response.url.href] == nil else { continue }
                 var entry = Entry(
-                    url: item.url, content: .none, status: item.status, fields: item.fields,
+                    url: response.url, content: .none, status: response.status, fields: response.fields,
                     fetched: packed.modified,
-                    name: item.file)
-                if let body = item.body {
+                    name: response.file)
+                if let body = response.body {
                     entry.content = .cached(body)
-                } else if item.status == 200 {
-                    guard let file = item.file.flatMap({ files[$0] }) else {
+                } else if response.status == 200 {
+                    guard let file = response.file.flatMap({ files[$0] }) else {
                         faults.append(
                             ArchiveFault(
-                                "its file is not in the folder", url: item.url.href,
+                                "its file is not in the folder", url: response.url.href,
                                 at: source.place(of: packed)))
                         continue
                     }
@@ -271,13 +302,15 @@ struct FolderMap {
                 (entries.first { $0.status == 200 && $0.url.path != "/robots.txt" } ?? entries.first)?.url
                 .href
             self.cache = cache
-            ownCount = named.count { $0.name.hasPrefix("hts-cache/") || HTTrackCache.own.contains($0.name) }
+            toolFileCount = namedFiles.count {
+                $0.name.hasPrefix("hts-cache/") || HTTrackCache.toolFiles.contains($0.name)
+            }
             return !entries.isEmpty
         }
-        guard let list = files[HTTrackCache.list] else { return false }
+        guard let list = files[HTTrackCache.listName] else { return false }
         var map = self
         let reason = try Self.eachLine(of: list, source, ArchiveLimits()) { line in
-            guard let (url, type, listed) = HTTrackCache.listed(line) else { return true }
+            guard let (url, type, listed) = HTTrackCache.parseLine(line) else { return true }
             // The list has paths relative to the folder in which HTTrack was started.
             var name = listed[...]
             while files[String(name)] == nil, let slash = name.firstIndex(of: "/") {
@@ -294,23 +327,25 @@ struct FolderMap {
         }
         guard !map.entries.isEmpty else { return false }
         self = map
-        if let reason { refuse(reason, list, source) }
-        leadsByFiles = true
+        if let reason { addFault(reason, list, source) }
+        linksPreferFiles = true
         start = entries.first?.url.href
         return true
     }
 
-    private mutating func takeOutOwn(_ named: inout [Named]) {
-        let all = named.count
-        named.removeAll {
-            $0.name.hasPrefix("hts-cache/") || HTTrackCache.own.contains($0.name) || $0.name == "index.html"
+    /// Removes the files that HTTrack writes for its own use, with its page of all mirrors, and counts them.
+    private mutating func removeToolFiles(_ namedFiles: inout [NamedFile]) {
+        let count = namedFiles.count
+        namedFiles.removeAll {
+            $0.name.hasPrefix("hts-cache/") || HTTrackCache.toolFiles.contains($0.name)
+                || $0.name == "index.html"
         }
-        ownCount = all - named.count
+        toolFileCount = count - namedFiles.count
     }
 
     // MARK: - Folders named as hosts
 
-    private struct Host {
+    private struct HostFolder {
         let host: String
         let port: Int?
         /// The scheme, if the tool was told to use it in folder names.
@@ -319,44 +354,45 @@ struct FolderMap {
 
     /// Returns the folders that are named after hosts. Returns none if there are pages beside them, because
     /// the folder then belongs to one site.
-    private static func hosts(_ named: [Named], _ source: any FileSource) -> [String: Host] {
-        var hosts: [String: Host] = [:]
-        for (_, name) in named {
+    private static func hosts(_ namedFiles: [NamedFile], _ source: any FileSource) -> [String: HostFolder] {
+        var hosts: [String: HostFolder] = [:]
+        for (_, name) in namedFiles {
             let parts = name.split(separator: "/", maxSplits: 2).map(String.init)
             if parts.count == 1, SavedPage.isPage(name) { return [:] }
             if parts.count == 3, parts[0] == "http" || parts[0] == "https",
-                let (host, port) = FolderAddresses.host(parts[1])
+                let (host, port) = FileURLMapper.host(parts[1])
             {
-                hosts["\(parts[0])/\(parts[1])"] = Host(host: host, port: port, scheme: parts[0])
+                hosts["\(parts[0])/\(parts[1])"] = HostFolder(host: host, port: port, scheme: parts[0])
             } else if parts.count > 1, hosts[parts[0]] == nil,
-                let (host, port) = FolderAddresses.host(parts[0])
+                let (host, port) = FileURLMapper.host(parts[0])
             {
-                hosts[parts[0]] = Host(host: host, port: port, scheme: nil)
+                hosts[parts[0]] = HostFolder(host: host, port: port, scheme: nil)
             }
         }
         return hosts
     }
 
-    private static func ownHost(_ source: any FileSource) -> (host: String, port: Int?)? {
+    /// Returns the host after which the folder on the disk is named. Returns nil if its name is not a host.
+    private static func hostOfFolderName(_ source: any FileSource) -> (host: String, port: Int?)? {
         guard !source.isPacked else { return nil }
-        return source.name.split(separator: "/").last.flatMap { FolderAddresses.host(String($0)) }
+        return source.name.split(separator: "/").last.flatMap { FileURLMapper.host(String($0)) }
     }
 
-    /// Returns the most frequent origin of each host in the URLs of pages. They show the schemes, and the
-    /// ports that wget2 leaves out of folder names.
-    private static func origins(
-        _ hosts: [String: Int?], _ named: [Named], _ source: any FileSource
+    /// Returns the most frequent origin of each host in the absolute URLs that pages contain. They show the schemes,
+    /// and the ports that wget2 leaves out of folder names.
+    private static func mostFrequentOrigins(
+        _ hosts: [String: Int?], _ namedFiles: [NamedFile], _ source: any FileSource
     ) throws(ArchiveError) -> [String: String] {
         var counts: [String: [String: Int]] = [:]
-        var left = mostAsked
-        for (file, name) in named where SavedPage.isPage(name) && left > 0 {
-            left -= 1
-            let text = String(decoding: try source.beginning(of: file, askedByteCount), as: UTF8.self)
+        var remainingPages = maxPagesForOrigins
+        for (file, name) in namedFiles where SavedPage.isPage(name) && remainingPages > 0 {
+            remainingPages -= 1
+            let text = String(decoding: try source.beginning(of: file, scannedBytesPerPage), as: UTF8.self)
             var rest = text[...]
-            while let mark = rest.range(of: "://") {
-                let before = rest[..<mark.lowerBound].suffix(5)
+            while let separator = rest.range(of: "://") {
+                let before = rest[..<separator.lowerBound].suffix(5)
                 let scheme = before.hasSuffix("https") ? "https" : before.hasSuffix("http") ? "http" : nil
-                rest = rest[mark.upperBound...]
+                rest = rest[separator.upperBound...]
                 let authority = rest.prefix { $0.isLetter || $0.isNumber || ".-:[]".contains($0) }
                 guard let scheme, let url = WebURL("\(scheme)://\(authority)/"), let port = hosts[url.host],
                     port == nil || port == url.port
@@ -369,10 +405,12 @@ struct FolderMap {
         }
     }
 
-    private static let mostAsked = 64
-    private static let askedByteCount = 64 << 10
+    /// The number of pages that are scanned for origins.
+    private static let maxPagesForOrigins = 64
+    /// The number of bytes at the beginning of each of these pages that are scanned.
+    private static let scannedBytesPerPage = 64 << 10
 
-    private mutating func tellGuess(_ host: String, _ scheme: String, _ source: any FileSource) {
+    private mutating func addAssumedSchemeFault(_ host: String, _ scheme: String, _ source: any FileSource) {
         faults.append(
             ArchiveFault(
                 "nothing says whether \(host) was fetched over http or https: \(scheme) is assumed",
@@ -381,12 +419,15 @@ struct FolderMap {
         )
     }
 
-    private mutating func read(
-        _ hosts: [String: Host], _ named: [Named], _ source: any FileSource, _ base: WebURL?, isHTTrack: Bool
+    /// Adds the files of folders that are named after hosts. The site starts in the folder with the most files, unless
+    /// the user named a base URL.
+    private mutating func addHostFolders(
+        _ hosts: [String: HostFolder], _ namedFiles: [NamedFile], _ source: any FileSource, _ base: WebURL?,
+        isHTTrack: Bool
     ) throws(ArchiveError) {
-        let asked = Dictionary(
+        let ports = Dictionary(
             hosts.values.map { ($0.host, $0.port) }, uniquingKeysWith: { first, _ in first })
-        let known = try Self.origins(asked, named, source)
+        let originsInPages = try Self.mostFrequentOrigins(ports, namedFiles, source)
         var origins: [String: String] = [:]
         for (folder, host) in hosts.sorted(by: { $0.key < $1.key }) {
             let authority = "\(host.host)\(host.port.map { ":\($0)" } ?? "")"
@@ -394,33 +435,33 @@ struct FolderMap {
                 origins[folder] = "\(scheme)://\(authority)"
             } else if let base, base.host == host.host {
                 origins[folder] = base.origin
-            } else if let origin = known[host.host] {
+            } else if let origin = originsInPages[host.host] {
                 origins[folder] = origin
             } else {
                 let scheme = host.port == nil ? "https" : "http"
                 origins[folder] = "\(scheme)://\(authority)"
-                tellGuess(authority, scheme, source)
+                addAssumedSchemeFault(authority, scheme, source)
             }
         }
-        var below: [String: [Named]] = [:]
-        for (file, name) in named {
+        var filesByFolder: [String: [NamedFile]] = [:]
+        for (file, name) in namedFiles {
             let parts = name.split(separator: "/", maxSplits: 2).map(String.init)
             let folder = [parts.prefix(2).joined(separator: "/"), parts[0]].first { origins[$0] != nil }
             guard let folder else {
-                refuse("it is not in the folder of a host", file, source)
+                addFault("it is not in the folder of a host", file, source)
                 continue
             }
-            below[folder, default: []].append((file, name))
+            filesByFolder[folder, default: []].append((file, name))
         }
-        let first = below.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.key
-        for (folder, files) in below.sorted(by: {
+        let first = filesByFolder.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.key
+        for (folder, files) in filesByFolder.sorted(by: {
             ($0.key == first ? 0 : 1, $0.key) < ($1.key == first ? 0 : 1, $1.key)
         }) {
             guard let origin = origins[folder].flatMap({ WebURL($0 + "/") }) else { continue }
-            try read(files, below: origin, folder + "/", saysOwn: isHTTrack ? source : nil)
+            try addFiles(files, below: origin, folder + "/", statedURLsFrom: isHTTrack ? source : nil)
         }
         start = base?.href ?? first.flatMap { origins[$0] }.map { $0 + "/" }
-        if let start, byHref[start] == nil, let url = WebURL(start) {
+        if let start, indexByURL[start] == nil, let url = WebURL(start) {
             self.start = firstPage(of: url.origin)
         }
     }
@@ -435,17 +476,19 @@ struct FolderMap {
         return last.isEmpty || last.contains(".") ? base.path[..<slash] : base.path[...]
     }
 
-    private mutating func read(_ named: [Named], below base: WebURL) {
+    /// Adds the files of one site. Hidden files do not belong to it.
+    private mutating func addSite(_ namedFiles: [NamedFile], below base: WebURL) {
         let isHidden = { (name: String) in
             name.split(separator: "/").contains { $0.hasPrefix(".") && $0 != ".well-known" }
         }
-        for (file, name) in named where isHidden(name) {
+        for (file, name) in namedFiles where isHidden(name) {
             faults.append(ArchiveFault("its name begins with a dot", at: file.path, .leftOut))
         }
-        try? read(named.filter { !isHidden($0.name) }, below: base, "", saysOwn: nil)
+        // Without `statedURLsFrom`, no file is read, so this cannot throw.
+        try? addFiles(namedFiles.filter { !isHidden($0.name) }, below: base, "", statedURLsFrom: nil)
         let folder = WebURL("\(base.origin)\(Self.folder(of: base))/")?.key.href
         start =
-            [base.key.href, folder].compactMap { $0 }.first { byHref[$0] != nil }
+            [base.key.href, folder].compactMap { $0 }.first { indexByURL[$0] != nil }
             ?? firstPage(of: base.origin) ?? base.key.href
     }
 
@@ -455,68 +498,78 @@ struct FolderMap {
         func rank(_ url: WebURL) -> (depth: Int, isFile: Int) {
             (url.path.utf8.count { $0 == UInt8(ascii: "/") }, url.path.hasSuffix("/") ? 0 : 1)
         }
-        let own = entries.lazy.filter { $0.url.origin == origin }
-        let pages = own.filter { $0.name.map(SavedPage.isPage) ?? false }
-        return (pages.min { rank($0.url) < rank($1.url) } ?? own.first ?? entries.first)?.url.href
+        let ofOrigin = entries.lazy.filter { $0.url.origin == origin }
+        let pages = ofOrigin.filter { $0.name.map(SavedPage.isPage) ?? false }
+        return (pages.min { rank($0.url) < rank($1.url) } ?? ofOrigin.first ?? entries.first)?.url.href
     }
 
+    /// Adds files with URLs that derive from their names.
+    ///
     /// - Parameters:
     ///   - folder: The beginning of the file names that is not part of the URLs.
-    ///   - saysOwn: The source of the files if pages state their own URLs, else nil.
-    private mutating func read(
-        _ named: [Named], below base: WebURL, _ folder: String, saysOwn source: (any FileSource)?
+    ///   - source: The source of the files if pages may state their own URLs, else nil.
+    private mutating func addFiles(
+        _ namedFiles: [NamedFile], below base: WebURL, _ folder: String,
+        statedURLsFrom source: (any FileSource)?
     ) throws(ArchiveError) {
         let host = folder.split(separator: "/").last.map(String.init)
-        let addresses = FolderAddresses(
-            names: named.lazy.map { String($0.name.dropFirst(folder.count)) }, in: host)
+        let mapper = FileURLMapper(
+            names: namedFiles.lazy.map { String($0.name.dropFirst(folder.count)) }, in: host)
         let path = Self.folder(of: base)
-        var pristine: [String: SourceFile] = [:]
-        let names = Set(named.lazy.map(\.name))
-        for (file, name) in named {
-            if let stem = Self.pristine(name, among: names) { pristine[stem] = file }
+        // `wget -K` converts the links of a file and keeps the original of `page` as `page.orig`.
+        var backups: [String: SourceFile] = [:]
+        let names = Set(namedFiles.lazy.map(\.name))
+        for (file, name) in namedFiles {
+            if let originalName = Self.nameOfBackup(name, among: names) { backups[originalName] = file }
         }
-        for (file, name) in named where Self.pristine(name, among: names) == nil {
-            // `wget -K` keeps the original of a converted file under its original name.
-            let kept = Self.kept(name).first { pristine[$0] != nil }
-            let own = String((kept ?? name).dropFirst(folder.count))
-            var url = WebURL(base.origin + path + addresses.target(of: own))
-            let other = addresses.spelledOut(own).flatMap { WebURL(base.origin + path + $0) }
-            var saysOwn = false
+        for (file, name) in namedFiles where Self.nameOfBackup(name, among: names) == nil {
+            let backupName = Self.possibleOriginalNames(of: name).first { backups[$0] != nil }
+            let relativeName = String((backupName ?? name).dropFirst(folder.count))
+            var url = WebURL(base.origin + path + mapper.target(of: relativeName))
+            let alternativeURL = mapper.literalTarget(of: relativeName).flatMap {
+                WebURL(base.origin + path + $0)
+            }
+            var statesURL = false
             var fetched = file.modified
             if let source, SavedPage.isPage(name),
-                let own = SavedPage(try source.beginning(of: file, SavedPage.window))
+                let page = SavedPage(try source.beginning(of: file, SavedPage.window))
             {
                 // HTTrack's note omits some schemes, so the scheme of the folder is used.
                 url =
-                    WebURL(own.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) }
+                    WebURL(page.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) }
                     ?? url
-                fetched = own.date ?? fetched
-                saysOwn = true
+                fetched = page.date ?? fetched
+                statesURL = true
             }
             guard let url else {
                 faults.append(ArchiveFault("its name cannot be part of a URL", at: file.path))
                 continue
             }
-            let body = kept.flatMap { pristine[$0] } ?? file
+            let body = backupName.flatMap { backups[$0] } ?? file
             var entry = Entry(
                 url: url.key, content: .file(body),
                 fetched: body.modified == file.modified ? fetched : body.modified,
-                isConverted: kept == nil, name: name)
-            if !saysOwn, url.query != nil || own.contains("%") || url.href.contains("%") || other != nil {
-                (entry.uncertain, entry.other) = ("\(url.origin)\(path)/\(own)", other?.key)
+                isConverted: backupName == nil, name: name)
+            // Escapes and queries in names may stand for several URLs.
+            let isAmbiguous =
+                url.query != nil || relativeName.contains("%") || url.href.contains("%")
+                || alternativeURL != nil
+            if !statesURL, isAmbiguous {
+                entry.ambiguousName = "\(url.origin)\(path)/\(relativeName)"
+                entry.alternativeURL = alternativeURL?.key
             }
             add(entry)
         }
     }
 
     /// Returns the possible original names of a file: wget renames `page` to `page.html`, or keeps the name.
-    private static func kept(_ name: String) -> [String] {
+    private static func possibleOriginalNames(of name: String) -> [String] {
         [name] + [".html", ".css"].compactMap { name.hasSuffix($0) ? String(name.dropLast($0.count)) : nil }
     }
 
-    /// Returns the name of the file whose original this is, if that file exists. `page.orig` is the original
-    /// of `page`, and wget adds `orig` without a dot for style sheets.
-    private static func pristine(_ name: String, among names: Set<String>) -> String? {
+    /// Returns the name of the file whose backup this is, if that file exists. `page.orig` is the backup of `page`, and
+    /// wget adds `orig` without a dot for style sheets. Returns nil for other files.
+    private static func nameOfBackup(_ name: String, among names: Set<String>) -> String? {
         guard name.hasSuffix("orig") else { return nil }
         let stems = [name.hasSuffix(".orig") ? String(name.dropLast(5)) : nil, String(name.dropLast(4))]
         return stems.compactMap { $0 }.first { stem in

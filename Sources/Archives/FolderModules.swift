@@ -2,38 +2,43 @@ internal import Markup
 internal import Web
 
 /// The JavaScript modules and workers of an exported folder. Browsers do not load them from files, but they load
-/// any file as a script, import a module from a `blob:` URL, and run a worker from one. So each module has a twin: a script that contains
-/// the text of the module. Pages load the twins of the modules that they use, and an import map leads from the
-/// names of modules to their blobs. ``FolderScript`` has the code.
+/// any file as a script, import a module from a `blob:` URL, and run a worker from one. So each module has a twin: a
+/// script file that contains the text of the module as a string. Pages load the twins of the modules that they use,
+/// and an import map resolves the names of modules to their `blob:` URLs. ``FolderScript`` has the code.
 ///
-/// The files of the modules stay as they are: if a web server serves the folder, the import map leads to them.
+/// For example, `app.js` with `import "./a.js"` has the twin `~modules/app.js.js`, which is
+/// `larder$module("app.js", "text/javascript", ["a.js"], [], "import \"~larder/a.js\"")`.
+///
+/// The files of the modules themselves are unchanged: if a web server serves the folder, the import map resolves to
+/// them.
 struct FolderModules {
     /// The folder of the twins. The paths of the modules follow it.
-    static let twins = "~modules/"
+    static let twinFolder = "~modules/"
     /// The beginning of module specifiers in twins. The file name follows.
-    static let specifier = "~larder/"
+    static let specifierPrefix = "~larder/"
     /// The maximum size in bytes of a module with a twin.
-    static let largest = 64 << 20
+    static let maxModuleBytes = 64 << 20
 
-    /// The modules whose twins are not written yet.
-    private var waiting: [(file: String, url: WebURL)] = []
+    /// All modules in the order in which they were added. Those from index `next` on have no twin yet.
+    private var modules: [(file: String, url: WebURL)] = []
     private var known: Set<String> = []
     private var next = 0
     /// The prefixes of specifiers in the import maps of pages, with the URLs that replace them.
     private var prefixes: [String: Set<String>] = [:]
 
+    /// Further prefixes are ignored. Imports that need them fail when the page is opened as a file.
     private static let maxPrefixes = 1000
 
     /// Records a module that a page, a script or another module imports.
     mutating func add(_ file: String, _ url: WebURL) {
-        if known.insert(file).inserted { waiting.append((file, url)) }
+        if known.insert(file).inserted { modules.append((file, url)) }
     }
 
     /// Returns the next module without a twin. Writing a twin can add further modules.
     mutating func takeNext() -> (file: String, url: WebURL)? {
-        guard next < waiting.count else { return nil }
+        guard next < modules.count else { return nil }
         defer { next += 1 }
-        return waiting[next]
+        return modules[next]
     }
 
     /// Records the prefixes in a page's import map.
@@ -59,38 +64,38 @@ struct FolderModules {
     }
 
     /// The modules that a module imports.
-    struct Needs {
-        /// The files that it cannot start without.
-        private(set) var first: [String] = []
-        /// The files that it imports while it runs.
-        private(set) var later: [String] = []
+    struct Imports {
+        /// The files of its `import` statements, which it cannot start without.
+        private(set) var required: [String] = []
+        /// The files of its `import()` calls and workers, which it loads while it runs.
+        private(set) var onDemand: [String] = []
 
-        mutating func add(_ file: String, isLater: Bool) {
-            if isLater {
-                if !later.contains(file) { later.append(file) }
-            } else if !first.contains(file) {
-                first.append(file)
+        mutating func add(_ file: String, isOnDemand: Bool) {
+            if isOnDemand {
+                if !onDemand.contains(file) { onDemand.append(file) }
+            } else if !required.contains(file) {
+                required.append(file)
             }
         }
     }
 
     /// Returns the file name of a twin. As in ``FolderScript/twin(of:)``, its folders get another suffix.
-    static func twin(of name: String) -> String { "\(twins)\(name.replacing("/", with: "~/")).js" }
+    static func twin(of name: String) -> String { "\(twinFolder)\(name.replacing("/", with: "~/")).js" }
 
-    /// Returns the script that contains the text of a module.
-    static func text(of name: String, _ body: [UInt8], _ type: String, _ needs: Needs) -> String {
+    /// Returns the text of the twin of a module.
+    static func twinText(of name: String, _ body: [UInt8], _ type: String, _ imports: Imports) -> String {
         // Browsers read modules as UTF-8 in any case, without a byte order mark.
-        let isMarked = body.starts(with: [0xEF, 0xBB, 0xBF])
-        let text = String(decoding: isMarked ? body[3...] : body[...], as: UTF8.self)
+        let hasByteOrderMark = body.starts(with: [0xEF, 0xBB, 0xBF])
+        let text = String(decoding: hasByteOrderMark ? body[3...] : body[...], as: UTF8.self)
         func list(_ names: [String]) -> String {
             "[\(names.map(JSONText.quoted).joined(separator: ","))]"
         }
         return "larder$module(\(JSONText.quoted(name)),\(JSONText.quoted(type)),"
-            + "\(list(needs.first)),\(list(needs.later)),\(JSONText.quoted(text)))\n"
+            + "\(list(imports.required)),\(list(imports.onDemand)),\(JSONText.quoted(text)))\n"
     }
 
     /// Whether the link is the specifier of an import statement or call, whatever the kind of the file.
-    static func isImported(_ link: Range<Int>, in source: [UInt8]) -> Bool {
+    static func isImportSpecifier(_ link: Range<Int>, in source: [UInt8]) -> Bool {
         guard let quote = source[..<link.lowerBound].last, "\"'`".utf8.contains(quote) else { return false }
         let before = source[..<(link.lowerBound - 1)]
         guard let last = before.lastIndex(where: { $0 > 0x20 }) else { return false }
@@ -104,7 +109,7 @@ struct FolderModules {
     }
 
     /// Whether the link is the argument of `serviceWorker.register("…")`.
-    static func isRegistered(_ link: Range<Int>, in source: [UInt8]) -> Bool {
+    static func isServiceWorkerRegistration(_ link: Range<Int>, in source: [UInt8]) -> Bool {
         let before = source[..<max(0, link.lowerBound - 1)]
         guard let open = before.lastIndex(where: { $0 > 0x20 }), source[open] == UInt8(ascii: "(") else {
             return false
@@ -113,7 +118,7 @@ struct FolderModules {
     }
 
     /// Whether an import runs only when its code does: `import("…")`.
-    static func isCalled(_ link: Range<Int>, in source: [UInt8]) -> Bool {
+    static func isDynamicImport(_ link: Range<Int>, in source: [UInt8]) -> Bool {
         source[..<max(0, link.lowerBound - 1)].last { $0 > 0x20 } == UInt8(ascii: "(")
     }
 
@@ -121,30 +126,32 @@ struct FolderModules {
 
     /// The beginning and end of the URL of a script element that imports a module. The relative path of the
     /// file follows as a comment, for an import of the folder.
-    private static let start = "data:text/javascript,import%22\(specifier)"
+    private static let start = "data:text/javascript,import%22\(specifierPrefix)"
     private static let end = "%22//"
     private static let mapCall = "<script>larder$map()</script>"
 
-    /// Returns a URL for the `src` attribute of a script element. It runs when the module would have run.
-    static func source(of file: String, from page: String) -> String {
+    /// Returns a URL for the `src` attribute of the script element of a module. Its script imports the module, and so
+    /// runs when the module itself would have run.
+    static func scriptSource(of file: String, from page: String) -> String {
         "\(start)\(file)\(end)\(FolderNames.reference(from: page, to: file))"
     }
 
-    /// Returns the change that keeps a browser from loading a module in advance, which it may not. The new
-    /// text has the same length.
-    static func withoutPreload(_ tag: TagAround, in source: [UInt8]) -> Patch.Change? {
+    /// Returns the change that disables a `modulepreload`, which would fail for a file. The new text has the same
+    /// length.
+    static func disablingPreload(_ tag: EnclosingTag, in source: [UInt8]) -> Patch.Change? {
         guard let relation = tag.attributes.first(where: { $0.name == "rel" })?.value,
-            let place = place(of: "modulepreload", in: source, relation)
+            let offset = offset(of: "modulepreload", in: source, relation)
         else { return nil }
-        return Patch.Change(at: place, "larderpreload")
+        return Patch.Change(at: offset, "larderpreload")
     }
 
-    /// Returns the changes that let the page's script read an import map, and make its own one.
+    /// Returns the changes for a page's own import map. Browsers no longer read it, but the inserted script does, and
+    /// adds one that resolves to `blob:` URLs.
     static func changes(mapAround link: Range<Int>, in source: [UInt8]) -> [Patch.Change] {
         guard let open = source[..<link.lowerBound].lastIndex(of: UInt8(ascii: "<")),
             let head = source[open...].firstIndex(of: UInt8(ascii: ">")), head < link.lowerBound,
-            let type = place(of: "importmap", in: source, open..<head),
-            let close = place(of: "</script", in: source, link.upperBound..<source.count),
+            let type = offset(of: "importmap", in: source, open..<head),
+            let close = offset(of: "</script", in: source, link.upperBound..<source.count),
             let end = source[close...].firstIndex(of: UInt8(ascii: ">"))
         else { return [] }
         return [
@@ -152,18 +159,19 @@ struct FolderModules {
         ]
     }
 
-    private static func place(of word: StaticString, in source: [UInt8], _ range: Range<Int>) -> Int? {
+    /// Returns the offset of a word, which is in lower case, in a range of text in any case.
+    private static func offset(of word: StaticString, in source: [UInt8], _ range: Range<Int>) -> Int? {
         let count = word.utf8CodeUnitCount
         guard range.count >= count else { return nil }
-        return (range.lowerBound...(range.upperBound - count)).first { place in
+        return (range.lowerBound...(range.upperBound - count)).first { offset in
             word.withUTF8Buffer { word in
-                zip(source[place..<place + count], word).allSatisfy { $0 == $1 || $0 | 0x20 == $1 }
+                zip(source[offset..<offset + count], word).allSatisfy { $0 == $1 || $0 | 0x20 == $1 }
             }
         }
     }
 
-    /// Returns a page without these changes.
-    static func undone(_ page: [UInt8]) -> [UInt8] {
+    /// Returns a page without the changes of this type, for an import.
+    static func removingChanges(from page: [UInt8]) -> [UInt8] {
         var page = page.replacing(Array("larderpreload".utf8), with: Array("modulepreload".utf8))
         let call = Array("</script>\(mapCall)".utf8)
         if page.firstRange(of: call) != nil {
@@ -173,11 +181,11 @@ struct FolderModules {
         let (start, end) = (Array(start.utf8), Array(end.utf8))
         var text: [UInt8] = []
         var rest = page[...]
-        while let found = rest.firstRange(of: start),
-            let behind = rest[found.upperBound...].firstRange(of: end)
+        while let startRange = rest.firstRange(of: start),
+            let endRange = rest[startRange.upperBound...].firstRange(of: end)
         {
-            text += rest[..<found.lowerBound]
-            rest = rest[behind.upperBound...]
+            text += rest[..<startRange.lowerBound]
+            rest = rest[endRange.upperBound...]
         }
         return text + rest
     }

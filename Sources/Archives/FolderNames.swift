@@ -4,104 +4,119 @@ internal import Web
 /// Maps URLs to file names that are valid on every file system (FAT, NTFS, with or without case), that have
 /// the suffix of their media type, and that need no escapes in links.
 ///
-/// Add all URLs before you ask for names, because the name of a URL depends on collisions with others.
+/// Each URL has a preferred path, which follows from the URL and its media type alone: `/docs/` of an HTML page becomes
+/// `docs/index.html`. If the preferred paths of several URLs collide, one URL gets the path (its owner), URLs with the
+/// same body share the file, and the others get a digest of the URL: `docs/index~5f36b2ea290e.html`.
+///
+/// Add all URLs before you ask for names, because the name of a URL depends on collisions with others. To keep the
+/// memory for a million URLs small, only hashes of paths and URLs are stored.
 struct FolderNames: Sendable {
     private let start: WebURL
     /// Whether URLs with different queries never share a file.
-    private let tellsQueriesApart: Bool
+    private let distinguishesQueries: Bool
     /// The URL that has a path, by the hash of the path in lower case.
-    private var taken: [UInt64: Owner] = [:]
+    private var ownersByPath: [UInt64: PathOwner] = [:]
     /// The hashes of all URLs.
-    private var added: Set<UInt64> = []
+    private var addedURLs: Set<UInt64> = []
     /// The contents of the URLs whose paths collide, by the hashes of the URLs.
-    private var contents: [UInt64: UInt64] = [:]
+    private var contentsOfCollidingURLs: [UInt64: UInt64] = [:]
     /// The hashes of the paths of files that several URLs share.
-    private var shared: Set<UInt64> = []
-    private var folders: Set<UInt64> = []
+    private var sharedPaths: Set<UInt64> = []
+    /// The hashes of the paths of folders, which no file can have.
+    private var folderPaths: Set<UInt64> = []
 
     /// The URL that gets a path if several collide: the start page, else the plainest URL, and a redirect only
     /// if nothing else does.
-    private struct Owner: Comparable {
+    private struct PathOwner: Comparable {
         /// The hash of the URL.
-        let address: UInt64
+        let urlHash: UInt64
+        /// The lowest rank of the colliding URLs wins.
         let rank: UInt64
         /// The hash of the path and the body; nil for a redirect.
         let content: UInt64?
 
-        static func < (one: Owner, other: Owner) -> Bool {
-            (one.rank, one.address) < (other.rank, other.address)
+        static func < (one: PathOwner, other: PathOwner) -> Bool {
+            (one.rank, one.urlHash) < (other.rank, other.urlHash)
         }
     }
 
     /// The folder for files of other origins. No name of a site's own file begins like this.
-    static let others = "~web"
+    static let otherOriginsFolder = "~web"
     /// The start page of every export.
     static let index = "index.html"
     /// The name, in lower case, that no file of the site gets.
     private static let reserved = StartHere.name.lowercased()
-    private static let longestSegment = 60
-    /// The maximum length of a path. Windows allows 260 characters including the folder of the export.
-    private static let longestPath = 160
+    /// The maximum length of a part of a path. A longer part is shortened and gets a digest.
+    private static let maxSegmentBytes = 60
+    /// The maximum length of a path. Windows allows 260 characters including the folder of the export. A longer path
+    /// is replaced by a digest in the folder `~long`.
+    private static let maxPathBytes = 160
 
-    /// - Parameter tellsQueriesApart: Whether scripts of the site can read the query of a page.
-    init(start: WebURL, tellsQueriesApart: Bool = false) {
-        (self.start, self.tellsQueriesApart) = (start, tellsQueriesApart)
+    /// - Parameter distinguishesQueries: Whether scripts of the site can read the query of a page.
+    init(start: WebURL, distinguishesQueries: Bool = false) {
+        (self.start, self.distinguishesQueries) = (start, distinguishesQueries)
     }
 
-    /// Two URLs of one path share a file if they have the same body, as `/` and `/index.html` usually do.
+    /// Adds a URL that becomes a file. Two URLs with the same preferred path share a file if they have the same body,
+    /// as `/` and `/index.html` usually do.
     ///
     /// - Parameters:
     ///   - type: The media type without parameters.
     ///   - body: The digest of the body; nil if it is not known.
     mutating func add(_ url: WebURL, _ type: String?, body: [UInt8]? = nil, isRedirect: Bool = false) {
-        let own = candidate(url, type)
-        let path = own.lowercased()
-        let name = Self.hash(path)
-        let query = tellsQueriesApart ? url.query ?? "" : ""
-        let content = isRedirect ? nil : body.map { Self.hash("\(own)\n\(query)\n\(Hex.encode($0))") }
-        let owner = Owner(
-            address: Self.hash(url.href), rank: rank(url, isRedirect: isRedirect), content: content)
-        if let other = taken[name], other.address != owner.address {
-            if let content = other.content { contents[other.address] = content }
-            if let content { contents[owner.address] = content }
-            if let content, content == other.content { shared.insert(name) }
-            taken[name] = min(other, owner)
+        let preferred = preferredPath(url, type)
+        let path = preferred.lowercased()
+        let pathHash = Self.hash(path)
+        let query = distinguishesQueries ? url.query ?? "" : ""
+        let content = isRedirect ? nil : body.map { Self.hash("\(preferred)\n\(query)\n\(Hex.encode($0))") }
+        let owner = PathOwner(
+            urlHash: Self.hash(url.href), rank: rank(url, isRedirect: isRedirect), content: content)
+        if let other = ownersByPath[pathHash], other.urlHash != owner.urlHash {
+            if let content = other.content { contentsOfCollidingURLs[other.urlHash] = content }
+            if let content { contentsOfCollidingURLs[owner.urlHash] = content }
+            if let content, content == other.content { sharedPaths.insert(pathHash) }
+            ownersByPath[pathHash] = min(other, owner)
         } else {
-            taken[name] = owner
+            ownersByPath[pathHash] = owner
         }
-        added.insert(owner.address)
+        addedURLs.insert(owner.urlHash)
         var end = path.utf8.startIndex
         while let slash = path.utf8[end...].firstIndex(of: UInt8(ascii: "/")) {
-            folders.insert(Self.hash(String(path[..<slash])))
+            folderPaths.insert(Self.hash(String(path[..<slash])))
             end = path.utf8.index(after: slash)
         }
     }
 
     /// Whether this URL was added.
-    func has(_ url: WebURL) -> Bool { added.contains(Self.hash(url.href)) }
+    func has(_ url: WebURL) -> Bool { addedURLs.contains(Self.hash(url.href)) }
 
     /// Returns the path of the file in the exported folder, with slashes.
     func name(of url: WebURL, _ type: String?) -> String {
-        let path = candidate(url, type)
+        let path = preferredPath(url, type)
         return hasPath(path, url) ? path : Self.inserting("~" + Self.digest(url.href), in: path)
     }
 
-    /// Whether the file of the URL has the path that follows from the URL alone, because no other one has it.
-    func hasPlainName(_ url: WebURL, _ type: String?) -> Bool { hasPath(candidate(url, type), url) }
+    /// Whether the file of the URL has its preferred path, without a digest.
+    func hasPreferredPath(_ url: WebURL, _ type: String?) -> Bool {
+        hasPath(preferredPath(url, type), url)
+    }
 
+    /// Whether the URL owns the path, or shares the file of its owner.
     private func hasPath(_ path: String, _ url: WebURL) -> Bool {
-        let key = Self.hash(path.lowercased())
-        guard !folders.contains(key), path.lowercased() != Self.reserved else { return false }
-        guard let owner = taken[key] else { return true }
-        let address = Self.hash(url.href)
-        if owner.address == address { return true }
-        guard let content = contents[address] else { return false }
+        let pathHash = Self.hash(path.lowercased())
+        guard !folderPaths.contains(pathHash), path.lowercased() != Self.reserved else { return false }
+        guard let owner = ownersByPath[pathHash] else { return true }
+        let urlHash = Self.hash(url.href)
+        if owner.urlHash == urlHash { return true }
+        guard let content = contentsOfCollidingURLs[urlHash] else { return false }
         return content == owner.content
     }
 
     /// Whether several URLs have this file.
-    func isShared(_ path: String) -> Bool { shared.contains(Self.hash(path.lowercased())) }
+    func isShared(_ path: String) -> Bool { sharedPaths.contains(Self.hash(path.lowercased())) }
 
+    /// Returns the rank of a URL: the start page first, redirects last, then by the length of the URL and the number of
+    /// its capital letters.
     private func rank(_ url: WebURL, isRedirect: Bool) -> UInt64 {
         let kind: UInt64 = isRedirect ? 2 : url.key == start.key ? 0 : 1
         let capitals = url.path.utf8.count { (0x41...0x5A).contains($0) }
@@ -111,13 +126,15 @@ struct FolderNames: Sendable {
     /// Returns the relative path from the file `name` to the file `target`.
     static func reference(from name: String, to target: String) -> String {
         let (from, to) = (name.split(separator: "/").dropLast(), target.split(separator: "/"))
-        let shared = zip(from, to.dropLast()).prefix { $0 == $1 }.count
-        return String(repeating: "../", count: from.count - shared) + to[shared...].joined(separator: "/")
+        let commonDepth = zip(from, to.dropLast()).prefix { $0 == $1 }.count
+        return String(repeating: "../", count: from.count - commonDepth)
+            + to[commonDepth...].joined(separator: "/")
     }
 
     // MARK: - Single URLs
 
-    private func candidate(_ url: WebURL, _ type: String?) -> String {
+    /// Returns the path that follows from the URL and its media type alone.
+    private func preferredPath(_ url: WebURL, _ type: String?) -> String {
         var segments = url.path.split(separator: "/", omittingEmptySubsequences: true).map {
             Self.segment($0)
         }
@@ -128,13 +145,14 @@ struct FolderNames: Sendable {
             segments[0] = Self.inserting("~" + Self.digest(first), in: first)
         }
         var file = url.path.hasSuffix("/") || segments.isEmpty ? "index" : segments.removeLast()
-        file = Self.suffixed(file, type)
+        file = Self.withTypeSuffix(file, type)
         // A path with two slashes in a row is a different URL. Queries are told apart where they collide.
         if url.path.contains("//") { file = Self.inserting("~" + Self.digest(url.path), in: file) }
-        let origin = url.origin == start.origin ? [] : [Self.others, host(url)]
+        let origin = url.origin == start.origin ? [] : [Self.otherOriginsFolder, host(url)]
         let path = (origin + segments + [file]).joined(separator: "/")
-        guard path.utf8.count > Self.longestPath else { return path }
-        return (origin + ["~long", Self.inserting(Self.digest(url.href), in: Self.suffixed("x~", type))])
+        guard path.utf8.count > Self.maxPathBytes else { return path }
+        return
+            (origin + ["~long", Self.inserting(Self.digest(url.href), in: Self.withTypeSuffix("x~", type))])
             .joined(
                 separator: "/")
     }
@@ -160,12 +178,12 @@ struct FolderNames: Sendable {
         let first = bytes.first ?? UInt8(ascii: ".")
         let isFine =
             bytes.allSatisfy(isPlain) && first != UInt8(ascii: ".") && bytes.last != UInt8(ascii: ".")
-            && bytes.count <= longestSegment && !isReserved(text)
+            && bytes.count <= maxSegmentBytes && !isReserved(text)
         if isFine { return String(text) }
         // The suffix is kept, because it shows the type.
-        var (stem, suffix) = split(String(text))
+        var (stem, suffix) = splitSuffix(String(text))
         if !suffix.utf8.allSatisfy({ isPlain($0) }) { (stem, suffix) = (String(text), "") }
-        var plain = stem.utf8.prefix(longestSegment / 2).map { isPlain($0) ? $0 : UInt8(ascii: "-") }
+        var plain = stem.utf8.prefix(maxSegmentBytes / 2).map { isPlain($0) ? $0 : UInt8(ascii: "-") }
         while plain.first == UInt8(ascii: ".") || plain.first == UInt8(ascii: "-") { plain.removeFirst() }
         while plain.last == UInt8(ascii: ".") { plain.removeLast() }
         // Windows ignores everything after the first dot: `nul.tar~1234.gz` is a device too.
@@ -183,35 +201,39 @@ struct FolderNames: Sendable {
             && stem.utf8.last?.isDigit ?? false
     }
 
-    private static func split(_ name: String) -> (stem: String, suffix: String) {
+    /// Splits a name into a stem and a suffix of up to 8 letters and digits after the last dot.
+    private static func splitSuffix(_ name: String) -> (stem: String, suffix: String) {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.utf8.startIndex else {
             return (name, "")
         }
         let suffix = name[dot...]
-        let isOne =
+        let isSuffix =
             (2...9).contains(suffix.utf8.count)
             && suffix.utf8.dropFirst().allSatisfy { $0.isLetter || $0.isDigit }
-        return isOne ? (String(name[..<dot]), String(suffix)) : (name, "")
+        return isSuffix ? (String(name[..<dot]), String(suffix)) : (name, "")
     }
 
+    /// Returns the path with a text inserted before the suffix.
     private static func inserting(_ text: String, in path: String) -> String {
         let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[...$0] } ?? ""
-        let (stem, suffix) = split(String(path.dropFirst(folder.count)))
+        let (stem, suffix) = splitSuffix(String(path.dropFirst(folder.count)))
         return folder + stem + text + suffix
     }
 
     /// Adds the suffix of the media type if necessary. Servers and browsers determine the type of a file by
     /// its suffix.
-    private static func suffixed(_ name: String, _ type: String?) -> String {
-        let suffix = split(name).suffix.dropFirst().lowercased()
+    private static func withTypeSuffix(_ name: String, _ type: String?) -> String {
+        let suffix = splitSuffix(name).suffix.dropFirst().lowercased()
         guard let known = suffixes[type ?? ""], let first = known.first else { return name }
         return known.contains(suffix)
             || (type == "text/plain" && !suffix.isEmpty && !misleading.contains(suffix))
             ? name : "\(name).\(first)"
     }
 
+    /// Suffixes for which a browser would not show a file as text.
     private static let misleading: Set<String> = ["html", "htm", "xhtml", "css", "js", "svg", "xml"]
 
+    /// The suffixes of media types. The first one is added to names without a suffix.
     private static let suffixes: [String: [String]] = [
         "text/html": ["html", "htm"], "application/xhtml+xml": ["xhtml", "xht"], "text/css": ["css"],
         "text/javascript": ["js", "mjs", "cjs"], "application/javascript": ["js", "mjs", "cjs"],
@@ -233,6 +255,7 @@ struct FolderNames: Sendable {
         Hex.encode(DigestStream.digest(.sha256, of: Array(text.utf8).span).bytes.prefix(6))
     }
 
+    /// Returns a 64-bit hash that, unlike `Hasher`, is the same in every process.
     private static func hash(_ text: String) -> UInt64 {
         DigestStream.digest(.md5, of: Array(text.utf8).span).bytes.prefix(8).reduce(0) {
             $0 << 8 | UInt64($1)

@@ -4,36 +4,42 @@ internal import Web
 /// The script beside the exported files of a site whose own scripts build URLs. Pages load it before
 /// everything else. It redirects requests and navigation by the site's scripts to the files.
 ///
+/// Links in markup are rewritten by the export, but URLs that scripts build at run time are not known then. So the
+/// script replaces the properties and functions that take URLs (`img.src`, `setAttribute`, `fetch`, `XMLHttpRequest`,
+/// `history.pushState`, …). Each of them passes its URL through the function `at`, which returns the URL of the file.
+/// To save space, the script has a list only of those files whose names do not follow from their URLs by a rule.
+///
 /// Browsers do not let files fetch other files, but they load any file as a script. So each file that scripts
-/// may fetch has a twin: a script that contains the same data.
+/// may fetch has a twin: a script file that contains the same data.
 struct FolderScript {
     static let name = "~larder.js"
     /// The folder of the twins. The paths of the files follow it.
-    static let twins = "~data/"
+    static let twinFolder = "~data/"
 
     private let start: WebURL
-    /// The files whose names do not follow from their URLs by ``ruled(_:)``. URLs of the start page's origin
+    /// The files whose names do not follow from their URLs by ``derivedFile(_:)``. URLs of the start page's origin
     /// are without the origin.
-    private var files: [(address: String, file: String)] = []
-    /// The URLs of pages whose file names follow from ``ruled(_:)``.
+    private var files: [(url: String, file: String)] = []
+    /// The URLs of pages whose file names follow from ``derivedFile(_:)``.
     private var pages: [String] = []
-    private var data: Set<String> = []
-    /// The first path segments of the exported URLs. The script applies ``ruled(_:)`` only below these,
+    /// The files that have a twin.
+    private var filesWithTwin: Set<String> = []
+    /// The first path segments of the exported URLs. The script applies ``derivedFile(_:)`` only below these,
     /// because nothing else is stored.
-    private var tops: Set<String> = []
+    private var firstSegments: Set<String> = []
 
     /// The maximum size of each list. Beyond it, the script derives the file from the URL.
-    private static let most = 50_000
-    /// The maximum size in bytes of a file with a twin.
-    static let largestTwin = 64 << 20
-    /// The maximum size in bytes of a file with a twin that no script is known to fetch.
-    private static let largestUnasked = 8 << 20
+    private static let maxListed = 50_000
+    /// The maximum size of a file with a twin. Requests for larger files fail.
+    static let maxTwinBytes = 64 << 20
+    /// The maximum size of a file that gets a twin although no script is known to fetch it.
+    private static let maxSpeculativeTwinBytes = 8 << 20
 
     init(start: WebURL) { self.start = start }
 
     /// Returns the file name that follows from a URL of the start page's origin. The script contains the same
     /// rule.
-    static func ruled(_ url: WebURL) -> String? {
+    static func derivedFile(_ url: WebURL) -> String? {
         guard url.query == nil else { return nil }
         let path = String(url.path.drop { $0 == "/" })
         let last = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
@@ -43,7 +49,8 @@ struct FolderScript {
         return isFile ? path : path + ".html"
     }
 
-    private static func top(of url: WebURL) -> String {
+    /// Returns the first part of the path.
+    private static func firstSegment(of url: WebURL) -> String {
         String(url.path.dropFirst().prefix { $0 != "/" })
     }
 
@@ -54,48 +61,48 @@ struct FolderScript {
     /// Records which file has the response for a URL, after redirects.
     mutating func add(_ url: WebURL, file: String, isPage: Bool) {
         let isOwn = url.origin == start.origin
-        if isOwn, tops.count < Self.most { tops.insert(Self.top(of: url)) }
-        guard !isOwn || Self.ruled(url) != file else {
-            if isPage, pages.count < Self.most { pages.append(url.target) }
+        if isOwn, firstSegments.count < Self.maxListed { firstSegments.insert(Self.firstSegment(of: url)) }
+        guard !isOwn || Self.derivedFile(url) != file else {
+            if isPage, pages.count < Self.maxListed { pages.append(url.target) }
             return
         }
-        if files.count < Self.most { files.append((isOwn ? url.target : url.href, file)) }
+        if files.count < Self.maxListed { files.append((isOwn ? url.target : url.href, file)) }
     }
 
     // MARK: - Data
 
     /// Whether the body is of a kind that scripts usually fetch.
-    static func isData(_ type: MediaType?, byteCount: Int) -> Bool {
-        guard let essence = type?.essence, byteCount <= largestTwin else { return false }
+    static func isLikelyFetched(_ type: MediaType?, byteCount: Int) -> Bool {
+        guard let essence = type?.essence, byteCount <= maxTwinBytes else { return false }
         if essence.contains("json") || essence == "application/wasm" { return true }
-        if essence == "text/css" || essence.hasSuffix("javascript") || byteCount > largestUnasked {
+        if essence == "text/css" || essence.hasSuffix("javascript") || byteCount > maxSpeculativeTwinBytes {
             return false
         }
         return essence.hasPrefix("text/") || essence.hasSuffix("/xml")
             || essence == "application/octet-stream"
     }
 
-    func hasTwin(_ name: String) -> Bool { data.contains(name) }
+    func hasTwin(_ name: String) -> Bool { filesWithTwin.contains(name) }
 
     /// Returns the name and text of the script that contains the data of a file.
     mutating func twin(
         of name: String, _ bytes: [UInt8], _ type: MediaType?
     ) -> (name: String, text: String) {
-        data.insert(name)
-        let whole = JSONText.text(of: bytes, type).map { "\($0),0" }
-        let content = whole ?? "\"\(Base64.encode(bytes))\",1"
-        let said = JSONText.quoted(type.map { "\($0)" } ?? "")
-        return (Self.twin(of: name), "larder$data(\(JSONText.quoted(name)),\(said),\(content))\n")
+        filesWithTwin.insert(name)
+        let jsonText = JSONText.text(of: bytes, type).map { "\($0),0" }
+        let content = jsonText ?? "\"\(Base64.encode(bytes))\",1"
+        let typeText = JSONText.quoted(type.map { "\($0)" } ?? "")
+        return (Self.twin(of: name), "larder$data(\(JSONText.quoted(name)),\(typeText),\(content))\n")
     }
 
     /// Returns the file name of a twin. Its folders get a different suffix than the file, because a folder
     /// `a.json.js` may exist beside `a.json`, whose twin is `a.json.js`.
-    static func twin(of name: String) -> String { "\(twins)\(name.replacing("/", with: "~/")).js" }
+    static func twin(of name: String) -> String { "\(twinFolder)\(name.replacing("/", with: "~/")).js" }
 
     // MARK: - Pages
 
-    private static let mark = Array("<script data-larder=\"".utf8)
-    private static let markEnd = Array("\(charset)></script>".utf8)
+    private static let tagStart = Array("<script data-larder=\"".utf8)
+    private static let tagEnd = Array("\(charset)></script>".utf8)
     /// The `charset` attribute. Without it, the browser would read the script in the encoding of the page.
     private static let charset = "charset=\"utf-8\""
 
@@ -108,37 +115,41 @@ struct FolderScript {
         in file: String, of url: WebURL, base: WebURL, modules: [String] = [], hasMap: Bool = false
     ) -> [UInt8] {
         let from = FolderNames.reference(from: file, to: name)
-        let own = base == url ? "" : "\" data-base=\"\(attribute(base.href))"
+        let baseAttribute = base == url ? "" : "\" data-base=\"\(attribute(base.href))"
         let page = attribute(url.key.href)
-        let brought = modules.isEmpty ? "" : "\" data-modules=\"\(modules.joined(separator: " "))"
-        let map = hasMap ? "\" data-map=\"own" : ""
+        let modulesAttribute =
+            modules.isEmpty ? "" : "\" data-modules=\"\(modules.joined(separator: " "))"
+        let mapAttribute = hasMap ? "\" data-map=\"own" : ""
         return Array(
-            "<script data-larder=\"\(page)\(own)\(brought)\(map)\" src=\"\(from)\" \(charset)></script>".utf8)
+            "<script data-larder=\"\(page)\(baseAttribute)\(modulesAttribute)\(mapAttribute)\" src=\"\(from)\" \(charset)></script>"
+                .utf8)
     }
 
+    /// Escapes text for a quoted attribute value.
     private static func attribute(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("\"", with: "&quot;")
     }
 
     /// Returns a page or script without the parts that the export inserted.
-    static func undone(_ bytes: [UInt8], _ format: BodyFormat) -> [UInt8] {
+    static func removingInsertedParts(from bytes: [UInt8], _ format: BodyFormat) -> [UInt8] {
         guard format != .javaScript else { return ModuleReads.undone(LocationReads.undone(bytes)) }
-        guard let start = bytes.place(of: mark, in: 0..<min(bytes.count, 1 << 20)),
-            let end = bytes.place(of: markEnd, in: (start + mark.count)..<bytes.count)
+        guard let start = bytes.place(of: tagStart, in: 0..<min(bytes.count, 1 << 20)),
+            let end = bytes.place(of: tagEnd, in: (start + tagStart.count)..<bytes.count)
         else { return bytes }
-        return FolderModules.undone(Array(bytes[..<start] + bytes[(end + markEnd.count)...]))
+        return FolderModules.removingChanges(from: Array(bytes[..<start] + bytes[(end + tagEnd.count)...]))
     }
 
     // MARK: - The script
 
+    /// The text of the script: a function, and its call with the data of the site.
     var text: String {
         var site = JSONWriter(.compact)
         site.object {
             $0.member("origin", start.origin)
-            $0.member("files") { $0.object { for (address, file) in files { $0.member(address, file) } } }
-            $0.member("tops") { $0.array { for top in tops.sorted() { $0.value(top) } } }
+            $0.member("files") { $0.object { for (url, file) in files { $0.member(url, file) } } }
+            $0.member("tops") { $0.array { for segment in firstSegments.sorted() { $0.value(segment) } } }
             $0.member("pages") { $0.array { for page in pages { $0.value(page) } } }
-            $0.member("data") { $0.array { for name in data.sorted() { $0.value(name) } } }
+            $0.member("data") { $0.array { for name in filesWithTwin.sorted() { $0.value(name) } } }
         }
         return "(\(Self.body))(\(site.text))\n"
     }
@@ -147,7 +158,7 @@ struct FolderScript {
     /// requested URL, and `page` the file for a link. `was` is the URL that the page would have now on the
     /// live site; its fragment is the browser's own.
     private static let body = #"""
-        // Larder leads to files what scripts ask for by the addresses that it had.
+        // Written by Larder. Redirects requests of the site's scripts for original URLs to the exported files.
         (site) => {
           "use strict";
           const tag = document.currentScript;
@@ -159,7 +170,7 @@ struct FolderScript {
           let was = new URL(state.call(history)?.larder$ ?? tag.dataset.larder);
           const target = (url) => url.pathname + url.search;
 
-          // What is meant, as the page would have it where it came from; null for what is a file already.
+          // The original URL that a script means by a value; null for the URL of a file.
           const meant = (value) => {
             const text = String(value).trim();
             if (!text || text[0] === "#" || /^(?!https?:|file:|zim:)[a-z][a-z0-9+.-]*:/i.test(text)) return null;
@@ -180,7 +191,7 @@ struct FolderScript {
             if (!url) return undefined;
             const exact = known(url);
             if (exact !== undefined) return root + exact + url.hash;
-            // A relative one leads to its file as it is.
+            // A relative URL already resolves to its file.
             if (url.origin !== site.origin || !/^\s*([\/\\]|[a-z]+:)/i.test(value)) return undefined;
             const path = url.pathname, file = files.get(path) ?? (tops.has(path.split("/")[1]) ? ruled(path) : undefined);
             return file === undefined ? undefined : root + file + url.hash;
@@ -193,12 +204,12 @@ struct FolderScript {
             const file = page(url);
             return file === undefined ? url.href : root + file + url.hash;
           };
-          // What stands in itself may have commas.
+          // A srcset with data: URLs may contain commas in them, so it is not changed.
           const set = (list) => /data:/i.test(list) ? list :
             String(list).replace(/(^|,)(\s*)([^\s,]+)/g, (all, comma, space, url) => comma + space + (at(url) ?? url));
           const style = (css) => String(css).replace(/(url\(\s*["']?)(\/[^"'()\s]+)/gi, (all, start, url) => start + (at(url) ?? url));
 
-          // Where elements have addresses.
+          // URLs in properties and attributes of elements.
           const change = (element, name, value) => {
             if (name === "style") return style(value);
             if (/srcset$/.test(name)) return set(value);
@@ -223,7 +234,7 @@ struct FolderScript {
           const own = Element.prototype.setAttribute;
           Element.prototype.setAttribute = function (name, value) {
             const low = String(name).toLowerCase();
-            // Files have no origin that could allow anything.
+            // Files have no origin that CORS could allow.
             if (isFile && low === "crossorigin") return;
             own.call(this, name, attributes.has(low) ? change(this, low, value) : value);
           };
@@ -231,7 +242,7 @@ struct FolderScript {
             for (const type of ["Script", "Link", "Image", "Media"])
               Object.defineProperty(self[`HTML${type}Element`].prototype, "crossOrigin", { get: () => null, set() {}, configurable: true });
 
-          // What comes as markup.
+          // URLs in markup that scripts insert.
           const selector = "[src^='/'],[href^='/'],[srcset*='/'],[poster^='/'],[style*='url(']";
           const mend = (element) => {
             for (const { name, value } of [...element.attributes]) {
@@ -248,7 +259,7 @@ struct FolderScript {
               }
           }).observe(document, { childList: true, subtree: true });
 
-          // What files may not fetch, a script brings.
+          // Data that files may not fetch is loaded as a script, the twin of the file.
           const asked = new Map();
           self.larder$data = (name, type, text, isBinary) => {
             const body = isBinary ? Uint8Array.from(atob(text), (c) => c.charCodeAt(0)) : text;
@@ -291,7 +302,7 @@ struct FolderScript {
           const request = XMLHttpRequest.prototype, { open, send, setRequestHeader } = request, waiting = new WeakMap();
           request.open = function (method, url, ...rest) {
             const isGet = /^(get|head)$/i.test(method), name = isGet ? twinned(url) : undefined;
-            // A blob of a file's own can be asked for, once it is there.
+            // The request is sent for a blob: URL when the twin is loaded.
             if (name !== undefined && rest[0] !== false) waiting.set(this, name);
             else waiting.delete(this);
             return open.call(this, method, (isGet ? at(url) : undefined) ?? url, ...rest);
@@ -315,12 +326,12 @@ struct FolderScript {
                 construct: (type, [url, options]) => {
                   const file = at(url) ?? new URL(url, document.baseURI).href;
                   const known = file.startsWith(root) ? modules.get(decodeURIComponent(file.slice(root.length).replace(/[?#].*/s, ""))) : undefined;
-                  // A worker from a blob of a file is a classic script, which one that imports nothing can be.
+                  // A worker from a blob: URL of a file must be a classic script. A module that imports nothing can be one.
                   if (isFile && known) return new type(known.blob, typeof options === "object" ? { ...options, type: "classic" } : options);
                   return new type(at(url) ?? url, options);
                 },
               });
-          // Browsers import no modules from files, but from blobs. A twin brings the text of each.
+          // Browsers do not import modules from files, but from blob: URLs. Twins contain the texts of the modules.
           const modules = new Map(), brought = new Set(), most = 256;
           const twinOf = (name) => `${root}~modules/${name.replaceAll("/", "~/")}.js`;
           let isMapped = false;
@@ -335,7 +346,7 @@ struct FolderScript {
             for (const [name, { blob }] of modules) imports["~larder/" + name] = imports[root + name] = blob;
             return imports;
           };
-          // While the page is read, scripts are written into it, so that its modules run when they would have run.
+          // While the page is parsed, the twins are written into it as scripts, so that its modules run at the usual time.
           const bring = (list) => {
             for (const name of list) {
               if (brought.has(name)) continue;
@@ -367,7 +378,7 @@ struct FolderScript {
             isMapped = true;
           };
           self.larder$meta = (name) => root + name;
-          // Later ones come when they are asked for, with another import map.
+          // Modules that are imported on demand are loaded then, with another import map.
           const come = async (name) => {
             if (modules.has(name)) return;
             await new Promise((done) => {
@@ -379,7 +390,7 @@ struct FolderScript {
             });
             for (const need of modules.get(name)?.needs ?? []) await come(need);
           };
-          // Where the second argument is unknown, the whole script would be.
+          // import() with two arguments is a syntax error in older browsers, so it is hidden in eval.
           const load = (url, options) => options ? (0, eval)("(url, options) => import(url, options)")(url, options) : import(url);
           self.larder$import = async (from, specifier, options) => {
             const text = String(specifier), isRelative = /^\.{1,2}\//.test(text);
@@ -406,7 +417,7 @@ struct FolderScript {
             else isMapped = true;
           }
 
-          // Where the page is, to scripts that ask; its history in the browser stays that of the files.
+          // Shows the original URL of the page to scripts that read location. The browser's history keeps the files' URLs.
           const address = () => {
             const url = new URL(was);
             if (location.search) url.search = location.search;
@@ -448,7 +459,7 @@ struct FolderScript {
               if (url) {
                 if (url.origin !== was.origin) throw new DOMException("not of this origin", "SecurityError");
                 const file = name === "pushState" && url.pathname !== was.pathname ? page(url) : undefined;
-                // A page that is there is gone to.
+                // If the new URL is an exported page, the browser navigates to it.
                 if (file !== undefined && root + file !== location.href.replace(/[?#].*/s, ""))
                   return location.assign(root + file + url.hash);
                 was = new URL(target(url), was);

@@ -4,7 +4,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// The modules of exported pages, and the page that says what the copy is.
+/// The modules of exported pages, and the page that explains the folder to people.
 extension FolderWriter {
     /// Whether the body is a classic script that imports modules. Browsers do not let scripts from files
     /// import by a relative path.
@@ -14,134 +14,143 @@ extension FolderWriter {
     }
 
     /// Returns the text for a link to a module where it differs from that for other links: in the twin of a
-    /// module, and in a script element of a page.
-    func module(
+    /// module, and in a script element of a page. While a twin is written, also records its imports in
+    /// `currentImports`.
+    func moduleReplacement(
         _ occurrence: LinkOccurrence, _ reference: Span<UInt8>, in source: [UInt8], _ url: WebURL,
         _ base: WebURL, _ table: LinkTable, _ name: String, _ format: BodyFormat
     ) throws(ArchiveError) -> String? {
-        guard !isClosed, script != nil,
+        guard !isForZIM, script != nil,
             occurrence.kind == .worker || !occurrence.flags.contains(.isGuess),
             occurrence.kind == .module
-                || needs != nil
-                    && (occurrence.kind == .worker || FolderModules.isImported(occurrence.range, in: source)),
+                || currentImports != nil
+                    && (occurrence.kind == .worker
+                        || FolderModules.isImportSpecifier(occurrence.range, in: source)),
             let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding), target.isHTTP,
-            case .file(let file) = try place(of: target)
+            case .file(let file) = try destination(of: target)
         else { return nil }
-        if needs != nil {
+        if currentImports != nil {
             if occurrence.kind == .worker {
-                guard try isAlone(target, file) else { return nil }
+                guard try isSelfContained(target, file) else { return nil }
                 modules.add(file, target.key)
-                needs?.add(file, isLater: true)
+                currentImports?.add(file, isOnDemand: true)
                 return nil
             }
             modules.add(file, target.key)
-            needs?.add(file, isLater: FolderModules.isCalled(occurrence.range, in: source))
-            return FolderModules.specifier + file
+            currentImports?.add(
+                file, isOnDemand: FolderModules.isDynamicImport(occurrence.range, in: source))
+            return FolderModules.specifierPrefix + file
         }
-        guard isLed(table, format, url), occurrence.context.levels == 1,
-            let tag = TagAround(around: occurrence.range, in: source, isWhole: true), tag.element == "script"
+        guard hasInsertedScript(table, format, url), occurrence.context.levels == 1,
+            let tag = EnclosingTag(around: occurrence.range, in: source, isWhole: true),
+            tag.element == "script"
         else { return nil }
-        return FolderModules.source(of: file, from: name)
+        return FolderModules.scriptSource(of: file, from: name)
     }
 
-    /// Returns the files of the modules that a page loads, and sees to their twins.
+    /// Returns the files of the modules that a page loads, and records them so that they get twins.
     func addModules(
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ base: WebURL
     ) throws(ArchiveError) -> [String] {
-        guard !isClosed else { return [] }
+        guard !isForZIM else { return [] }
         modules.addPrefixes(table, base: base)
         var names: [String] = []
         for occurrence in table.occurrences
         where [.module, .worker, .script].contains(occurrence.kind) && !occurrence.flags.contains(.isGuess) {
             let reference = table.reference(occurrence, in: source.span)
             guard let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                target.isHTTP, case .file(let file) = try place(of: target)
+                target.isHTTP, case .file(let file) = try destination(of: target)
             else { continue }
             if occurrence.kind == .script {
-                for other in try imports(of: target, file) where !names.contains(other) {
+                for other in try modulesLoaded(by: target, file) where !names.contains(other) {
                     names.append(other)
                 }
-            } else if occurrence.kind == .module ? true : try isAlone(target, file) {
+            } else if occurrence.kind == .module ? true : try isSelfContained(target, file) {
                 modules.add(file, target.key)
                 if !names.contains(file) { names.append(file) }
             }
         }
-        // Modules that the page names without a link are brought when they are imported.
+        // The twins of modules that the page names without a link are loaded when the modules are imported.
         for link in table.implied where link.kind == .module {
-            if let target = WebURL(link.reference, base: base), case .file(let file) = try place(of: target) {
+            if let target = WebURL(link.reference, base: base),
+                case .file(let file) = try destination(of: target)
+            {
                 modules.add(file, target.key)
             }
         }
         return names
     }
 
-    /// Returns the modules and workers that a classic script loads, and sees to their twins.
-    private func imports(of target: WebURL, _ file: String) throws(ArchiveError) -> [String] {
-        if let known = imports[file] { return known }
+    /// Returns the modules and workers that a classic script loads, and records them so that they get twins.
+    private func modulesLoaded(by target: WebURL, _ file: String) throws(ArchiveError) -> [String] {
+        if let known = importsByScript[file] { return known }
         var names: [String] = []
-        if let (final, held) = try shown(at: target), let body = held.body,
+        if let (finalURL, stored) = try resolvedResponse(at: target), let body = stored.body,
             BodyFormat(form: body.form) == .javaScript, body.byteCount <= BodyReading.byteLimit,
             let table = try table(of: body),
             table.occurrences.contains(where: { [.module, .worker].contains($0.kind) }),
             let bytes = try bytes(of: body)
         {
-            var found = try targets(of: bytes, table, final, [.module])
-            for worker in try targets(of: bytes, table, final, [.worker])
-            where try isAlone(worker.url, worker.file) { found.append(worker) }
-            for (file, url) in found {
+            var loaded = try targets(of: bytes, table, finalURL, [.module])
+            for worker in try targets(of: bytes, table, finalURL, [.worker])
+            where try isSelfContained(worker.url, worker.file) { loaded.append(worker) }
+            for (file, url) in loaded {
                 modules.add(file, url.key)
                 if !names.contains(file) { names.append(file) }
             }
         }
-        imports[file] = names
+        importsByScript[file] = names
         return names
     }
 
     // MARK: - Workers
 
-    /// Text in scripts that load something when they run.
-    private static let loading = ["import", "fetch", "XMLHttpRequest", "WebSocket", "EventSource"]
+    /// Names in scripts that load something when they run.
+    private static let requestNames = ["import", "fetch", "XMLHttpRequest", "WebSocket", "EventSource"]
 
     /// Whether the target is a script that loads nothing else. Browsers run it as a worker from a `blob:` URL,
     /// in which no other URL of the site works.
-    func isAlone(_ target: WebURL, _ file: String) throws(ArchiveError) -> Bool {
-        if let known = alone[file] { return known }
-        var isAlone = false
-        if let held = try shown(at: target)?.held, let body = held.body,
-            BodyFormat(form: body.form) == .javaScript, body.byteCount <= FolderModules.largest,
+    func isSelfContained(_ target: WebURL, _ file: String) throws(ArchiveError) -> Bool {
+        if let known = selfContainedScripts[file] { return known }
+        var isSelfContained = false
+        if let stored = try resolvedResponse(at: target)?.response, let body = stored.body,
+            BodyFormat(form: body.form) == .javaScript, body.byteCount <= FolderModules.maxModuleBytes,
             let bytes = try bytes(of: body)
         {
-            isAlone = !Self.loading.contains { bytes.firstRange(of: Array($0.utf8)) != nil }
+            isSelfContained = !Self.requestNames.contains { bytes.firstRange(of: Array($0.utf8)) != nil }
         }
-        alone[file] = isAlone
-        return isAlone
+        selfContainedScripts[file] = isSelfContained
+        return isSelfContained
     }
 
     /// Whether a worker of the body does not run from a file. Service workers never do, but pages work without
     /// them.
-    func hasWantingWorker(
-        _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL, isBrought: Bool
+    func hasUnsupportedWorker(
+        _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL, hasModuleLoader: Bool
     ) throws(ArchiveError) -> Bool {
         let source = table.source(of: bytes.span) ?? bytes
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         for occurrence in table.occurrences
-        where occurrence.kind == .worker && !FolderModules.isRegistered(occurrence.range, in: source) {
+        where occurrence.kind == .worker
+            && !FolderModules.isServiceWorkerRegistration(occurrence.range, in: source)
+        {
             let reference = table.reference(occurrence, in: source.span)
             guard let target = WebURL(utf8: reference.span, base: base),
-                case .file(let file) = try place(of: target)
+                case .file(let file) = try destination(of: target)
             else {
                 // A guess may be no worker.
                 if occurrence.flags.contains(.isGuess) { continue }
                 return true
             }
-            guard isBrought, try isAlone(target, file) else { return true }
+            guard hasModuleLoader, try isSelfContained(target, file) else { return true }
         }
-        // The script does not say relative to which page. The names of service workers are among these too.
+        // The script names a worker by a URL that is relative to an unknown page. Service workers are named in the same
+        // way, so the script must also call a constructor of workers.
         return table.notes.contains { $0.kind == .address && $0.link == .worker }
             && source.firstRange(of: Array("Worker(".utf8)) != nil
     }
 
-    /// Returns the files that a body's links of these kinds lead to.
+    /// Returns the files that links of these kinds refer to in a body.
     private func targets(
         of bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ kinds: [LinkKind]
     ) throws(ArchiveError) -> [(file: String, url: WebURL)] {
@@ -154,7 +163,7 @@ extension FolderWriter {
         {
             let reference = table.reference(occurrence, in: source.span)
             if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                target.isHTTP, case .file(let file) = try place(of: target)
+                target.isHTTP, case .file(let file) = try destination(of: target)
             {
                 targets.append((file, target))
             }
@@ -173,7 +182,7 @@ extension FolderWriter {
     }
 
     /// Returns the changes around the page's own import maps.
-    static func maps(in source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
+    static func importMapChanges(in source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
         var changes: [Patch.Change] = []
         for occurrence in table.occurrences
         where occurrence.kind == .module && occurrence.context.inner == .json {
@@ -186,18 +195,18 @@ extension FolderWriter {
     }
 
     /// Returns the changes of links that load modules in advance.
-    func preloads(
+    func preloadChanges(
         in source: [UInt8], _ table: LinkTable, _ base: WebURL
     ) throws(ArchiveError) -> [Patch.Change] {
         var changes: [Patch.Change] = []
         for occurrence in table.occurrences
         where occurrence.kind == .module && occurrence.context.levels == 1 {
             let reference = table.reference(occurrence, in: source.span)
-            guard let tag = TagAround(around: occurrence.range, in: source, isWhole: true),
+            guard let tag = EnclosingTag(around: occurrence.range, in: source, isWhole: true),
                 tag.element == "link",
                 let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                target.isHTTP, case .file = try place(of: target),
-                let change = FolderModules.withoutPreload(tag, in: source)
+                target.isHTTP, case .file = try destination(of: target),
+                let change = FolderModules.disablingPreload(tag, in: source)
             else { continue }
             changes.append(change)
         }
@@ -207,67 +216,77 @@ extension FolderWriter {
     /// Writes the twins of all modules that pages and other modules import.
     func addModuleTwins() throws(ArchiveError) {
         while let (name, url) = modules.takeNext() {
-            guard let (final, held) = try shown(at: url), let body = held.body,
-                body.byteCount <= FolderModules.largest, let bytes = try bytes(of: body)
+            guard let (finalURL, stored) = try resolvedResponse(at: url), let body = stored.body,
+                body.byteCount <= FolderModules.maxModuleBytes, let bytes = try bytes(of: body)
             else { continue }
-            let type = HTTPFields(block: held.fields.utf8.span).contentType
+            let type = HTTPFields(block: stored.fields.utf8.span).contentType
             let format = BodyFormat(form: body.form) ?? .opaque
-            needs = FolderModules.Needs()
-            defer { needs = nil }
+            currentImports = FolderModules.Imports()
+            defer { currentImports = nil }
             var text = bytes
             if format == .javaScript || format == .css, body.byteCount <= BodyReading.byteLimit,
                 let table = try table(of: body)
             {
-                text = try patched(bytes, table, final, name, type, format)
+                text = try rewriteLinks(bytes, table, finalURL, name, type, format)
                 for target in modules.targets(ofSpecifiersIn: table) {
-                    guard case .file(let file) = try place(of: target) else { continue }
+                    guard case .file(let file) = try destination(of: target) else { continue }
                     modules.add(file, target.key)
-                    needs?.add(file, isLater: false)
+                    currentImports?.add(file, isOnDemand: false)
                 }
             }
             let essence =
                 format == .javaScript ? "text/javascript" : type?.essence ?? DataURL.type(of: format)
-            let twin = FolderModules.text(of: name, text, essence, needs ?? FolderModules.Needs())
-            try add(FolderModules.twin(of: name), twin)
+            let twin = FolderModules.twinText(
+                of: name, text, essence, currentImports ?? FolderModules.Imports())
+            try addFile(FolderModules.twin(of: name), text: twin)
         }
     }
 
-    // MARK: - The page for people
+    // MARK: - START-HERE.html
 
     /// Returns the pages that show less as files: those that load what browsers do not load from files, by
     /// themselves or by their scripts.
-    private func pagesWantingServer() throws(ArchiveError) -> [StartHere.Page] {
-        var wanting: Set<String> = []
-        for href in wantServer {
-            if let url = WebURL(href), case .file(let name) = try place(of: url) { wanting.insert(name) }
+    private func pagesNeedingServer() throws(ArchiveError) -> [StartHere.Page] {
+        var filesNeedingServer: Set<String> = []
+        for href in urlsNeedingServer {
+            if let url = WebURL(href), case .file(let name) = try destination(of: url) {
+                filesNeedingServer.insert(name)
+            }
         }
-        guard !wanting.isEmpty else { return [] }
-        var users: [String: [String]] = [:]
-        for (name, files) in uses { for file in files { users[file, default: []].append(name) } }
-        var waiting = Array(wanting)
-        while let name = waiting.popLast() {
-            for user in users[name] ?? [] where wanting.insert(user).inserted { waiting.append(user) }
+        guard !filesNeedingServer.isEmpty else { return [] }
+        var filesByScript: [String: [String]] = [:]
+        for (name, scripts) in scriptsByFile {
+            for script in scripts { filesByScript[script, default: []].append(name) }
         }
-        return wanting.compactMap { name in
+        var pending = Array(filesNeedingServer)
+        while let name = pending.popLast() {
+            for file in filesByScript[name] ?? [] where filesNeedingServer.insert(file).inserted {
+                pending.append(file)
+            }
+        }
+        return filesNeedingServer.compactMap { name in
             pages[name].map { StartHere.Page(name: $0, file: name) }
         }.sorted { $0.name < $1.name }
     }
 
+    /// Returns the text of `START-HERE.html`.
     func startPage() throws(ArchiveError) -> String {
         var page = startHere
-        for url in starts {
-            guard case .file(let file) = try place(of: url), let held = try shown(at: url)?.held else {
+        for url in startURLs {
+            guard case .file(let file) = try destination(of: url),
+                let stored = try resolvedResponse(at: url)?.response
+            else {
                 continue
             }
-            page.starts.append(StartHere.Page(name: held.body?.title ?? url.href, file: file))
+            page.startPages.append(StartHere.Page(name: stored.body?.title ?? url.href, file: file))
         }
-        if page.starts.isEmpty,
+        if page.startPages.isEmpty,
             let (file, href) = pages.min(by: { ($0.key.count, $0.key) < ($1.key.count, $1.key) })
         {
-            page.starts = [StartHere.Page(name: href, file: file)]
+            page.startPages = [StartHere.Page(name: href, file: file)]
         }
-        page.wanting = try pagesWantingServer()
-        page.missing = missing.isEmpty ? nil : Self.missingList
+        page.pagesNeedingServer = try pagesNeedingServer()
+        page.missingList = missing.isEmpty ? nil : Self.missingList
         return page.text
     }
 }

@@ -4,10 +4,12 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes HAR 1.2 one entry at a time.
+/// Writes HAR 1.2 one entry at a time. The list of pages follows the entries in the file, so it is collected in a
+/// temporary file until then.
 final class HARWriter: ArchiveWriter {
     private let output: ArchiveOutput
     private let folder: ScratchFolder
+    /// The JSON objects of the pages, separated by commas.
     private let pages: BodySpool
     private var hasEntry = false
     private var hasPage = false
@@ -38,10 +40,10 @@ final class HARWriter: ArchiveWriter {
         }
         // Inside a string, the quotes of the placeholder would be escaped, so the first match is the
         // placeholder.
-        guard let mark = entry.firstRange(of: Array(Self.mark.utf8)) else {
+        guard let placeholder = entry.firstRange(of: Array(Self.bodyPlaceholder.utf8)) else {
             preconditionFailure("an entry has a place for its body")
         }
-        try output.write(Array(entry[..<mark.lowerBound]))
+        try output.write(Array(entry[..<placeholder.lowerBound]))
         if case .bytes(let bytes) = content, let text = JSONText.text(of: bytes, response.fields.contentType)
         {
             try put(#""text":"# + text)
@@ -50,12 +52,13 @@ final class HARWriter: ArchiveWriter {
             try writeBase64(content)
             try put("\"")
         }
-        try output.write(Array(entry[mark.upperBound...]))
+        try output.write(Array(entry[placeholder.upperBound...]))
         return true
     }
 
-    private static let mark = #""text":"larder:body""#
+    private static let bodyPlaceholder = #""text":"larder:body""#
 
+    /// Returns the entry of a response, and adds it to the list of pages if it is one.
     private func entry(_ response: ArchivedResponse) throws(ArchiveError) -> JSONMembers {
         let date = HTTPDate(secondsSinceEpoch: response.fetched).iso8601.dropLast() + ".000Z"
         let isPage = response.status == 200 && response.notes?.role == 0 && response.request == .get
@@ -75,7 +78,7 @@ final class HARWriter: ArchiveWriter {
             "pageTimings": [:] as JSONMembers,
         ]
         let text = (hasPage ? ",\n" : "\n") + page.text(.compact)
-        try Array(text.utf8).withBytes { (bytes) throws(ArchiveError) in try pages.take(bytes) }
+        try Array(text.utf8).withBytes { (bytes) throws(ArchiveError) in try pages.append(bytes) }
         hasPage = true
     }
 
@@ -115,9 +118,9 @@ final class HARWriter: ArchiveWriter {
     }
 
     private func writeBase64(_ content: BodyContent) throws(ArchiveError) {
-        // Bytes that do not fill a group of three yet.
+        // Base64 encodes groups of three bytes. This has the bytes that do not fill a group yet.
         var rest: [UInt8] = []
-        try content.eachArchived { (bytes) throws(ArchiveError) in
+        try content.writePieces { (bytes) throws(ArchiveError) in
             rest.append(contentsOf: bytes)
             let whole = rest.count / 3 * 3
             try put(Base64.encode(Array(rest[..<whole])))
@@ -129,14 +132,14 @@ final class HARWriter: ArchiveWriter {
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         try put("\n],\"pages\":[")
         if let content = try pages.finish().content {
-            try content.eachArchived { (bytes) throws(ArchiveError) in try output.write(bytes) }
+            try content.writePieces { (bytes) throws(ArchiveError) in try output.write(bytes) }
         }
         try put("\n]}}\n")
         return [try output.finish()]
     }
 }
 
-/// JSON strings.
+/// Encodes text as JSON strings.
 enum JSONText {
     static func quoted(_ text: String) -> String {
         var writer = JSONWriter(.compact)

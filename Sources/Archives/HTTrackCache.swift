@@ -5,7 +5,7 @@ internal import Web
 /// The cache that HTTrack keeps beside the files of a mirror. It has the response headers, and the original
 /// bodies of files that HTTrack changed. A cache is used by one thread.
 final class HTTrackCache {
-    struct Item {
+    struct CachedResponse {
         let url: WebURL
         let status: Int
         let fields: HTTPFields
@@ -16,9 +16,10 @@ final class HTTrackCache {
     }
 
     static let name = "hts-cache/new.zip"
-    static let list = "hts-cache/new.txt"
+    /// The name of the text file with the URLs of all files. Mirrors may have it without the cache.
+    static let listName = "hts-cache/new.txt"
     /// The files that HTTrack writes for its own use into the folder of a mirror.
-    static let own: Set<String> = [
+    static let toolFiles: Set<String> = [
         "hts-log.txt", "backblue.gif", "fade.gif", "hts-in_progress.lock", "cookies.txt",
     ]
 
@@ -43,22 +44,26 @@ final class HTTrackCache {
         zip = try ZipFile(path)
     }
 
-    func items() throws(ArchiveError) -> [Item] {
+    /// Reads all responses of the cache. Entries that are not responses are ignored.
+    func responses() throws(ArchiveError) -> [CachedResponse] {
         let file = try ArchiveError.wrapping { [path = zip.path] () throws(SystemError) in
             try File(path, O_RDONLY, doing: "read")
         }
-        var items: [Item] = []
+        var responses: [CachedResponse] = []
         for entry in zip.entries {
             let head = try ArchiveError.wrapping { () throws(SystemError) in
                 try file.read(from: entry.extra.lowerBound, byteCount: entry.extra.count)
             }
-            if let item = Self.item(entry, head) { items.append(item) }
+            if let response = Self.response(entry, head) { responses.append(response) }
         }
-        return items
+        return responses
     }
 
-    /// HTTrack stores the response headers in the extra field of the local header.
-    private static func item(_ entry: ZipFile.Entry, _ head: [UInt8]) -> Item? {
+    /// Returns the response of an entry, or nil if the entry is not one.
+    ///
+    /// - Parameter head: The extra field of the local header, in which HTTrack stores the response headers. Its own
+    ///   fields begin with `X-`.
+    private static func response(_ entry: ZipFile.Entry, _ head: [UInt8]) -> CachedResponse? {
         guard head.starts(with: "HTTP/".utf8), let url = WebURL(entry.name), url.isHTTP else { return nil }
         let end = head.firstIndex(of: 0x0A).map { $0 + 1 } ?? head.count
         let all = HTTPFields(block: Array(head[end...]).span, isReceived: true)
@@ -73,11 +78,12 @@ final class HTTrackCache {
             fields.append(name, isType ? charset.map { "\(value); charset=\($0)" } ?? value : value)
         }
         let isCached = all["X-In-Cache"] == "1"
-        return Item(
+        return CachedResponse(
             url: url.key, status: status, fields: fields, body: isCached ? entry : nil,
             file: all["X-Save"].map { FileName.text(Array($0.utf8)) })
     }
 
+    /// Returns an input for the body in the cache. Returns nil if the cache does not contain it.
     func input(_ entry: ZipFile.Entry) throws(ArchiveError) -> ArchiveInput? {
         try zip.input(entry, as: entry.isDeflated ? .deflate : .plain)
     }
@@ -86,7 +92,7 @@ final class HTTrackCache {
 
     /// Parses a line of `new.txt`. Returns the URL, the media type and the file name, which may begin with
     /// folders above the mirror's folder.
-    static func listed(_ line: ArraySlice<UInt8>) -> (url: WebURL, type: String, file: String)? {
+    static func parseLine(_ line: ArraySlice<UInt8>) -> (url: WebURL, type: String, file: String)? {
         let columns = line.split(separator: 0x09, omittingEmptySubsequences: false)
         guard columns.count >= 9, columns[3].elementsEqual("200".utf8),
             let url = WebURL(String(decoding: columns[7], as: UTF8.self)), url.isHTTP

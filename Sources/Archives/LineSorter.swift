@@ -1,19 +1,22 @@
 internal import Glibc
 internal import System
 
-/// Sorts any number of lines by their bytes. Parts are sorted in memory, written to files and merged. A
-/// sorter is used by one thread.
+/// Sorts any number of lines by their bytes, with an external merge sort: when the lines in memory reach a limit, they
+/// are sorted and written to a file, a run. At the end all runs are merged. A sorter is used by one thread.
 final class LineSorter {
     private let folder: String
+    /// The lines in memory.
     private var lines: [[UInt8]] = []
+    /// The approximate memory that `lines` take.
     private var byteCount = 0
+    /// The paths of the sorted files.
     private var runs: [String] = []
-    private let most: Int
+    private let maxMemoryBytes: Int
 
-    /// - Parameter most: The maximum number of bytes in memory.
-    init(in folder: String, most: Int = 32 << 20) {
+    /// - Parameter maxMemoryBytes: The lines in memory are written to a file above this size.
+    init(in folder: String, maxMemoryBytes: Int = 32 << 20) {
         self.folder = folder
-        self.most = most
+        self.maxMemoryBytes = maxMemoryBytes
     }
 
     deinit {
@@ -24,9 +27,10 @@ final class LineSorter {
     func add(_ line: [UInt8]) throws(ArchiveError) {
         lines.append(line)
         byteCount += line.count + 32
-        if byteCount > most { try spill() }
+        if byteCount > maxMemoryBytes { try spill() }
     }
 
+    /// Writes the lines in memory as a new run.
     private func spill() throws(ArchiveError) {
         lines.sort { $0.lexicographicallyPrecedes($1) }
         let file = try ArchiveError.wrapping { () throws(SystemError) in
@@ -61,17 +65,17 @@ final class LineSorter {
         try spill()
         var inputs: [(input: ArchiveInput, line: [UInt8])] = []
         for run in runs {
-            let input = try ArchiveInput(run, part: 0..<Int64(Self.size(run)), name: run, form: .plain)
+            let input = try ArchiveInput(run, part: 0..<Int64(Self.size(run)), name: run, compression: .plain)
             if case .line(let line) = try input.line(limit: .max) { inputs.append((input, line)) }
         }
-        while let least = inputs.indices.min(by: {
+        while let smallest = inputs.indices.min(by: {
             inputs[$0].line.lexicographicallyPrecedes(inputs[$1].line)
         }) {
-            try take(inputs[least].line)
-            if case .line(let line) = try inputs[least].input.line(limit: .max) {
-                inputs[least].line = line
+            try take(inputs[smallest].line)
+            if case .line(let line) = try inputs[smallest].input.line(limit: .max) {
+                inputs[smallest].line = line
             } else {
-                inputs.remove(at: least)
+                inputs.remove(at: smallest)
             }
         }
     }

@@ -11,36 +11,39 @@ internal import Web
 final class MHTMLReader: ArchiveReader {
     private let parts: MessageParts
     private let name: String
-    private let keeping: BodyKeeping
+    private let storage: BodyStorage
     private let date: Int64
     private let scanner = LinkScanner()
     /// The URLs of the parts that have both a URL and a `Content-ID`, by the latter.
-    private let places: [String: String]
+    private let urlsByContentID: [String: String]
+    /// The origin of the page, below which parts without a URL get one.
     private let origin: String?
     let start: String?
 
-    private static let mostNames = 100_000
+    /// The maximum size of `urlsByContentID`. Parts after that are not probed, and links to them by `cid:` may break.
+    private static let maxNamedParts = 100_000
 
-    init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
-        (name, self.keeping) = (path, keeping)
+    init(_ path: String, _ storage: BodyStorage, _ limits: ArchiveLimits) throws(ArchiveError) {
+        (name, self.storage) = (path, storage)
         // Parts may refer to later parts, so the names are collected first.
-        let scout = try MessageParts(path, limits, .measured)
-        var (places, origin, start): ([String: String], String?, String?) = ([:], nil, nil)
-        start = scout.location
-        while let part = try scout.next(), places.count < Self.mostNames {
+        let probe = try MessageParts(path, limits, .measuredOnly)
+        var (urlsByContentID, origin, start): ([String: String], String?, String?) = ([:], nil, nil)
+        start = probe.location
+        while let part = try probe.next(), urlsByContentID.count < Self.maxNamedParts {
             guard case .part(let fields, _) = part else { continue }
-            let location = scout.address(fields)
+            let location = probe.url(fields)
             if let location, origin == nil { origin = location.origin }
             if start == nil, fields.contentType?.isHTML ?? false { start = location?.href }
-            if let id = Self.identifier(fields), let location { places[id] = location.href }
+            if let id = Self.contentID(fields), let location { urlsByContentID[id] = location.href }
         }
-        (self.places, self.start) = (places, start)
+        (self.urlsByContentID, self.start) = (urlsByContentID, start)
         self.origin = start.flatMap { WebURL($0)?.origin } ?? origin
-        parts = try MessageParts(path, limits, keeping)
-        if let date = parts.date { self.date = date } else { date = try Self.modified(path) }
+        parts = try MessageParts(path, limits, storage)
+        if let date = parts.date { self.date = date } else { date = try Self.modificationTime(path) }
     }
 
-    private static func modified(_ path: String) throws(ArchiveError) -> Int64 {
+    /// Returns the modification time of the file, for a message without a date.
+    private static func modificationTime(_ path: String) throws(ArchiveError) -> Int64 {
         var status = Glibc.stat()
         guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", path)) }
         return Int64(status.st_mtim.tv_sec)
@@ -51,32 +54,33 @@ final class MHTMLReader: ArchiveReader {
         switch part {
         case .fault(let fault): return .fault(fault)
         case .part(let fields, let body):
-            guard let url = address(of: fields) else {
+            guard let url = url(of: fields) else {
                 body.discard()
                 return .fault(
                     ArchiveFault(
                         "it has no http or https URL", url: fields["Content-Location"],
                         at: parts.place))
             }
-            var kept = HTTPFields()
-            if let type = fields.contentType { kept.append("Content-Type", type.description) }
-            let whole = try renamed(body, at: url, fields.contentType)
+            var responseFields = HTTPFields()
+            if let type = fields.contentType { responseFields.append("Content-Type", type.description) }
+            let responseBody = try replacingCIDLinks(body, at: url, fields.contentType)
             return .response(
-                ArchivedResponse(url: url.href, status: 200, fields: kept, body: whole, fetched: date))
+                ArchivedResponse(
+                    url: url.href, status: 200, fields: responseFields, body: responseBody, fetched: date))
         }
     }
 
     // MARK: - Names
 
-    private func address(of fields: HTTPFields) -> WebURL? {
-        if let url = parts.address(fields) { return url }
-        let location = fields["Content-Location"].flatMap { Self.identifier(inAddress: $0) }
-        return (location ?? Self.identifier(fields)).flatMap(place)
+    private func url(of fields: HTTPFields) -> WebURL? {
+        if let url = parts.url(fields) { return url }
+        let location = fields["Content-Location"].flatMap { Self.contentID(inURL: $0) }
+        return (location ?? Self.contentID(fields)).flatMap(url(forContentID:))
     }
 
     /// Returns the URL for a part that is named by an identifier.
-    private func place(_ identifier: String) -> WebURL? {
-        if let known = places[identifier] { return WebURL(known) }
+    private func url(forContentID identifier: String) -> WebURL? {
+        if let known = urlsByContentID[identifier] { return WebURL(known) }
         guard let origin else { return nil }
         let isPlain = { (byte: UInt8) in
             byte.isASCIIDigit || (0x61...0x7A).contains(byte | 0x20) || "-_@".utf8.contains(byte)
@@ -88,19 +92,21 @@ final class MHTMLReader: ArchiveReader {
         return WebURL("\(origin)/~cid/\(name)")
     }
 
-    private static func identifier(_ fields: HTTPFields) -> String? {
+    /// Returns the `Content-ID` without its angle brackets.
+    private static func contentID(_ fields: HTTPFields) -> String? {
         guard var id = fields["Content-ID"] else { return nil }
         if id.hasPrefix("<"), id.hasSuffix(">") { id = String(id.dropFirst().dropLast()) }
         return id.isEmpty ? nil : id
     }
 
-    private static func identifier(inAddress text: String) -> String? {
+    /// Returns the content ID in a `cid:` URL, or nil if it is not one (RFC 2392).
+    private static func contentID(inURL text: String) -> String? {
         guard text.lowercased().hasPrefix("cid:"), text.utf8.count > 4 else { return nil }
         return String(decoding: [UInt8](percentDecoding: Array(text.utf8.dropFirst(4)).span), as: UTF8.self)
     }
 
     /// Returns the body with `cid:` links replaced by URLs.
-    private func renamed(
+    private func replacingCIDLinks(
         _ body: ArchivedBody, at url: WebURL, _ type: MediaType?
     ) throws(ArchiveError) -> ArchivedBody {
         guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type)
@@ -113,7 +119,7 @@ final class MHTMLReader: ArchiveReader {
         let source = table.source(of: bytes.span) ?? bytes
         let patch = Patch(source.span, table) { _, reference in
             let text = reference.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
-            return Self.identifier(inAddress: text).flatMap { self.place($0)?.href }
+            return Self.contentID(inURL: text).flatMap { self.url(forContentID: $0)?.href }
         }
         guard !patch.isEmpty, !table.isTranscoded else { return body }
         let changed = patch.applied(to: source)
@@ -124,7 +130,8 @@ final class MHTMLReader: ArchiveReader {
     }
 }
 
-/// Reads the parts of a message one after the other, and decodes them.
+/// Reads the parts of a message one after the other, and decodes them. The state is `beforeFirstPart` until the first
+/// boundary, `inParts` until the closing boundary or an error, and then `atEnd`.
 private final class MessageParts {
     enum Part {
         case part(HTTPFields, ArchivedBody)
@@ -133,28 +140,32 @@ private final class MessageParts {
 
     private let input: ArchiveInput
     private let limits: ArchiveLimits
-    private let keeping: BodyKeeping
+    private let storage: BodyStorage
+    /// The boundary with its two leading dashes; empty if the file is not a multipart message.
     private var boundary: [UInt8] = []
     /// The URL of the page, if the header of the message contains it.
     private(set) var location: String?
     private(set) var date: Int64?
-    private var state = State.before
+    private var state = State.beforeFirstPart
+    /// The number of the current part, from 1.
     private var number = 0
 
     private enum State: Equatable {
-        case before, inside, over
+        case beforeFirstPart, inParts, atEnd
     }
 
-    private static let largestHead = 64 << 10
+    /// The maximum size of the header of the message or of a part. Reading ends at a larger one.
+    private static let maxHeadBytes = 64 << 10
     /// The maximum size of the piece of a line that is decoded at once.
-    private static let longestLine = 1 << 20
-    private static let longestBoundary = 250
+    private static let maxLinePieceBytes = 1 << 20
+    /// A message with a longer boundary is not read. RFC 2046 allows 70 bytes.
+    private static let maxBoundaryBytes = 250
 
-    init(_ path: String, _ limits: ArchiveLimits, _ keeping: BodyKeeping) throws(ArchiveError) {
-        (input, self.limits, self.keeping) = (try ArchiveInput(path), limits, keeping)
+    init(_ path: String, _ limits: ArchiveLimits, _ storage: BodyStorage) throws(ArchiveError) {
+        (input, self.limits, self.storage) = (try ArchiveInput(path), limits, storage)
         input.limits = limits
-        guard let head = try fields(), let type = head.contentType, type.type == "multipart",
-            let boundary = type["boundary"], !boundary.isEmpty, boundary.utf8.count <= Self.longestBoundary
+        guard let head = try readHeader(), let type = head.contentType, type.type == "multipart",
+            let boundary = type["boundary"], !boundary.isEmpty, boundary.utf8.count <= Self.maxBoundaryBytes
         else { return }
         self.boundary = Array("--\(boundary)".utf8)
         let location = head["Snapshot-Content-Location"] ?? head["Content-Location"] ?? head["Content-Base"]
@@ -165,7 +176,7 @@ private final class MessageParts {
     var place: String { "\(input.name), part \(number)" }
 
     /// Returns the URL of a part if it has one with http or https.
-    func address(_ fields: HTTPFields) -> WebURL? {
+    func url(_ fields: HTTPFields) -> WebURL? {
         let base = location.flatMap { WebURL($0) }
         guard let url = fields["Content-Location"].flatMap({ WebURL($0, base: base) }), url.isHTTP else {
             return nil
@@ -175,39 +186,42 @@ private final class MessageParts {
 
     func next() throws(ArchiveError) -> Part? {
         switch state {
-        case .over: return nil
-        case .before:
+        case .atEnd: return nil
+        case .beforeFirstPart:
             guard !boundary.isEmpty else { return end("it is not MHTML: it has no parts") }
-            guard try body(nil) else { return end("it is truncated: it has no part") }
-            guard state == .inside else { return nil }
-        case .inside: break
+            guard try readBody(nil) else { return end("it is truncated: it has no part") }
+            guard state == .inParts else { return nil }
+        case .inParts: break
         }
         number += 1
-        guard let fields = try fields() else { return end("it has no readable headers") }
-        let decoder = PartDecoder(fields["Content-Transfer-Encoding"], BodySpool(keeping), limits.body)
-        guard try body(decoder) else { return end("it is truncated", url: fields["Content-Location"]) }
+        guard let fields = try readHeader() else { return end("it has no readable headers") }
+        let decoder = PartDecoder(
+            fields["Content-Transfer-Encoding"], BodySpool(storage), limits.maxBodyBytes)
+        guard try readBody(decoder) else { return end("it is truncated", url: fields["Content-Location"]) }
         if fields.contentType?.type == "multipart" {
             return .fault(ArchiveFault("it has nested parts", url: fields["Content-Location"], at: place))
         }
         switch try decoder.finish() {
         case .success(let body): return .part(fields, body)
-        case .failure(let why):
-            return .fault(ArchiveFault(why.text, url: fields["Content-Location"], at: place))
+        case .failure(let failure):
+            return .fault(ArchiveFault(failure.reason, url: fields["Content-Location"], at: place))
         }
     }
 
-    private func end(_ why: String, url: String? = nil) -> Part {
-        state = .over
-        return .fault(ArchiveFault(input.damage ?? why, url: url, at: number == 0 ? input.name : place))
+    /// Ends reading with a fault.
+    private func end(_ reason: String, url: String? = nil) -> Part {
+        state = .atEnd
+        return .fault(ArchiveFault(input.damage ?? reason, url: url, at: number == 0 ? input.name : place))
     }
 
     /// Reads the header fields up to the empty line. Returns nil if they are too large or do not end.
-    private func fields() throws(ArchiveError) -> HTTPFields? {
-        var (fields, name, value, left) = (HTTPFields(), "", "", Self.largestHead)
+    private func readHeader() throws(ArchiveError) -> HTTPFields? {
+        var (fields, name, value, remainingBytes) = (HTTPFields(), "", "", Self.maxHeadBytes)
         while true {
-            guard case .line(let line) = try input.line(limit: left) else { return nil }
-            left -= line.count + 1
-            guard left > 0 else { return nil }
+            guard case .line(let line) = try input.line(limit: remainingBytes) else { return nil }
+            remainingBytes -= line.count + 1
+            guard remainingBytes > 0 else { return nil }
+            // A line that begins with white space continues the field before it.
             if let first = line.first, first == 0x20 || first == 0x09 {
                 value += " " + Self.trimmed(line[...])
                 continue
@@ -225,15 +239,16 @@ private final class MessageParts {
 
     /// Reads up to the next boundary and passes the content before it to the decoder. The line break before a
     /// boundary belongs to the boundary. Returns false if there is no boundary.
-    private func body(_ decoder: PartDecoder?) throws(ArchiveError) -> Bool {
-        var (isStart, ending): (Bool, [UInt8]) = (true, [])
+    private func readBody(_ decoder: PartDecoder?) throws(ArchiveError) -> Bool {
+        // `ending` is the line break of the last line. It is passed on with the next line, unless that is a boundary.
+        var (isLineStart, ending): (Bool, [UInt8]) = (true, [])
         while try input.fill() {
             var line: [UInt8] = []
             var isEnded = false
-            while !isEnded, line.count < Self.longestLine, try input.fill() {
+            while !isEnded, line.count < Self.maxLinePieceBytes, try input.fill() {
                 let bytes = input.available
                 let end = bytes.firstIndex(of: 0x0A)
-                let size = min(end.map { $0 + 1 } ?? bytes.count, Self.longestLine - line.count)
+                let size = min(end.map { $0 + 1 } ?? bytes.count, Self.maxLinePieceBytes - line.count)
                 line.append(contentsOf: bytes[..<size])
                 input.skip(size)
                 isEnded = line.last == 0x0A
@@ -241,96 +256,109 @@ private final class MessageParts {
             var rest = line[...]
             if isEnded { rest.removeLast() }
             if isEnded, rest.last == 0x0D { rest.removeLast() }
-            if isStart, let state = boundary(rest) {
+            if isLineStart, let state = stateAfterBoundary(rest) {
                 self.state = state
                 return true
             }
-            try decoder?.take(rest, after: isStart ? ending : [], isEnded: isEnded)
+            try decoder?.decodeLine(rest, after: isLineStart ? ending : [], isEnded: isEnded)
             ending = Array(line[rest.endIndex...])
-            isStart = isEnded
+            isLineStart = isEnded
         }
         return false
     }
 
-    private func boundary(_ line: ArraySlice<UInt8>) -> State? {
+    /// Returns the state after a line that is a boundary. Returns nil for other lines.
+    private func stateAfterBoundary(_ line: ArraySlice<UInt8>) -> State? {
         guard line.starts(with: boundary) else { return nil }
         var rest = line.dropFirst(boundary.count)
         while let last = rest.last, last == 0x20 || last == 0x09 { rest.removeLast() }
-        return rest.isEmpty ? .inside : rest.elementsEqual("--".utf8) ? .over : nil
+        return rest.isEmpty ? .inParts : rest.elementsEqual("--".utf8) ? .atEnd : nil
     }
 }
 
-/// Decodes the content of one part line by line.
+/// Decodes the content of one part line by line. The first failure is remembered, and further lines are ignored.
 private final class PartDecoder {
     struct Failure: Error {
-        let text: String
+        let reason: String
     }
 
-    private enum Coding {
-        case identity, quoted, base64
+    private enum TransferEncoding {
+        case identity, quotedPrintable, base64
     }
 
-    private let coding: Coding
+    private let encoding: TransferEncoding
     private let spool: BodySpool
-    private let limit: Int
+    private let maxBytes: Int
+    /// Base64 digits that are not decoded yet.
     private var digits: [UInt8] = []
-    private var goesOn = true
+    /// Whether the last quoted-printable line ended with a soft line break, which is not part of the content.
+    private var isLineContinued = true
+    /// Whether base64 padding was read.
     private var isPadded = false
     private var failure: Failure?
 
-    private static let batch = 64 << 10
+    /// Base64 is decoded when there are this many digits.
+    private static let base64BatchBytes = 64 << 10
 
-    init(_ coding: String?, _ spool: BodySpool, _ limit: Int) {
-        switch coding?.lowercased() {
-        case "quoted-printable": self.coding = .quoted
-        case "base64": self.coding = .base64
-        default: self.coding = .identity
+    init(_ encoding: String?, _ spool: BodySpool, _ maxBytes: Int) {
+        switch encoding?.lowercased() {
+        case "quoted-printable": self.encoding = .quotedPrintable
+        case "base64": self.encoding = .base64
+        default: self.encoding = .identity
         }
-        (self.spool, self.limit) = (spool, limit)
+        (self.spool, self.maxBytes) = (spool, maxBytes)
     }
 
-    /// - Parameter ending: The terminator of the line before this one.
-    func take(_ line: ArraySlice<UInt8>, after ending: [UInt8], isEnded: Bool) throws(ArchiveError) {
+    /// Decodes a line without its terminator.
+    ///
+    /// - Parameters:
+    ///   - ending: The terminator of the line before this one.
+    ///   - isEnded: Whether the line is complete; false for a piece of a very long line.
+    func decodeLine(
+        _ line: ArraySlice<UInt8>, after ending: [UInt8], isEnded: Bool
+    ) throws(ArchiveError) {
         guard failure == nil else { return }
-        switch coding {
-        case .identity: try give(ending + line)
-        case .quoted:
-            var bytes = goesOn ? [] : ending
+        switch encoding {
+        case .identity: try append(ending + line)
+        case .quotedPrintable:
+            var bytes = isLineContinued ? [] : ending
             var text = line
             while isEnded, let last = text.last, last == 0x20 || last == 0x09 { text.removeLast() }
-            goesOn = text.last == 0x3D || !isEnded
+            isLineContinued = text.last == 0x3D || !isEnded
             if text.last == 0x3D { text.removeLast() }
             bytes += [UInt8](percentDecoding: Array(text).span, mark: UInt8(ascii: "="))
-            try give(bytes)
+            try append(bytes)
         case .base64:
             digits.append(contentsOf: line.lazy.filter { $0 > 0x20 })
-            if digits.count >= Self.batch { try undo(digits.count / 4 * 4) }
+            if digits.count >= Self.base64BatchBytes { try decodeBase64(digits.count / 4 * 4) }
         }
     }
 
-    private func undo(_ count: Int) throws(ArchiveError) {
+    /// Decodes the first `count` digits.
+    private func decodeBase64(_ count: Int) throws(ArchiveError) {
         guard count > 0 else { return }
         let text = String(decoding: digits[..<count], as: UTF8.self)
         digits.removeFirst(count)
         // No data may follow the padding.
         guard !isPadded, let bytes = Base64.decodeForgiving(text) else {
-            failure = failure ?? Failure(text: "it is not base64")
+            failure = failure ?? Failure(reason: "it is not base64")
             return
         }
         isPadded = text.hasSuffix("=")
-        try give(bytes)
+        try append(bytes)
     }
 
-    private func give(_ bytes: [UInt8]) throws(ArchiveError) {
-        guard spool.byteCount + bytes.count <= limit else {
-            failure = failure ?? Failure(text: "it is over \(limit) bytes")
+    private func append(_ bytes: [UInt8]) throws(ArchiveError) {
+        guard spool.byteCount + bytes.count <= maxBytes else {
+            failure = failure ?? Failure(reason: "it is over \(maxBytes) bytes")
             return
         }
-        try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
+        try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.append(bytes) }
     }
 
+    /// Returns the whole body, or the first failure.
     func finish() throws(ArchiveError) -> Result<ArchivedBody, Failure> {
-        if failure == nil { try undo(digits.count) }
+        if failure == nil { try decodeBase64(digits.count) }
         if let failure { return .failure(failure) }
         return .success(try spool.finish())
     }

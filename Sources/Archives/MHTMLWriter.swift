@@ -11,7 +11,7 @@ struct MHTMLWriter {
 
     /// - Parameter sum: A digest of the content. The boundary is derived from it, so that no part can contain
     ///   it.
-    init(_ output: ArchiveOutput, page: ShownCopies.Copy, sum: Digest) throws(ArchiveError) {
+    init(_ output: ArchiveOutput, page: ExportedResource, sum: Digest) throws(ArchiveError) {
         self.output = output
         boundary = "----MultipartBoundary--\(sum.hex.prefix(40))----"
         let type = page.format == .xhtml ? "application/xhtml+xml" : "text/html"
@@ -31,6 +31,7 @@ struct MHTMLWriter {
         try output.write(Array(head.replacing("\n", with: "\r\n").utf8))
     }
 
+    /// Writes a part, as quoted-printable if that is shorter than base64.
     func add(_ bytes: [UInt8], _ type: String, at url: WebURL) throws(ArchiveError) {
         let isText = bytes.count { QuotedPrintable.isEscaped($0) } * 3 <= bytes.count
         let head = """
@@ -51,6 +52,7 @@ struct MHTMLWriter {
         return try output.finish()
     }
 
+    /// Returns the bytes in base64, in lines of 76 characters (RFC 2045, section 6.8).
     private static func base64(_ bytes: [UInt8]) -> [UInt8] {
         var lines: [UInt8] = []
         lines.reserveCapacity(bytes.count / 57 * 78 + 80)
@@ -82,6 +84,7 @@ enum QuotedPrintable {
         byte != 0x20 && !(0x21...0x7E).contains(byte) || byte == 0x3D
     }
 
+    /// Encodes bytes in lines of at most 76 characters. Line breaks in the text stay line breaks.
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var (text, lineStart): ([UInt8], Int) = ([], 0)
         text.reserveCapacity(bytes.count + bytes.count / 8)

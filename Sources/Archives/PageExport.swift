@@ -6,99 +6,96 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes one page of a site to one file. An export is used by one thread.
+/// Writes one page of a site to one file: HTML with inserted assets (``SinglePage``), or MHTML, in which each asset is a
+/// part of its own (``MHTMLWriter``). An export is used by one thread.
 final class PageExport {
     private let plan: ExportPlan
-    private let copies: ShownCopies
+    private let resources: ResourceLookup
     private let interruption: Interruption
     private var report: ExportReport
 
     init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
         (self.plan, self.interruption) = (plan, interruption)
-        copies = ShownCopies(plan, reader)
+        resources = ResourceLookup(plan, reader)
         report = ExportReport(
-            site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
+            site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), format: plan.format)
     }
 
     /// Writes the file and verifies it if the plan says so. Blocks. If it throws before the file is complete,
     /// no file has the final name.
     func run() throws(ArchiveError) -> ExportReport {
         let page = try page()
-        if plan.form == .mhtml { try writeParts(page) } else { try writeDocument(page) }
+        if plan.format == .mhtml { try writeParts(page) } else { try writeDocument(page) }
         return report
     }
 
-    private func writeDocument(_ page: ShownCopies.Copy) throws(ArchiveError) {
-        let writer = SinglePage(copies, plan.pageLimits, keepsScripts: plan.keepsScripts, interruption)
+    private func writeDocument(_ page: ExportedResource) throws(ArchiveError) {
+        let writer = SinglePage(resources, plan.pageLimits, keepsScripts: plan.keepsScripts, interruption)
         let bytes = try writer.document(page)
-        try finish(ArchiveFiles.write(bytes, to: plan.path), writer.told, page)
-        guard plan.isVerified else { return }
-        report.isVerified = try ShownFile(plan.path).holds(bytes, .html)
-    }
-
-    private func finish(_ file: ArchiveFile, _ needs: PageNeeds, _ page: ShownCopies.Copy) {
-        report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
-        tell(needs, page)
+        try recordResults(ArchiveFiles.write(bytes, to: plan.path), writer.assets, page)
+        guard plan.shouldVerify else { return }
+        report.isVerified = try ExportedPageFile(plan.path).matches(bytes, .html)
     }
 
     // MARK: - Parts
 
-    private static let mostParts = 20_000
+    /// The maximum number of parts of an MHTML file. Further assets are left out.
+    private static let maxParts = 20_000
 
-    private func writeParts(_ page: ShownCopies.Copy) throws(ArchiveError) {
+    private func writeParts(_ page: ExportedResource) throws(ArchiveError) {
         guard page.format == .html || page.format == .xhtml else {
             throw ArchiveError(
                 .input, "\(page.url.href) is not HTML but \(page.response.type ?? "of no type"); name a page")
         }
-        var (addresses, needs) = try copies.needs(of: page.url, atMost: Self.mostParts)
-        var parts: [(url: WebURL, copy: ShownCopies.Copy)] = []
+        var (urls, assets) = try resources.neededURLs(of: page.url, maxCount: Self.maxParts)
+        var parts: [(url: WebURL, resource: ExportedResource)] = []
         var stream = DigestStream(.sha256)
-        for url in addresses {
-            try check()
-            guard let copy = try copies.copy(at: url) else { continue }
-            guard copy.body.byteCount <= plan.pageLimits.body,
-                needs.byteCount + Int64(copy.body.byteCount) <= Int64(plan.pageLimits.whole)
+        for url in urls {
+            try checkInterruption()
+            guard let resource = try resources.resource(at: url) else { continue }
+            guard resource.body.byteCount <= plan.pageLimits.maxBodyBytes,
+                assets.byteCount + Int64(resource.body.byteCount) <= Int64(plan.pageLimits.maxTotalBytes)
             else {
-                needs.tooLarge[url.href] = copy.body.byteCount
+                assets.tooLarge[url.href] = resource.body.byteCount
                 continue
             }
-            needs.add(copy)
-            parts.append((url, copy))
-            stream.update(copy.body.sha256.span)
+            assets.addIncluded(resource)
+            parts.append((url, resource))
+            stream.update(resource.body.sha256.span)
         }
-        addresses = []
+        urls = []
         let output = try ArchiveOutput(plan.path)
         let writer = try MHTMLWriter(output, page: page, sum: stream.finish())
         var tally = PartTally()
-        for (url, copy) in parts {
-            try check()
-            guard let (bytes, type) = try part(copy, at: url) else { continue }
+        for (url, resource) in parts {
+            try checkInterruption()
+            guard let (bytes, type) = try part(resource, at: url) else { continue }
             tally.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
             try writer.add(bytes, type, at: url)
         }
         let file = try writer.finish()
-        finish(file, needs, page)
-        if plan.isVerified { report.isVerified = try file.isAsWritten() ? tally == read() : false }
+        recordResults(file, assets, page)
+        if plan.shouldVerify { report.isVerified = try file.isAsWritten() ? tally == readParts() : false }
     }
 
     /// Returns the body for a part. Policies and digests that would block other parts are overwritten, and
     /// the page declares its encoding, because browsers ignore the header of the part. A body that was
     /// reached by a redirect gets absolute links.
     private func part(
-        _ copy: ShownCopies.Copy, at url: WebURL
+        _ resource: ExportedResource, at url: WebURL
     ) throws(ArchiveError) -> (bytes: [UInt8], type: String)? {
-        let type = DataURL.type(copy.type, else: DataURL.type(of: copy.format))
-        guard let bytes = try copies.bytes(of: copy) else { return nil }
-        guard let table = try copies.table(of: copy) else { return (bytes, type) }
+        let type = DataURL.type(resource.type, else: DataURL.type(of: resource.format))
+        guard let bytes = try resources.bytes(of: resource) else { return nil }
+        guard let table = try resources.table(of: resource) else { return (bytes, type) }
         let source = table.source(of: bytes.span) ?? bytes
-        let marks = EncodingMark.changes(in: source, copy.type, table, copy.format)
-        guard !table.isTranscoded || !marks.isEmpty else { return (bytes, type) }
-        let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
-        let isMoved = copy.url.key != url.key
-        let freed = try Patch.Change.freeing(table) { (mark) throws(ArchiveError) in
-            try table.isBroken(mark, in: source, base: base, copies.bytes(at:))
+        let declarations = EncodingDeclaration.changes(in: source, resource.type, table, resource.format)
+        guard !table.isTranscoded || !declarations.isEmpty else { return (bytes, type) }
+        let base = table.base.flatMap { WebURL($0, base: resource.url) } ?? resource.url
+        let isMoved = resource.url.key != url.key
+        let policyChanges = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
+            try table.isBroken(mark, in: source, base: base, resources.bytes(at:))
         }
-        let changes = (marks + freed).sorted {
+        let changes = (declarations + policyChanges).sorted {
             $0.range.lowerBound < $1.range.lowerBound
         }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
@@ -111,15 +108,16 @@ final class PageExport {
         return (patch.applied(to: source), whole)
     }
 
-    private func check() throws(ArchiveError) {
+    private func checkInterruption() throws(ArchiveError) {
         guard !interruption.isRequested else {
             throw ArchiveError(.interrupted, "interrupted; run the same command again")
         }
     }
 
-    private func read() throws(ArchiveError) -> PartTally? {
+    /// Returns the parts in the written file. Returns nil if one of them cannot be read.
+    private func readParts() throws(ArchiveError) -> PartTally? {
         var tally = PartTally()
-        let reader = try ArchiveFiles.reader(of: plan.path, .measured, .own)
+        let reader = try ArchiveFiles.reader(of: plan.path, .measuredOnly, .own)
         while let item = try reader.next() {
             guard case .response(let response) = item, let body = response.body else { return nil }
             tally.add(response.url, body.sha256)
@@ -130,57 +128,58 @@ final class PageExport {
     // MARK: - The report
 
     /// Returns the page that the user named, or else the start page of the site.
-    private func page() throws(ArchiveError) -> ShownCopies.Copy {
+    private func page() throws(ArchiveError) -> ExportedResource {
         guard let url = plan.page ?? WebURL(plan.site.start.first ?? plan.site.name), url.isHTTP else {
             throw ArchiveError(.input, "\(plan.site.name) has no start page: name the URL of a page")
         }
-        if let copy = try copies.copy(at: url) { return copy }
-        let isPrivate = !copies.leftOutPrivate.isEmpty
+        if let resource = try resources.resource(at: url) { return resource }
+        let isPrivate = !resources.leftOutPrivate.isEmpty
         let reason =
             isPrivate
             ? "it was fetched with your login or cookies; export it anyway"
-            : copies.leftOutByPattern.isEmpty
+            : resources.leftOutByPattern.isEmpty
                 ? "it is not stored; prefetch it" : "the patterns exclude it; name others"
         throw ArchiveError(
             .input, "cannot export \(url.href): \(reason)", remedy: isPrivate ? .includePrivate : nil)
     }
 
-    private func tell(_ needs: PageNeeds, _ page: ShownCopies.Copy) {
-        var parts = needs
-        parts.add(page)
-        report.responses = parts.parts.count
+    private func recordResults(_ file: ArchiveFile, _ assets: PageAssets, _ page: ExportedResource) {
+        report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
+        var parts = assets
+        parts.addIncluded(page)
+        report.responses = parts.included.count
         report.pages = 1
-        report.frozenPages = copies.frozen.contains(page.url.href) ? 1 : 0
+        report.frozenPages = resources.frozenPages.contains(page.url.href) ? 1 : 0
         report.byteCount = parts.byteCount
         report.missing = ExportReport.missing(parts.missing)
         report.tooLarge = parts.tooLarge.sorted { $0.key < $1.key }.map {
-            ExportReport.Large(url: $0.key, byteCount: Int64($0.value))
+            ExportReport.OversizedAsset(url: $0.key, byteCount: Int64($0.value))
         }
-        report.damaged = copies.damaged.sorted()
-        report.leftOutPrivate = copies.leftOutPrivate.count
-        report.leftOutByPattern = copies.leftOutByPattern.count
+        report.damaged = resources.damaged.sorted()
+        report.leftOutPrivate = resources.leftOutPrivate.count
+        report.leftOutByPattern = resources.leftOutByPattern.count
     }
 }
 
 /// An exported file of one page on the disk.
-package struct ShownFile {
+package struct ExportedPageFile {
     private let path: String
 
     package init(_ path: String) { self.path = path }
 
     /// Whether the file has exactly these bytes, and they are a complete file of the format.
-    package func holds(_ bytes: [UInt8], _ form: ArchiveForm) throws(ArchiveError) -> Bool {
+    package func matches(_ bytes: [UInt8], _ format: ArchiveFormat) throws(ArchiveError) -> Bool {
         let path = path
-        let isThere = try ArchiveError.wrapping { () throws(SystemError) in
+        let hasBytes = try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.beginning(of: path, bytes.count + 1) == bytes
         }
-        return isThere && Self.isWhole(bytes, form)
+        return hasBytes && Self.isComplete(bytes, format)
     }
 
-    /// A PDF ends with a marker that a few lines may follow (ISO 32000-1, section 7.5.5), and a PNG with an
-    /// `IEND` chunk.
-    private static func isWhole(_ bytes: [UInt8], _ form: ArchiveForm) -> Bool {
-        switch form {
+    /// Whether the bytes have the beginning and end of the format. A PDF ends with a marker that a few lines may follow
+    /// (ISO 32000-1, section 7.5.5), and a PNG with an `IEND` chunk.
+    private static func isComplete(_ bytes: [UInt8], _ format: ArchiveFormat) -> Bool {
+        switch format {
         case .pdf:
             bytes.starts(with: "%PDF-".utf8) && bytes.suffix(1024).firstRange(of: Array("%%EOF".utf8)) != nil
         case .png:
@@ -199,12 +198,13 @@ private struct PartTally: Equatable {
 }
 
 extension Patch.Change {
-    /// Overwrites attributes that would keep a browser from showing an exported page, without changing the
-    /// length: policies that name the origins of the site, and digests of bodies whose links have changed.
+    /// Returns changes that overwrite the names of attributes that would keep a browser from showing an exported page:
+    /// content security policies, which name the origins of the site, and `integrity` digests of bodies whose links have
+    /// changed. The new names have the same length.
     ///
     /// - Parameter isBroken: Whether a digest did not match the original body. Browsers already blocked that
     ///   body on the live site, so the digest stays.
-    static func freeing<Failure: Error>(
+    static func neutralizingPolicies<Failure: Error>(
         _ table: LinkTable, unless isBroken: (DocumentMark) throws(Failure) -> Bool
     ) throws(Failure) -> [Patch.Change] {
         var changes: [Patch.Change] = []

@@ -3,10 +3,14 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// A program that can contain a site: the `larder` command, followed by an archive of the site.
+/// A program that can contain a site: the `larder` command, followed by an archive of the site. Linux ignores bytes
+/// after the end of an executable file.
 ///
-/// The archive is a line of JSON and a WARC. A trailer at the end of the file says where the archive is, and
-/// has its digest. Everything before the archive is the unchanged program.
+/// | part | content |
+/// | --- | --- |
+/// | program | the unchanged `larder` command |
+/// | archive | a marker, a line of JSON with the name of the site, and a WARC |
+/// | trailer | 64 bytes: the marker, the offset and size of the archive (64 bits, big-endian), and its SHA-256 |
 package struct ProgramFile: Sendable {
     private let path: String
     /// The path for messages.
@@ -18,7 +22,8 @@ package struct ProgramFile: Sendable {
     private let archive: Archive?
 
     private struct Archive: Sendable {
-        let place: Int64
+        /// The offset in the file.
+        let offset: Int64
         let byteCount: Int64
         let sha256: [UInt8]
     }
@@ -33,10 +38,11 @@ package struct ProgramFile: Sendable {
     }
 
     /// The beginning of the archive, and of the trailer.
-    private static let mark = Array("\nlarder-site-1\n\n".utf8)
+    private static let marker = Array("\nlarder-site-1\n\n".utf8)
     private static let trailerByteCount = 64
-    /// The maximum size of the line of JSON in bytes.
+    /// The maximum size of the line of JSON. A file with a longer one is damaged.
     private static let maxHeadBytes = 1 << 20
+    /// The number of bytes that are copied at once.
     private static let pieceByteCount: Int64 = 1 << 20
 
     /// Reads where the archive of a program is.
@@ -54,28 +60,31 @@ package struct ProgramFile: Sendable {
             trailer = try file.read(from: start, byteCount: Int(count - start))
             guard let program = try ELFFile(file) else { return }
             (end, libraries) = (program.byteCount, program.libraries)
-            beginning = try file.read(from: program.byteCount, byteCount: Self.mark.count)
+            beginning = try file.read(from: program.byteCount, byteCount: Self.marker.count)
         }
         self.libraries = libraries
         archive = Self.archive(trailer, in: count)
-        programByteCount = archive?.place ?? min(end ?? count, count)
-        guard archive != nil || beginning != Self.mark else { throw damaged("its end is missing") }
+        programByteCount = archive?.offset ?? min(end ?? count, count)
+        // The program is followed by an archive, but not by a trailer.
+        guard archive != nil || beginning != Self.marker else {
+            throw damagedError("its end is missing")
+        }
     }
 
-    /// Returns nil if the bytes are not a trailer.
+    /// Parses the trailer of a file of `count` bytes. Returns nil if the bytes are not a trailer.
     private static func archive(_ trailer: [UInt8], in count: Int64) -> Archive? {
-        guard trailer.count == trailerByteCount, trailer.starts(with: mark) else { return nil }
+        guard trailer.count == trailerByteCount, trailer.starts(with: marker) else { return nil }
         func number(_ start: Int) -> Int64 {
             Int64(truncatingIfNeeded: trailer[start..<start + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
         }
-        let (place, size) = (number(16), number(24))
-        guard place > 0, size > 0, place < count, size < count,
-            place + size + Int64(trailerByteCount) == count
+        let (offset, size) = (number(16), number(24))
+        guard offset > 0, size > 0, offset < count, size < count,
+            offset + size + Int64(trailerByteCount) == count
         else { return nil }
-        return Archive(place: place, byteCount: size, sha256: Array(trailer[32..<64]))
+        return Archive(offset: offset, byteCount: size, sha256: Array(trailer[32..<64]))
     }
 
-    private func damaged(_ reason: String) -> ArchiveError {
+    private func damagedError(_ reason: String) -> ArchiveError {
         ArchiveError(.machine, "\(name) is damaged: \(reason); copy the file again")
     }
 
@@ -84,17 +93,17 @@ package struct ProgramFile: Sendable {
 
     // MARK: - Writing
 
-    /// Writes the program with another archive.
+    /// Writes the program with another archive in place of its own one.
     ///
     /// - Parameter warc: The path of the site's WARC.
     func write(_ site: Site, warc: String, to output: ArchiveOutput) throws(ArchiveError) {
         try Self.eachPiece(of: path, 0..<programByteCount) { (piece) throws(ArchiveError) in
             try output.write(piece)
         }
-        let place = output.byteCount
+        let offset = output.byteCount
         var digest = DigestStream(.sha256)
         let members: JSONMembers = ["site": site.name, "start": site.start, "date": Int(site.date)]
-        let head = Self.mark + Array((members.text(.compact) + "\n").utf8)
+        let head = Self.marker + Array((members.text(.compact) + "\n").utf8)
         digest.update(head.span)
         try output.write(head)
         let size = try ArchiveError.wrapping { () throws(SystemError) in
@@ -107,8 +116,8 @@ package struct ProgramFile: Sendable {
         func bytes(_ number: Int64) -> [UInt8] {
             (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * Int64($0))) }
         }
-        let byteCount = output.byteCount - place
-        try output.write(Self.mark + bytes(place) + bytes(byteCount) + digest.finish().bytes)
+        let byteCount = output.byteCount - offset
+        try output.write(Self.marker + bytes(offset) + bytes(byteCount) + digest.finish().bytes)
         try output.makeExecutable()
     }
 
@@ -122,27 +131,29 @@ package struct ProgramFile: Sendable {
         }
         let output = try ArchiveOutput(target)
         var digest = DigestStream(.sha256)
+        // The bytes before the WARC until they are complete; nil after that.
         var head: [UInt8]? = []
         var site: Site?
-        let range = archive.place..<archive.place + archive.byteCount
+        let range = archive.offset..<archive.offset + archive.byteCount
         try Self.eachPiece(of: path, range) { (piece) throws(ArchiveError) in
             digest.update(piece.span)
             guard let read = head.map({ $0 + piece }) else { return try output.write(piece) }
-            guard let end = read.dropFirst(Self.mark.count).firstIndex(of: 0x0A) else {
+            guard let end = read.dropFirst(Self.marker.count).firstIndex(of: 0x0A) else {
                 head = read.count < Self.maxHeadBytes ? read : nil
                 return
             }
-            site = Self.site(read[Self.mark.count..<end])
+            site = Self.site(read[Self.marker.count..<end])
             head = nil
             try output.write(Array(read[(end + 1)...]))
         }
         guard digest.finish().bytes == archive.sha256, let site else {
-            throw damaged("its site does not match its digest")
+            throw damagedError("its site does not match its digest")
         }
         _ = try output.finish()
         return site
     }
 
+    /// Parses the line of JSON.
     private static func site(_ line: ArraySlice<UInt8>) -> Site? {
         guard let json = try? JSONValue.parse(Array(line).span), let name = json["site"]?.string,
             let date = json["date"]?.int
@@ -150,23 +161,24 @@ package struct ProgramFile: Sendable {
         return Site(name: name, start: (json["start"]?.array ?? []).compactMap(\.string), date: Int64(date))
     }
 
+    /// Passes a part of a file in pieces to `take`.
     private static func eachPiece(
         of path: String, _ range: Range<Int64>, _ take: ([UInt8]) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
         let file = try ArchiveError.wrapping { () throws(SystemError) in
             try File(path, O_RDONLY, doing: "read")
         }
-        var place = range.lowerBound
-        while place < range.upperBound {
-            let count = Int(min(pieceByteCount, range.upperBound - place))
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let count = Int(min(pieceByteCount, range.upperBound - offset))
             let piece = try ArchiveError.wrapping { () throws(SystemError) in
-                try file.read(from: place, byteCount: count)
+                try file.read(from: offset, byteCount: count)
             }
             guard piece.count == count else {
                 throw ArchiveError(.machine, "\(path) became shorter while it was read; try again")
             }
             try take(piece)
-            place += Int64(count)
+            offset += Int64(count)
         }
     }
 }
@@ -201,10 +213,13 @@ final class ProgramWriter: ArchiveWriter {
         return [try output.finish()]
     }
 
-    /// Reads the archive back from the written file.
-    func read(_ take: (any ArchiveReader) throws(ArchiveError) -> Bool) throws(ArchiveError) -> Bool {
+    /// Reads the archive back from the written file. Returns the result of `verify`, or false if the file has another
+    /// site.
+    func readBack(
+        _ verify: (any ArchiveReader) throws(ArchiveError) -> Bool
+    ) throws(ArchiveError) -> Bool {
         let path = "\(folder.path)/read.warc.gz"
         guard try ProgramFile(output.name).unpack(to: path) == site else { return false }
-        return try take(ArchiveFiles.reader(of: path, .measured, .own))
+        return try verify(ArchiveFiles.reader(of: path, .measuredOnly, .own))
     }
 }

@@ -3,97 +3,102 @@ internal import Store
 internal import Web
 
 /// The compression of the records in a WARC file.
-enum RecordPacking: Sendable {
+enum RecordCompression: Sendable {
     case plain
     /// Each record is a gzip member (WARC 1.1, annex D).
-    case members
+    case gzipMembers
 
     /// Chooses the compression by the suffix of the file, as readers do.
-    init(path: String) { self = path.lowercased().hasSuffix(".warc") ? .plain : .members }
+    init(path: String) { self = path.lowercased().hasSuffix(".warc") ? .plain : .gzipMembers }
 }
 
 /// Turns records into gzip members, or leaves them plain. A compressor is used by one thread.
 final class RecordCompressor {
-    /// The streaming compressors; nil for plain records.
-    private let deflaters: (text: Deflater, packed: Deflater)?
-    /// Compressors for records in memory, if libdeflate is installed.
-    private let whole: (text: OneShotDeflater, packed: OneShotDeflater)?
+    /// The streaming compressors of zlib, for text and for content that is already compressed; nil for plain records.
+    private let deflaters: (text: Deflater, compressed: Deflater)?
+    /// The faster compressors of libdeflate for records in memory; nil if it is not installed.
+    private let whole: (text: OneShotDeflater, compressed: OneShotDeflater)?
+    /// The parts of the current record in one buffer, as libdeflate needs them.
     private var record: [UInt8] = []
-    /// The bytes that were made since the last `take`.
-    private(set) var made: [UInt8] = []
+    /// The records that were added since the last `takeOutput`.
+    private(set) var output: [UInt8] = []
 
     /// The compression level. For the pages of the Python docs, 50.7 MB, level 5 takes 0.71 s and gives 7.5
     /// MB, level 6 takes 1.17 s and gives 7.3 MB, and level 9 takes 1.91 s and gives 7.3 MB.
     private static let level: Int32 = 5
     /// The level for content that is already compressed and does not become smaller.
-    private static let levelOfPacked: Int32 = 1
+    private static let levelForCompressedContent: Int32 = 1
 
     /// Creates a compressor. Returns nil if zlib is needed and not installed.
-    init?(_ packing: RecordPacking) {
-        guard packing == .members else {
+    init?(_ compression: RecordCompression) {
+        guard compression == .gzipMembers else {
             (deflaters, whole) = (nil, nil)
             return
         }
         guard let text = Deflater(.gzip, level: Self.level),
-            let packed = Deflater(.gzip, level: Self.levelOfPacked)
+            let compressed = Deflater(.gzip, level: Self.levelForCompressedContent)
         else { return nil }
-        deflaters = (text, packed)
+        deflaters = (text, compressed)
         whole = OneShotDeflater(level: Self.level).flatMap { text in
-            OneShotDeflater(level: Self.levelOfPacked).map { (text, $0) }
+            OneShotDeflater(level: Self.levelForCompressedContent).map { (text, $0) }
         }
     }
 
-    func take() -> [UInt8] {
-        defer { made = [] }
-        return made
+    /// Returns the finished records and forgets them.
+    func takeOutput() -> [UInt8] {
+        defer { output = [] }
+        return output
     }
 
     /// Adds a record whose parts are in memory.
-    func add(_ parts: [[UInt8]], isPacked: Bool) {
+    ///
+    /// - Parameter isCompressed: Whether the body is already compressed, so that compressing it again is fast and
+    ///   has little effect.
+    func add(_ parts: [[UInt8]], isCompressed: Bool) {
         guard let deflaters else {
-            for part in parts { made += part }
+            for part in parts { output += part }
             return
         }
         if let whole {
             record.removeAll(keepingCapacity: true)
             for part in parts { record += part }
-            return (isPacked ? whole.packed : whole.text).add(record, to: &made)
+            return (isCompressed ? whole.compressed : whole.text).add(record, to: &output)
         }
-        let deflater = isPacked ? deflaters.packed : deflaters.text
+        let deflater = isCompressed ? deflaters.compressed : deflaters.text
         for part in parts {
             part.withUnsafeBytes { bytes in
-                deflater.compress(bytes) { (piece) throws(Never) in made.append(contentsOf: piece) }
+                deflater.compress(bytes) { (piece) throws(Never) in output.append(contentsOf: piece) }
             }
         }
-        deflater.finish { (piece) throws(Never) in made.append(contentsOf: piece) }
+        deflater.finish { (piece) throws(Never) in output.append(contentsOf: piece) }
     }
 
-    /// Makes a record with a large body, and passes its bytes to `give` as they are made.
+    /// Compresses a record with a large body, and passes its bytes to `write` piece by piece.
     func stream(
-        _ head: [UInt8], _ body: BodyContent, _ end: [UInt8], isPacked: Bool,
-        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+        _ head: [UInt8], _ body: BodyContent, _ end: [UInt8], isCompressed: Bool,
+        _ write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
         guard let deflaters else {
-            try head.withBytes { (bytes) throws(ArchiveError) in try give(bytes) }
-            try body.eachArchived(give)
-            return try end.withBytes { (bytes) throws(ArchiveError) in try give(bytes) }
+            try head.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
+            try body.writePieces(write)
+            return try end.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
         }
-        let deflater = isPacked ? deflaters.packed : deflaters.text
-        try head.withBytes { (bytes) throws(ArchiveError) in try deflater.compress(bytes, give) }
-        try body.eachArchived { (bytes) throws(ArchiveError) in try deflater.compress(bytes, give) }
-        try end.withBytes { (bytes) throws(ArchiveError) in try deflater.compress(bytes, give) }
-        try deflater.finish(give)
+        let deflater = isCompressed ? deflaters.compressed : deflaters.text
+        try head.withBytes { (bytes) throws(ArchiveError) in try deflater.compress(bytes, write) }
+        try body.writePieces { (bytes) throws(ArchiveError) in try deflater.compress(bytes, write) }
+        try end.withBytes { (bytes) throws(ArchiveError) in try deflater.compress(bytes, write) }
+        try deflater.finish(write)
     }
 
     /// Whether content of the media type is already compressed.
-    static func isPacked(_ type: MediaType?) -> Bool {
+    static func isCompressed(_ type: MediaType?) -> Bool {
         guard let essence = type?.essence else { return false }
         if essence == "image/svg+xml" || essence == "image/bmp" || essence == "audio/wav" { return false }
         return essence.hasPrefix("image/") || essence.hasPrefix("video/") || essence.hasPrefix("audio/")
-            || packedTypes.contains(essence)
+            || compressedTypes.contains(essence)
     }
 
-    private static let packedTypes: Set<String> = [
+    private static let compressedTypes: Set<String> = [
         "font/woff", "font/woff2", "application/font-woff", "application/zip", "application/gzip",
         "application/x-gzip", "application/x-xz", "application/zstd", "application/epub+zip",
         "application/vnd.rar", "application/x-7z-compressed",

@@ -1,6 +1,6 @@
 internal import Web
 
-/// The original URL and time of a page that a browser or a mirroring tool saved.
+/// The original URL and time of a page that a browser or a mirroring tool saved, as the page itself states them.
 struct SavedPage: Equatable {
     var url: String
     /// Seconds since 1970; nil if the page does not contain the time.
@@ -15,11 +15,13 @@ struct SavedPage: Equatable {
         return folders.map { stem + $0 }
     }
 
+    /// The suffixes of folders with assets, as browsers write them in several languages.
     private static let folders = ["_files", ".files", "_Dateien", "_fichiers", "_archivos"]
 
     /// Whether the name is that of a folder with the assets of a saved page.
     static func isFolder(_ name: Substring) -> Bool { folders.contains { name.hasSuffix($0) } }
 
+    /// Returns the name of an HTML file without its suffix. Returns nil for other files.
     private static func stem(of file: String) -> Substring? {
         let name = file.lowercased()
         return [".html", ".htm", ".xhtml"].first(where: name.hasSuffix).map { file.dropLast($0.count) }
@@ -36,8 +38,8 @@ struct SavedPage: Equatable {
         while let start = rest.range(of: "<!--") {
             rest = rest[start.upperBound...]
             guard let end = rest.range(of: "-->") else { return nil }
-            if let found = Self(comment: rest[..<end.lowerBound]) {
-                self = found
+            if let page = Self(comment: rest[..<end.lowerBound]) {
+                self = page
                 return
             }
             rest = rest[end.upperBound...]
@@ -76,6 +78,7 @@ struct SavedPage: Equatable {
         return value.replacing("&amp;", with: "&")[...]
     }
 
+    /// Parses the text of a comment. Returns nil if it does not state a URL.
     private init?(comment: Substring) {
         let comment = comment.trimmed
         if comment.hasPrefix("saved from url=("), let end = comment.firstIndex(of: ")") {
@@ -115,6 +118,7 @@ struct SavedPage: Equatable {
         (self.url, self.date) = (url, date)
     }
 
+    /// Parses a time as browsers and tools write it.
     private static func date(_ text: Substring) -> Int64? {
         // Browsers append the name of the time zone in parentheses.
         HTTPDate(String(text.prefix { $0 != "(" }.trimmed)).map(\.secondsSinceEpoch)
@@ -131,12 +135,14 @@ extension Substring {
 
     /// Returns the first range of the text in this one.
     func range(of text: String) -> Range<Index>? {
-        let (own, other) = (utf8, Array(text.utf8))
-        guard let first = other.first else { return nil }
-        var at = own.startIndex
-        while let place = own[at...].firstIndex(of: first) {
-            if own[place...].starts(with: other) { return place..<own.index(place, offsetBy: other.count) }
-            at = own.index(after: place)
+        let (bytes, pattern) = (utf8, Array(text.utf8))
+        guard let first = pattern.first else { return nil }
+        var searchStart = bytes.startIndex
+        while let index = bytes[searchStart...].firstIndex(of: first) {
+            if bytes[index...].starts(with: pattern) {
+                return index..<bytes.index(index, offsetBy: pattern.count)
+            }
+            searchStart = bytes.index(after: index)
         }
         return nil
     }
@@ -147,36 +153,43 @@ extension Substring {
 extension FolderMap {
     /// Adds every page that states its URL, with the assets beside it. Returns false if there is no such
     /// page.
-    mutating func readPages(_ named: [Named], _ source: any FileSource) throws(ArchiveError) -> Bool {
-        var left = Self.mostSaved
-        let beside = Self.beside(named)
-        for (file, name) in named where SavedPage.isPage(name) && byName[name] == nil && left > 0 {
-            left -= 1
-            if let page = try saved((file, name), beside, source) {
-                try add(page: (file, name), beside, page, source)
+    mutating func readSavedPages(
+        _ namedFiles: [NamedFile], _ source: any FileSource
+    ) throws(ArchiveError) -> Bool {
+        var remainingPages = Self.maxSavedPages
+        let assetFiles = Self.assetFiles(namedFiles)
+        for (file, name) in namedFiles
+        where SavedPage.isPage(name) && indexByName[name] == nil && remainingPages > 0 {
+            remainingPages -= 1
+            if let page = try savedPage((file, name), assetFiles, source) {
+                try addSavedPage((file, name), assetFiles, page, source)
             }
         }
         guard !entries.isEmpty else { return false }
-        for (file, name) in named where byName[name] == nil {
-            refuse("no page says what its URL is", file, source)
+        for (file, name) in namedFiles where indexByName[name] == nil {
+            addFault("no page says what its URL is", file, source)
         }
         return true
     }
 
-    private static let mostSaved = 10_000
+    /// The maximum number of pages that are searched for their URL. Further pages are refused.
+    private static let maxSavedPages = 10_000
 
     /// Returns the URL and time that a page states. A page without them that has a folder of assets uses the
-    /// URL that it names as its own.
-    mutating func saved(
-        _ page: Named, _ beside: [Substring: [Named]], _ source: any FileSource, isTold: Bool = false
+    /// URL that it names as its own, with a doubtful fault.
+    ///
+    /// - Parameter hasBase: Whether the user named the URL, so that a page that states none needs no other one.
+    mutating func savedPage(
+        _ page: NamedFile, _ assetFiles: [Substring: [NamedFile]], _ source: any FileSource,
+        hasBase: Bool = false
     ) throws(ArchiveError) -> SavedPage? {
-        if let said = SavedPage(try source.beginning(of: page.file, SavedPage.window)) { return said }
-        guard !isTold, Self.folders(of: page.name).contains(where: { beside[$0[...]] != nil }),
-            let named = SavedPage(naming: try source.beginning(of: page.file, SavedPage.namingWindow))
+        if let saved = SavedPage(try source.beginning(of: page.file, SavedPage.window)) { return saved }
+        guard !hasBase, Self.folders(of: page.name).contains(where: { assetFiles[$0[...]] != nil }),
+            let namedPage = SavedPage(naming: try source.beginning(of: page.file, SavedPage.namingWindow))
         else { return nil }
         let reason = "nothing says where it was saved from: the URL that it names as its own is used"
-        faults.append(ArchiveFault(reason, url: named.url, at: source.place(of: page.file), .doubtful))
-        return named
+        faults.append(ArchiveFault(reason, url: namedPage.url, at: source.place(of: page.file), .doubtful))
+        return namedPage
     }
 
     /// Returns the possible paths of the folder with the assets of a page.
@@ -186,60 +199,63 @@ extension FolderMap {
     }
 
     /// Returns the files in folders of saved pages, by the outermost of these folders.
-    static func beside(_ named: [Named]) -> [Substring: [Named]] {
-        var beside: [Substring: [Named]] = [:]
-        for (file, name) in named {
+    static func assetFiles(_ namedFiles: [NamedFile]) -> [Substring: [NamedFile]] {
+        var assetFiles: [Substring: [NamedFile]] = [:]
+        for (file, name) in namedFiles {
             var start = name.startIndex
             while let slash = name[start...].firstIndex(of: "/") {
                 if SavedPage.isFolder(name[start..<slash]) {
-                    beside[name[...slash], default: []].append((file, name))
+                    assetFiles[name[...slash], default: []].append((file, name))
                     break
                 }
                 start = name.index(after: slash)
             }
         }
-        return beside
+        return assetFiles
     }
 
     /// Adds a page and the assets beside it. The URL of an asset is the link into the folder, resolved
     /// against the URL of the page. Saved pages in frames state their own URLs.
-    mutating func add(
-        page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage, _ source: any FileSource
+    mutating func addSavedPage(
+        _ page: NamedFile, _ assetFiles: [Substring: [NamedFile]], _ saved: SavedPage,
+        _ source: any FileSource
     ) throws(ArchiveError) {
         guard let url = WebURL(saved.url) else { return }
-        let (own, fetched) = (page.name, saved.date ?? page.file.modified)
+        let (pageName, fetched) = (page.name, saved.date ?? page.file.modified)
         start = start ?? url.href
-        add(Entry(url: url.key, content: .file(page.file), fetched: fetched, isConverted: true, name: own))
-        let slash = own.lastIndex(of: "/").map { own.index(after: $0) } ?? own.startIndex
-        let folders = Self.folders(of: own)
-        let addresses = FolderAddresses(names: [])
-        for (file, name) in folders.flatMap({ beside[$0[...]] ?? [] }) where byName[name] == nil {
-            let reference = addresses.target(of: String(name[slash...]), keepsIndex: true).dropFirst()
+        add(
+            Entry(
+                url: url.key, content: .file(page.file), fetched: fetched, isConverted: true, name: pageName))
+        let slash = pageName.lastIndex(of: "/").map { pageName.index(after: $0) } ?? pageName.startIndex
+        let folders = Self.folders(of: pageName)
+        let mapper = FileURLMapper(names: [])
+        for (file, name) in folders.flatMap({ assetFiles[$0[...]] ?? [] }) where indexByName[name] == nil {
+            let reference = mapper.target(of: String(name[slash...]), keepsIndex: true).dropFirst()
             guard let target = WebURL("./" + reference, base: url) else { continue }
             var entry = Entry(
                 url: target.key, content: .file(file), fetched: fetched, isConverted: true, name: name)
             if SavedPage.isPage(name),
-                let told = SavedPage(try source.beginning(of: file, SavedPage.window)).flatMap({
+                let statedURL = SavedPage(try source.beginning(of: file, SavedPage.window)).flatMap({
                     WebURL($0.url)
                 })
             {
-                (entry.url, entry.other) = (told.key, target.key)
+                (entry.url, entry.alternativeURL) = (statedURL.key, target.key)
             }
             add(entry)
-            note(besidePages: name)
+            recordOriginalName(ofAsset: name)
         }
     }
 
     /// Records the original name of an asset. Browsers distinguish equal names by numbers: `a.png` and
     /// `a(1).png`.
-    private mutating func note(besidePages name: String) {
-        guard let number = byName[name], let last = name.split(separator: "/").last else { return }
-        var first = String(last)
+    private mutating func recordOriginalName(ofAsset name: String) {
+        guard let index = indexByName[name], let last = name.split(separator: "/").last else { return }
+        var originalName = String(last)
         if let open = last.lastIndex(of: "("), let close = last[open...].firstIndex(of: ")"),
             Int(last[last.index(after: open)..<close]) != nil
         {
-            first = String(last[..<open] + last[last.index(after: close)...])
+            originalName = String(last[..<open] + last[last.index(after: close)...])
         }
-        besidePages[first] = .some(besidePages[first] == nil ? number : nil)
+        assetsByOriginalName[originalName] = .some(assetsByOriginalName[originalName] == nil ? index : nil)
     }
 }

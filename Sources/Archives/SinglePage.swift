@@ -6,12 +6,13 @@ internal import Web
 /// The size limits of a page that is exported as one file.
 package struct PageLimits: Sendable {
     /// The maximum size of one body in bytes. A larger body is left out and reported.
-    package var body = 32 << 20
+    package var maxBodyBytes = 32 << 20
     /// The maximum total size of the inserted content in bytes. Content that is inserted in several places
-    /// counts several times.
-    package var whole = 512 << 20
-    /// The maximum depth of documents in documents, and of style sheets that import style sheets.
-    package var depth = 8
+    /// counts several times. Content beyond it is left out and reported.
+    package var maxTotalBytes = 512 << 20
+    /// The maximum depth of documents in documents, and of style sheets that import style sheets. Deeper ones become
+    /// empty.
+    package var maxDepth = 8
 
     package init() {}
 }
@@ -21,43 +22,51 @@ package struct PageLimits: Sendable {
 /// origin. All other bytes stay unchanged. A content security policy keeps the document's scripts from using
 /// the network.
 ///
+/// `assemble` works recursively: it rewrites the links of a body, and each asset that it inserts is assembled first. So
+/// `<link rel=stylesheet href=a.css>`, whose `a.css` contains `url(b.png)`, becomes a `data:` URL of a style sheet that
+/// contains a `data:` URL of the image. `openURLs` has the bodies on the recursion's stack, to stop at cycles. A
+/// document, unlike a style sheet, has some state of its own (`modules`, `drawings`, `scriptURLs`, `dataURLs`), which is
+/// put aside while a document in a frame is assembled.
+///
 /// An instance is used by one thread.
 final class SinglePage {
-    private let copies: ShownCopies
+    private let resources: ResourceLookup
     private let limits: PageLimits
     private let keepsScripts: Bool
     /// The `data:` URLs made so far, by the URL of the link and the way in which the content is used.
-    private var known: [Slot: String] = [:]
+    private var dataURLs: [DataURLKey: String] = [:]
     /// The URLs of the bodies that are being assembled. A body is not inserted into itself.
-    private var open: Set<String> = []
-    /// State of the document that is being assembled: the modules that its scripts import, in the order in
-    /// which they were found, and the SVG drawings of which it uses a part.
+    private var openURLs: Set<String> = []
+    /// The modules that scripts of the current document import, in the order in which they were found.
     private var modules: [WebURL] = []
     private var moduleNames: Set<String> = []
+    /// The SVG drawings of which the current document uses a part, as `svg` elements.
     private var drawings: [(href: String, element: [UInt8])] = []
-    /// The URLs that the document's scripts may request when they run.
-    private var asked: Set<String> = []
-    private var spent = 0
+    /// The URLs that scripts of the current document may request when they run.
+    private var scriptURLs: Set<String> = []
+    /// The total size of the inserted content.
+    private var insertedByteCount = 0
     private let interruption: Interruption
-    private(set) var told = PageNeeds()
+    private(set) var assets = PageAssets()
 
-    private struct Slot: Hashable {
+    private struct DataURLKey: Hashable {
         let href: String
-        let isShownAsIs: Bool
+        let content: InsertedContent
     }
 
-    init(_ copies: ShownCopies, _ limits: PageLimits, keepsScripts: Bool, _ interruption: Interruption) {
-        (self.copies, self.limits, self.keepsScripts) = (copies, limits, keepsScripts)
+    init(_ resources: ResourceLookup, _ limits: PageLimits, keepsScripts: Bool, _ interruption: Interruption)
+    {
+        (self.resources, self.limits, self.keepsScripts) = (resources, limits, keepsScripts)
         self.interruption = interruption
     }
 
     /// Returns the complete document. Throws if `page` is not HTML or its body is damaged or too large.
-    func document(_ page: ShownCopies.Copy) throws(ArchiveError) -> [UInt8] {
+    func document(_ page: ExportedResource) throws(ArchiveError) -> [UInt8] {
         guard page.format == .html || page.format == .xhtml else {
             throw ArchiveError(
                 .input, "\(page.url.href) is not HTML but \(page.response.type ?? "of no type"); name a page")
         }
-        guard let text = try patched(page, isFrame: false) else {
+        guard let text = try assemble(page, isFrame: false) else {
             throw ArchiveError(.machine, "\(page.url.href) is damaged, or over 64 MB; prefetch it again")
         }
         return text
@@ -67,32 +76,33 @@ final class SinglePage {
 
     /// Returns a body with all of its assets inserted. Returns nil if the body is damaged or its links cannot
     /// be read.
-    private func patched(_ copy: ShownCopies.Copy, isFrame: Bool) throws(ArchiveError) -> [UInt8]? {
-        guard let bytes = try copies.bytes(of: copy), let table = try copies.table(of: copy) else {
+    private func assemble(_ resource: ExportedResource, isFrame: Bool) throws(ArchiveError) -> [UInt8]? {
+        guard let bytes = try resources.bytes(of: resource), let table = try resources.table(of: resource)
+        else {
             return nil
         }
-        open.insert(copy.url.href)
-        defer { open.remove(copy.url.href) }
-        var body = Body(copy, bytes, table)
-        body.changes = try Patch.Change.freeing(table) { (mark) throws(ArchiveError) in
-            try table.isBroken(mark, in: body.text, base: body.base, copies.bytes(at:))
+        openURLs.insert(resource.url.href)
+        defer { openURLs.remove(resource.url.href) }
+        var body = Body(resource, bytes, table)
+        body.changes = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
+            try table.isBroken(mark, in: body.text, base: body.base, resources.bytes(at:))
         }
         // Each document has an import map, drawings and intercepted requests of its own.
-        let outer = (known, modules, moduleNames, drawings, asked)
-        if body.isDocument { (known, modules, moduleNames, drawings, asked) = ([:], [], [], [], []) }
+        let outer = (dataURLs, modules, moduleNames, drawings, scriptURLs)
+        if body.isDocument { (dataURLs, modules, moduleNames, drawings, scriptURLs) = ([:], [], [], [], []) }
         var texts: [Int: String] = [:]
         for occurrence in table.occurrences {
-            try check()
+            try checkLimits()
             if let frame = try frame(occurrence, in: body) {
                 body.changes.append(frame)
             } else if let text = try replacement(occurrence, in: body) {
                 texts[occurrence.range.lowerBound] = text
-                spent += text.utf8.count
+                insertedByteCount += text.utf8.count
             }
         }
         if body.isDocument {
             try finish(&body, isFrame: isFrame)
-            (known, modules, moduleNames, drawings, asked) = outer
+            (dataURLs, modules, moduleNames, drawings, scriptURLs) = outer
         }
         body.changes.sort { $0.range.lowerBound < $1.range.lowerBound }
         let patch = Patch(body.text.span, table, changes: body.changes) { occurrence, _ in
@@ -102,43 +112,46 @@ final class SinglePage {
     }
 
     /// Throws if the export was interrupted or the content is far above the limit.
-    private func check() throws(ArchiveError) {
+    private func checkLimits() throws(ArchiveError) {
         guard !interruption.isRequested else {
             throw ArchiveError(.interrupted, "interrupted; run the same command again")
         }
-        guard spent <= limits.whole + limits.body * 2 else {
+        guard insertedByteCount <= limits.maxTotalBytes + limits.maxBodyBytes * 2 else {
             throw ArchiveError(
                 .input,
-                "the page needs more than \(limits.whole >> 20) MB in one file; export it as a folder: DIR/")
+                "the page needs more than \(limits.maxTotalBytes >> 20) MB in one file; export it as a folder: DIR/"
+            )
         }
     }
 
     /// A body that is being assembled.
     private struct Body {
-        let copy: ShownCopies.Copy
+        let resource: ExportedResource
         let text: [UInt8]
         let table: LinkTable
         let base: WebURL
         var changes: [Patch.Change] = []
 
-        init(_ copy: ShownCopies.Copy, _ bytes: [UInt8], _ table: LinkTable) {
-            (self.copy, self.table) = (copy, table)
+        init(_ resource: ExportedResource, _ bytes: [UInt8], _ table: LinkTable) {
+            (self.resource, self.table) = (resource, table)
             text = table.source(of: bytes.span) ?? bytes
-            base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
+            base = table.base.flatMap { WebURL($0, base: resource.url) } ?? resource.url
         }
 
-        var isDocument: Bool { copy.format == .html || copy.format == .xhtml }
+        var isDocument: Bool { resource.format == .html || resource.format == .xhtml }
 
         func target(_ occurrence: LinkOccurrence) -> WebURL? {
             WebURL(
                 utf8: table.reference(occurrence, in: text.span).span,
-                base: occurrence.flags.contains(.ignoresBase) ? copy.url : base, queryEncoding: table.encoding
+                base: occurrence.flags.contains(.ignoresBase) ? resource.url : base,
+                queryEncoding: table.encoding
             )
         }
     }
 
     // MARK: - Links
 
+    /// Returns the text that replaces a link, or nil if the link stays as it is.
     private func replacement(_ occurrence: LinkOccurrence, in body: Body) throws(ArchiveError) -> String? {
         if occurrence.kind == .base { return "#" }
         guard !occurrence.flags.contains(.hasCodebase), let target = body.target(occurrence), target.isHTTP
@@ -148,68 +161,72 @@ final class SinglePage {
         // A guess may not be a URL, so it is not rewritten. If a script requests it, the inserted script
         // answers.
         if occurrence.flags.contains(.isGuess) {
-            if keepsScripts, asked.count < Self.mostAsked { asked.insert(target.key.href) }
+            if keepsScripts, scriptURLs.count < Self.maxScriptURLs { scriptURLs.insert(target.key.href) }
             return nil
         }
         if occurrence.flags.contains(.isFragment), body.table.base == nil { return nil }
         let fragment = target.fragment.map { "#" + $0 } ?? ""
-        if body.isDocument, occurrence.role != .asset, target.key == body.copy.url.key,
+        if body.isDocument, occurrence.role != .asset, target.key == body.resource.url.key,
             occurrence.kind != .form
         {
             return fragment.isEmpty ? "#" : fragment
         }
-        switch use(of: occurrence, in: body) {
-        case .nothing: return nil
-        case .address: return target.href
-        case .here: return "#"
-        case .none: return DataURL.empty
+        switch linkUse(of: occurrence, in: body) {
+        case .unchangedLink: return nil
+        case .absoluteURL: return target.href
+        case .thisDocument: return "#"
+        case .notNeeded: return DataURL.empty
         case .module: return try module(target, occurrence, in: body)
         case .drawing:
-            if let name = target.fragment, body.copy.format == .html, try hasDrawing(target) {
+            if let name = target.fragment, body.resource.format == .html, try insertDrawing(target) {
                 return "#" + name
             }
-            return try address(target, .content, neededBy: body) + fragment
-        case .content:
-            let text = try address(target, .content, neededBy: body)
+            return try dataURL(target, .rewritten, neededBy: body) + fragment
+        case .rewrittenContent:
+            let text = try dataURL(target, .rewritten, neededBy: body)
             return text == DataURL.missing && occurrence.kind == .frame ? "about:blank" : text + fragment
-        case .asIs: return try address(target, .asIs, neededBy: body) + fragment
+        case .originalContent: return try dataURL(target, .original, neededBy: body) + fragment
         }
     }
 
-    private enum Use {
+    /// The way in which a link is rewritten.
+    private enum LinkUse {
         /// The link stays as it is written.
-        case nothing
+        case unchangedLink
         /// The link becomes an absolute URL of the origin.
-        case address
-        /// The link refers to this document.
-        case here
+        case absoluteURL
+        /// The link becomes a link to this document.
+        case thisDocument
         /// The link becomes an empty `data:` URL, because its target is not needed.
-        case none
+        case notNeeded
+        /// The link imports a module, which goes into the import map.
         case module
         /// The link uses a part of an SVG drawing.
         case drawing
-        case content
+        /// The target is inserted with rewritten links.
+        case rewrittenContent
         /// The target is inserted without rewriting its links, because an SVG image loads nothing.
-        case asIs
+        case originalContent
     }
 
-    private func use(of occurrence: LinkOccurrence, in body: Body) -> Use {
+    private func linkUse(of occurrence: LinkOccurrence, in body: Body) -> LinkUse {
         switch occurrence.kind {
-        case .image, .icon: return isHint(occurrence, in: body) ? .none : .asIs
+        case .image, .icon: return isHint(occurrence, in: body) ? .notNeeded : .originalContent
         case .font, .media, .track, .embed, .style, .transform, .playlist, .frame:
-            return isHint(occurrence, in: body) ? .none : .content
+            return isHint(occurrence, in: body) ? .notNeeded : .rewrittenContent
         case .script, .data, .worker, .model:
-            return !keepsScripts || isHint(occurrence, in: body) ? .none : .content
-        case .module: return keepsScripts ? .module : .none
-        case .drawing: return occurrence.context.inner == .plain ? .drawing : .content
-        case .manifest, .preload, .prefetch, .origin: return .none
-        case .refresh, .speculation: return .here
-        case .name: return .nothing
+            return !keepsScripts || isHint(occurrence, in: body) ? .notNeeded : .rewrittenContent
+        case .module: return keepsScripts ? .module : .notNeeded
+        case .drawing: return occurrence.context.inner == .plain ? .drawing : .rewrittenContent
+        case .manifest, .preload, .prefetch, .origin: return .notNeeded
+        // A refresh to another page would leave the document, so it reloads this one.
+        case .refresh, .speculation: return .thisDocument
+        case .name: return .unchangedLink
         case .page, .form, .alternate, .canonical, .navigation, .about, .feedEntry, .sitemapEntry, .applet,
             .search,
             .htmlImport, .enclosure, .entity, .base, .codebase, .ping, .citation, .profile, .imageMap, .item,
             .sharing, .metadata, .submission, .parameter, .policy, .sourceMap, .part:
-            return .address
+            return .absoluteURL
         }
     }
 
@@ -224,56 +241,67 @@ final class SinglePage {
         return !keepsScripts || tag.value(of: "onload", in: body.text) == nil
     }
 
-    private func tag(around occurrence: LinkOccurrence, in body: Body) -> TagAround? {
+    /// Returns the start tag around a link in a document. Returns nil for links in style sheets and scripts.
+    private func tag(around occurrence: LinkOccurrence, in body: Body) -> EnclosingTag? {
         guard body.isDocument, occurrence.context.levels == 1 else { return nil }
-        return TagAround(around: occurrence.range, in: body.text, isWhole: occurrence.context.inner == .plain)
+        return EnclosingTag(
+            around: occurrence.range, in: body.text, isWhole: occurrence.context.inner == .plain)
     }
 
-    private enum Content {
-        case content, asIs
+    private enum InsertedContent {
+        /// The body with its own links rewritten.
+        case rewritten
+        /// The body as it is stored.
+        case original
     }
 
     /// Returns the `data:` URL with the stored body for a URL. Returns `DataURL.missing` for a miss or a body
     /// that is too large, and `DataURL.empty` for a cycle or at the maximum depth.
-    private func address(
-        _ target: WebURL, _ content: Content, neededBy body: Body
+    private func dataURL(
+        _ target: WebURL, _ content: InsertedContent, neededBy body: Body
     ) throws(ArchiveError) -> String {
-        let slot = Slot(href: target.key.href, isShownAsIs: content == .asIs)
-        if let text = known[slot] { return try spend(text, target) }
-        guard let copy = try copies.copy(at: target) else {
-            return miss(target, neededBy: body)
+        let key = DataURLKey(href: target.key.href, content: content)
+        if let text = dataURLs[key] { return withinLimit(text, target) }
+        guard let resource = try resources.resource(at: target) else {
+            return recordMissing(target, neededBy: body)
         }
-        guard copy.body.byteCount <= limits.body else {
-            told.tooLarge[target.key.href] = copy.body.byteCount
+        guard resource.body.byteCount <= limits.maxBodyBytes else {
+            assets.tooLarge[target.key.href] = resource.body.byteCount
             return DataURL.missing
         }
         // A body that contains itself would never end.
-        guard !open.contains(copy.url.href), open.count < limits.depth else { return DataURL.empty }
-        let isText = content == .content && copy.format != .opaque && copy.format != .plainText
-        let whole = isText ? try patched(copy, isFrame: true) : try copies.bytes(of: copy)
-        guard let whole else { return miss(target, neededBy: body) }
-        told.add(copy)
-        let text = DataURL.of(whole, try mediaType(of: copy, isPatched: isText))
-        known[slot] = text
-        return try spend(text, target)
+        guard !openURLs.contains(resource.url.href), openURLs.count < limits.maxDepth else {
+            return DataURL.empty
+        }
+        let hasLinks = content == .rewritten && resource.format != .opaque && resource.format != .plainText
+        let bytes = hasLinks ? try assemble(resource, isFrame: true) : try resources.bytes(of: resource)
+        guard let bytes else { return recordMissing(target, neededBy: body) }
+        assets.addIncluded(resource)
+        let text = DataURL.of(bytes, try mediaType(of: resource, isRewritten: hasLinks))
+        dataURLs[key] = text
+        return withinLimit(text, target)
     }
 
-    private func mediaType(of copy: ShownCopies.Copy, isPatched: Bool) throws(ArchiveError) -> String {
-        let type = DataURL.type(copy.type, else: DataURL.type(of: copy.format))
-        guard isPatched, let table = try copies.table(of: copy), table.isTranscoded else { return type }
+    /// Returns the media type for a `data:` URL. A rewritten body may have been converted to UTF-8.
+    private func mediaType(of resource: ExportedResource, isRewritten: Bool) throws(ArchiveError) -> String {
+        let type = DataURL.type(resource.type, else: DataURL.type(of: resource.format))
+        guard isRewritten, let table = try resources.table(of: resource), table.isTranscoded else {
+            return type
+        }
         return type.prefix { $0 != ";" } + DataURL.charset("utf-8")
     }
 
-    private func miss(_ target: WebURL, neededBy body: Body) -> String {
-        told.miss(target, neededBy: body.copy.url)
+    /// Reports a missing asset, and returns the URL to insert for it.
+    private func recordMissing(_ target: WebURL, neededBy body: Body) -> String {
+        assets.addMissing(target, neededBy: body.resource.url)
         return DataURL.missing
     }
 
-    /// Returns `text` if there is room for it. Content counts each time it is inserted, because each
-    /// occurrence contains all of it.
-    private func spend(_ text: String, _ target: WebURL) throws(ArchiveError) -> String {
-        guard spent + text.utf8.count <= limits.whole else {
-            told.tooLarge[target.key.href] = text.utf8.count
+    /// Returns `text` if it fits into the size limit, else the URL for missing content. Content counts each time it is
+    /// inserted, because each occurrence contains all of it.
+    private func withinLimit(_ text: String, _ target: WebURL) -> String {
+        guard insertedByteCount + text.utf8.count <= limits.maxTotalBytes else {
+            assets.tooLarge[target.key.href] = text.utf8.count
             return DataURL.missing
         }
         return text
@@ -288,9 +316,9 @@ final class SinglePage {
     ) throws(ArchiveError) -> String {
         // The targets in an import map are not looked up in it again. A target that ends in a slash is a
         // prefix for others.
-        let isOfMap = occurrence.context.inner == .json
-        if isOfMap {
-            return target.path.hasSuffix("/") ? target.href : try address(target, .content, neededBy: body)
+        let isInImportMap = occurrence.context.inner == .json
+        if isInImportMap {
+            return target.path.hasSuffix("/") ? target.href : try dataURL(target, .rewritten, neededBy: body)
         }
         let href = target.key.href
         if moduleNames.insert(href).inserted { modules.append(target.key) }
@@ -306,67 +334,75 @@ final class SinglePage {
         while next < modules.count {
             let target = modules[next]
             next += 1
-            try check()
-            guard let copy = try copies.copy(at: target) else {
-                _ = miss(target, neededBy: body)
+            try checkLimits()
+            guard let resource = try resources.resource(at: target) else {
+                _ = recordMissing(target, neededBy: body)
                 continue
             }
-            guard copy.body.byteCount <= limits.body else {
-                told.tooLarge[target.href] = copy.body.byteCount
+            guard resource.body.byteCount <= limits.maxBodyBytes else {
+                assets.tooLarge[target.href] = resource.body.byteCount
                 continue
             }
-            guard let bytes = try patched(copy, isFrame: true) else { continue }
-            told.add(copy)
-            let text = try spend(DataURL.of(bytes, try mediaType(of: copy, isPatched: true)), target)
+            guard let bytes = try assemble(resource, isFrame: true) else { continue }
+            assets.addIncluded(resource)
+            let text = withinLimit(DataURL.of(bytes, try mediaType(of: resource, isRewritten: true)), target)
             lines.append("\(JSONText.quoted(target.href)):\(JSONText.quoted(text))")
-            spent += text.utf8.count
+            insertedByteCount += text.utf8.count
         }
         guard !lines.isEmpty else { return nil }
         // The map cannot end the script element early.
         return "{\"imports\":{\(lines.joined(separator: ",\n"))}}".replacing("<", with: "\\u003c")
     }
 
-    private static let mostAsked = 20_000
+    /// The maximum size of `scriptURLs`. Requests of scripts for further URLs fail.
+    private static let maxScriptURLs = 20_000
 
     /// Returns a script that answers requests by the document's scripts whose URLs could not be rewritten:
     /// URLs that the scripts name, and URLs that they requested when a browser rendered the page. Returns nil
     /// if none of them is stored.
-    private func answers(in body: Body) throws(ArchiveError) -> String? {
+    private func answerScript(in body: Body) throws(ArchiveError) -> String? {
         guard keepsScripts else { return nil }
-        for target in try copies.assets(of: body.copy) where asked.count < Self.mostAsked {
-            asked.insert(target.key.href)
+        for target in try resources.assets(of: body.resource) where scriptURLs.count < Self.maxScriptURLs {
+            scriptURLs.insert(target.key.href)
         }
-        let named = asked
-        try askForWhatScriptsNeed()
+        let named = scriptURLs
+        try addURLsOfScripts()
         var lines: [String] = []
-        for href in asked.sorted() where !told.parts.contains(href) {
-            try check()
-            guard let target = WebURL(href), let copy = try copies.copy(at: target), copy.format != .html
+        for href in scriptURLs.sorted() where !assets.included.contains(href) {
+            try checkLimits()
+            guard let target = WebURL(href), let resource = try resources.resource(at: target),
+                resource.format != .html
             else {
                 continue
             }
-            guard named.contains(href) || spent + copy.body.byteCount <= limits.whole / 4 else {
-                told.tooLarge[href] = copy.body.byteCount
+            // URLs that only other scripts name are less likely to be requested, so they get a smaller part of the limit.
+            guard
+                named.contains(href)
+                    || insertedByteCount + resource.body.byteCount <= limits.maxTotalBytes / 4
+            else {
+                assets.tooLarge[href] = resource.body.byteCount
                 continue
             }
-            let text = try address(target, copy.format == .css ? .content : .asIs, neededBy: body)
+            let text = try dataURL(
+                target, resource.format == .css ? .rewritten : .original, neededBy: body)
             guard text != DataURL.missing, text != DataURL.empty else { continue }
             lines.append("\(JSONText.quoted(href)):\(JSONText.quoted(text))")
-            spent += text.utf8.count
+            insertedByteCount += text.utf8.count
         }
         guard !lines.isEmpty else { return nil }
-        return PageAnswers.script(lines, at: body.base)
+        return AnswerScript.script(lines, at: body.base)
     }
 
     /// Adds the URLs that scripts name in turn. A part of a bundle is often named in another part.
-    private func askForWhatScriptsNeed() throws(ArchiveError) {
-        var rest = Array(asked)
+    private func addURLsOfScripts() throws(ArchiveError) {
+        var rest = Array(scriptURLs)
         while let href = rest.popLast() {
-            try check()
-            guard let url = WebURL(href), let script = try copies.copy(at: url), script.format == .javaScript
+            try checkLimits()
+            guard let url = WebURL(href), let script = try resources.resource(at: url),
+                script.format == .javaScript
             else { continue }
-            for target in try copies.assets(of: script)
-            where asked.count < Self.mostAsked && asked.insert(target.key.href).inserted {
+            for target in try resources.assets(of: script)
+            where scriptURLs.count < Self.maxScriptURLs && scriptURLs.insert(target.key.href).inserted {
                 rest.append(target.key.href)
             }
         }
@@ -381,16 +417,16 @@ final class SinglePage {
             let source = tag.attribute(at: occurrence.range.lowerBound), source.name == "src",
             let target = body.target(occurrence), target.isHTTP
         else { return nil }
-        guard let copy = try copies.copy(at: target), copy.format == .html,
-            copy.body.byteCount <= limits.body,
-            !open.contains(copy.url.href), open.count < limits.depth,
-            let bytes = try patched(copy, isFrame: true),
-            Self.isStandard(bytes) || bytes.count > Self.longestAddress
+        guard let resource = try resources.resource(at: target), resource.format == .html,
+            resource.body.byteCount <= limits.maxBodyBytes,
+            !openURLs.contains(resource.url.href), openURLs.count < limits.maxDepth,
+            let bytes = try assemble(resource, isFrame: true),
+            Self.isStandardsMode(bytes) || bytes.count > Self.maxDocumentURLBytes
         else { return nil }
-        told.add(copy)
-        let escaped = Self.escaped(bytes, copy, try copies.table(of: copy))
-        spent += escaped.count
-        try check()
+        assets.addIncluded(resource)
+        let escaped = Self.escaped(bytes, resource, try resources.table(of: resource))
+        insertedByteCount += escaped.count
+        try checkLimits()
         let isQuoted =
             body.text[source.value.lowerBound - 1] == 0x22 || body.text[source.value.lowerBound - 1] == 0x27
         let quote = isQuoted ? [] : [UInt8(ascii: "\"")]
@@ -402,17 +438,19 @@ final class SinglePage {
     }
 
     /// Chromium's maximum length for the URL of a document.
-    private static let longestAddress = 1 << 20
+    private static let maxDocumentURLBytes = 1 << 20
 
     /// Whether browsers render the document in standards mode. They always use that mode for `srcdoc`, where
     /// a document written for quirks mode would look different.
-    private static func isStandard(_ document: [UInt8]) -> Bool {
+    private static func isStandardsMode(_ document: [UInt8]) -> Bool {
         let head = String(decoding: document.prefix(1024), as: UTF8.self).lowercased()
         return head.contains("<!doctype html>") || head.contains("about:legacy-compat")
     }
 
     /// Escapes a document as an attribute value that is valid in every encoding and with any quotes.
-    private static func escaped(_ bytes: [UInt8], _ copy: ShownCopies.Copy, _ table: LinkTable?) -> [UInt8] {
+    private static func escaped(_ bytes: [UInt8], _ resource: ExportedResource, _ table: LinkTable?)
+        -> [UInt8]
+    {
         let encoding = table?.isTranscoded == true ? .utf8 : table?.encoding ?? .utf8
         let text = String(decoding: encoding.decode(bytes.span), as: UTF8.self)
         var escaped: [UInt8] = []
@@ -433,25 +471,26 @@ final class SinglePage {
     /// Adds the SVG drawing to the end of the document, because browsers do not use parts of a drawing from a
     /// `data:` URL. Returns false if it cannot be added, for example because its styles would apply to the
     /// whole document.
-    private func hasDrawing(_ target: WebURL) throws(ArchiveError) -> Bool {
+    private func insertDrawing(_ target: WebURL) throws(ArchiveError) -> Bool {
         let href = target.key.href
         if drawings.contains(where: { $0.href == href }) { return true }
-        guard let copy = try copies.copy(at: target), copy.format == .svg, copy.body.byteCount <= limits.body,
-            !open.contains(copy.url.href), open.count < limits.depth,
-            let bytes = try patched(copy, isFrame: true),
+        guard let resource = try resources.resource(at: target), resource.format == .svg,
+            resource.body.byteCount <= limits.maxBodyBytes,
+            !openURLs.contains(resource.url.href), openURLs.count < limits.maxDepth,
+            let bytes = try assemble(resource, isFrame: true),
             let element = Drawing.element(of: bytes)
         else { return false }
-        told.add(copy)
+        assets.addIncluded(resource)
         drawings.append((href, element))
-        spent += element.count
+        insertedByteCount += element.count
         return true
     }
 
     // MARK: - The document
 
-    /// Adds the elements at the beginning and the end of the document.
+    /// Adds the elements at the beginning and the end of the document. Frames inherit the policy of the document.
     private func finish(_ body: inout Body, isFrame: Bool) throws(ArchiveError) {
-        let end = body.copy.format == .xhtml ? "/>" : ">"
+        let end = body.resource.format == .xhtml ? "/>" : ">"
         var head = ""
         if !isFrame {
             let encoding = body.table.isTranscoded ? "utf-8" : body.table.encoding.name
@@ -460,8 +499,8 @@ final class SinglePage {
             head += "<meta http-equiv=\"x-dns-prefetch-control\" content=\"off\"\(end)"
         }
         if let map = try importMap(neededBy: body) { head += "<script type=\"importmap\">\(map)</script>" }
-        if let script = try answers(in: body) { head += "<script>\(script)</script>" }
-        if !head.isEmpty, let place = body.copy.format.headPlace(in: body.text.span) {
+        if let script = try answerScript(in: body) { head += "<script>\(script)</script>" }
+        if !head.isEmpty, let place = body.resource.format.headPlace(in: body.text.span) {
             body.changes.append(Patch.Change(place..<place, Array(head.utf8)))
         }
         guard !drawings.isEmpty else { return }
@@ -479,8 +518,12 @@ final class SinglePage {
 }
 
 /// The script that runs before all others in a page and answers their requests from the inserted content.
-private enum PageAnswers {
-    /// - Parameter lines: Members of an object literal that map URLs to `data:` URLs.
+private enum AnswerScript {
+    /// Returns the text of the script.
+    ///
+    /// - Parameters:
+    ///   - lines: Members of an object literal that map URLs to `data:` URLs.
+    ///   - base: The base URL of the page.
     static func script(_ lines: [String], at base: WebURL) -> String {
         let script = """
             (() => {

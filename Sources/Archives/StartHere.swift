@@ -1,6 +1,6 @@
 internal import Web
 
-/// The page at the top of an export. It explains the files to people who do not know Larder.
+/// The page at the top of an exported folder. It explains the files to people who do not know Larder.
 struct StartHere {
     static let name = "START-HERE.html"
 
@@ -8,13 +8,14 @@ struct StartHere {
     /// When the snapshot was fetched, in seconds since 1970. A later export of it writes the same page.
     let date: Int64
     let software: String
+    /// The number of pages in the folder.
     var pages = 0
     /// The pages that the site starts with, by their files.
-    var starts: [Page] = []
+    var startPages: [Page] = []
     /// The pages that show everything only if a web server serves them.
-    var wanting: [Page] = []
+    var pagesNeedingServer: [Page] = []
     /// The file that lists missing assets; nil if none is missing.
-    var missing: String?
+    var missingList: String?
 
     struct Page {
         /// The title, or else the URL.
@@ -44,16 +45,17 @@ struct StartHere {
             without the internet and without Larder. Links to pages that were not copied lead to the internet.</p>
             <h2>Open</h2>
             <ul>
-            \(Self.list(starts))
+            \(Self.list(startPages))
             </ul>
-            \(wanting.isEmpty ? "" : needs)\(missing.map(Self.missing) ?? "")
+            \(pagesNeedingServer.isEmpty ? "" : serverSection)\(missingList.map(Self.missingParagraph) ?? "")
             """
     }
 
-    private var needs: String {
+    /// The part about pages that need a server.
+    private var serverSection: String {
         let more =
-            wanting.count > Self.maxListedPages
-            ? "<p>And \(wanting.count - Self.maxListedPages) more.</p>\n" : ""
+            pagesNeedingServer.count > Self.maxListedPages
+            ? "<p>And \(pagesNeedingServer.count - Self.maxListedPages) more.</p>\n" : ""
         return """
             <h2>Pages that need <code>larder serve</code></h2>
             <p>Parts of these pages stay empty when they are opened as files, because browsers do not load 3D models, some workers
@@ -61,13 +63,13 @@ struct StartHere {
             <code>larder serve</code>. Most of them also work with any web server, such as
             <code>python3 -m http.server -d FOLDER</code>.</p>
             <ul>
-            \(Self.list(wanting))
+            \(Self.list(pagesNeedingServer))
             </ul>
             \(more)
             """
     }
 
-    private static func missing(_ file: String) -> String {
+    private static func missingParagraph(_ file: String) -> String {
         "<p>Some parts of pages were not copied: <a href=\"\(file)\">list</a>.</p>\n"
     }
 

@@ -4,6 +4,10 @@ internal import System
 /// The contents of a tar file (POSIX.1-2017 pax and ustar, GNU long names), plain or compressed with gzip,
 /// zstd or xz. Every number is checked against the size of the file. No file is created under a name from the
 /// archive.
+///
+/// `init` reads the headers of all entries. A tar file is a sequence of entries, each with a header of 512 bytes and
+/// its content, padded to a multiple of 512 bytes. An entry of type `x`, `L` or `K` is an extended header: its content
+/// describes the next entry.
 final class TarFile: FileSource {
     let name: String
     private(set) var files: [SourceFile] = []
@@ -13,20 +17,23 @@ final class TarFile: FileSource {
     /// The path of the tar file, or of an unpacked copy if it was compressed.
     private let path: String
     private let folder: ScratchFolder?
+    /// The ranges of the files in the tar file, by `SourceFile.number`.
     private var contents: [Range<Int64>] = []
-    private var links = PackedLinks()
+    private var links = ArchivedFileLinks()
 
-    private static let mostFaults = 1000
-    /// The maximum size of an extended header, which has a long name or pax records.
-    private static let longestNote: Int64 = 1 << 20
+    /// Further faults are not reported.
+    private static let maxReportedFaults = 1000
+    /// The maximum size of an extended header, which has a long name or pax records. The file is not read beyond a
+    /// larger one.
+    private static let maxExtendedHeaderBytes: Int64 = 1 << 20
 
     init(_ path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
         (name, self.limits) = (path, limits)
         let input = try ArchiveInput(path)
-        guard input.form != .plain else {
+        guard input.compression != .plain else {
             (self.path, folder) = (path, nil)
-            try list()
-            followLinks()
+            try readEntries()
+            resolveLinks()
             return
         }
         let folder = try ArchiveError.wrapping { () throws(SystemError) in
@@ -35,10 +42,11 @@ final class TarFile: FileSource {
         (self.folder, self.path) = (folder, "\(folder.path)/tar")
         try Self.unpack(input, to: self.path, limits)
         if let damage = input.damage { faults.append(ArchiveFault(damage, at: path)) }
-        try list()
-        followLinks()
+        try readEntries()
+        resolveLinks()
     }
 
+    /// Decompresses the whole file, because files in it are read in any order.
     private static func unpack(
         _ input: ArchiveInput, to path: String, _ limits: ArchiveLimits
     ) throws(ArchiveError) {
@@ -47,7 +55,7 @@ final class TarFile: FileSource {
             guard !limits.isExceeded(Int(output.byteCount), outOf: input.rawOffset) else {
                 throw ArchiveError(
                     .input,
-                    "\(input.name) cannot be imported: \(limits.excess); allow more if you trust it")
+                    "\(input.name) cannot be imported: \(limits.excessMessage); allow more if you trust it")
             }
             try output.write(input.available)
             input.skip(input.available.count)
@@ -56,14 +64,14 @@ final class TarFile: FileSource {
     }
 
     /// Whether the bytes begin with a tar header, which contains its own checksum.
-    static func isOne(_ beginning: UnsafeRawBufferPointer) -> Bool {
-        beginning.count >= Head.byteCount && Head(Array(beginning.prefix(Head.byteCount))) != nil
+    static func isTar(_ beginning: UnsafeRawBufferPointer) -> Bool {
+        beginning.count >= Header.byteCount && Header(Array(beginning.prefix(Header.byteCount))) != nil
     }
 
     // MARK: - Entries
 
     /// The contents of extended headers, which describe the next entry.
-    private struct Notes {
+    private struct ExtendedHeader {
         var name: [UInt8]?
         /// The target of a link.
         var target: [UInt8]?
@@ -72,7 +80,8 @@ final class TarFile: FileSource {
         var isSparse = false
     }
 
-    private func list() throws(ArchiveError) {
+    /// Reads all headers. A fault ends the list, because the position of the next entry is then unknown.
+    private func readEntries() throws(ArchiveError) {
         let file = try ArchiveError.wrapping { () throws(SystemError) in
             try File(path, O_RDONLY, doing: "read")
         }
@@ -82,91 +91,103 @@ final class TarFile: FileSource {
                 try file.read(from: start, byteCount: Int(count))
             }
         }
-        var (at, notes) = (Int64(0), Notes())
-        while at + Int64(Head.byteCount) <= end {
-            let block = try bytes(at, Int64(Head.byteCount))
+        var (offset, extended) = (Int64(0), ExtendedHeader())
+        while offset + Int64(Header.byteCount) <= end {
+            let block = try bytes(offset, Int64(Header.byteCount))
             if block.allSatisfy({ $0 == 0 }) { return }
-            guard let head = Head(block) else { return tell("there is no header of an entry", "byte \(at)") }
-            at += Int64(Head.byteCount)
-            let shown = FileName.text(notes.name ?? head.name)
-            let byteCount = head.isNote ? head.byteCount : notes.byteCount ?? head.byteCount
-            guard byteCount >= 0, byteCount <= end - at else { return tell("it is truncated", shown) }
-            if head.isNote {
-                guard byteCount <= Self.longestNote else {
-                    return tell("an extended header is over \(Self.longestNote) bytes", shown)
+            guard let header = Header(block) else {
+                return addFault("there is no header of an entry", "byte \(offset)")
+            }
+            offset += Int64(Header.byteCount)
+            let displayName = FileName.text(extended.name ?? header.name)
+            let byteCount =
+                header.isExtendedHeader ? header.byteCount : extended.byteCount ?? header.byteCount
+            guard byteCount >= 0, byteCount <= end - offset else {
+                return addFault("it is truncated", displayName)
+            }
+            if header.isExtendedHeader {
+                guard byteCount <= Self.maxExtendedHeaderBytes else {
+                    return addFault(
+                        "an extended header is over \(Self.maxExtendedHeaderBytes) bytes", displayName)
                 }
-                read(try bytes(at, byteCount), of: head.kind, &notes)
+                readExtendedHeader(try bytes(offset, byteCount), of: header.kind, &extended)
             } else {
-                if head.kind == UInt8(ascii: "S"), head.isExtended {
+                if header.kind == UInt8(ascii: "S"), header.continuesSparseMap {
                     // The map of a sparse file continues in further blocks.
                     var isLast = false
-                    while !isLast, at + Int64(Head.byteCount) <= end {
-                        isLast = try bytes(at, Int64(Head.byteCount))[504] == 0
-                        at += Int64(Head.byteCount)
+                    while !isLast, offset + Int64(Header.byteCount) <= end {
+                        isLast = try bytes(offset, Int64(Header.byteCount))[504] == 0
+                        offset += Int64(Header.byteCount)
                     }
-                    guard byteCount <= end - at else { return tell("it is truncated", shown) }
+                    guard byteCount <= end - offset else { return addFault("it is truncated", displayName) }
                 }
-                add(head, notes, shown, at..<at + byteCount)
-                notes = Notes()
+                addEntry(header, extended, displayName, offset..<offset + byteCount)
+                extended = ExtendedHeader()
             }
             let padded = byteCount + (512 - byteCount % 512) % 512
-            at += padded
-            guard files.count < FileName.mostFiles else {
+            offset += padded
+            guard files.count < FileName.maxFiles else {
                 throw ArchiveError(
-                    .input, "\(name) has over \(FileName.mostFiles) files; import a part of it")
+                    .input, "\(name) has over \(FileName.maxFiles) files; import a part of it")
             }
         }
-        if at > end || at < end { tell("it is truncated", "byte \(min(at, end))") }
+        if offset > end || offset < end { addFault("it is truncated", "byte \(min(offset, end))") }
     }
 
-    private func add(_ head: Head, _ notes: Notes, _ shown: String, _ content: Range<Int64>) {
-        switch head.kind {
+    /// Adds the file or link of an entry. Folders are ignored, because the paths of files name them too.
+    private func addEntry(
+        _ header: Header, _ extended: ExtendedHeader, _ displayName: String, _ content: Range<Int64>
+    ) {
+        switch header.kind {
         case UInt8(ascii: "0"), 0, UInt8(ascii: "7"): break
         case UInt8(ascii: "5"): return
-        case UInt8(ascii: "1"), UInt8(ascii: "2"): return add(head, notes, linkShown: shown)
-        case UInt8(ascii: "S"): return tell("it is a sparse file", shown)
-        default: return tell("it is not a regular file", shown)
+        case UInt8(ascii: "1"), UInt8(ascii: "2"): return addLink(header, extended, displayName)
+        case UInt8(ascii: "S"): return addFault("it is a sparse file", displayName)
+        default: return addFault("it is not a regular file", displayName)
         }
-        guard !notes.isSparse else { return tell("it is a sparse file", shown) }
+        guard !extended.isSparse else { return addFault("it is a sparse file", displayName) }
         // In old tar files, a folder is an entry whose name ends with a slash.
-        guard (notes.name ?? head.name).last != UInt8(ascii: "/") else { return }
-        guard let path = FileName.inside(notes.name ?? head.name) else {
-            return tell("its name points outside the folder", shown)
+        guard (extended.name ?? header.name).last != UInt8(ascii: "/") else { return }
+        guard let path = FileName.pathInside(extended.name ?? header.name) else {
+            return addFault("its name points outside the folder", displayName)
         }
-        guard content.count <= limits.body else { return tell("it is over \(limits.body) bytes", shown) }
+        guard content.count <= limits.maxBodyBytes else {
+            return addFault("it is over \(limits.maxBodyBytes) bytes", displayName)
+        }
         files.append(
             SourceFile(
-                path: path, byteCount: Int64(content.count), modified: notes.modified ?? head.modified,
+                path: path, byteCount: Int64(content.count), modified: extended.modified ?? header.modified,
                 number: contents.count))
         contents.append(content)
     }
 
     /// Adds a link. The target of a hard link is relative to the root of the archive, that of a symbolic link
     /// to its folder.
-    private func add(_ head: Head, _ notes: Notes, linkShown shown: String) {
-        let (written, name) = (notes.target ?? head.target, notes.name ?? head.name)
-        let isHard = head.kind == UInt8(ascii: "1")
-        let target = isHard ? FileName.inside(written) : FileName.target(ofLink: written, at: name)
-        let link = PackedLinks.Link(name: name, shown: shown, target: target)
-        if let reason = links.add(link) { tell(reason, shown) }
+    private func addLink(_ header: Header, _ extended: ExtendedHeader, _ displayName: String) {
+        let (written, name) = (extended.target ?? header.target, extended.name ?? header.name)
+        let isHard = header.kind == UInt8(ascii: "1")
+        let target = isHard ? FileName.pathInside(written) : FileName.target(ofLink: written, at: name)
+        let link = ArchivedFileLinks.Link(name: name, displayName: displayName, target: target)
+        if let reason = links.add(link) { addFault(reason, displayName) }
     }
 
-    private func followLinks() {
-        let followed = links.followed(among: files)
-        files += followed.files
-        for fault in followed.faults { tell(fault.reason, fault.shown) }
+    /// Adds a file for each link to a file, and a fault for each other link.
+    private func resolveLinks() {
+        let resolved = links.resolve(among: files)
+        files += resolved.files
+        for fault in resolved.faults { addFault(fault.reason, fault.displayName) }
     }
 
-    private func tell(_ reason: String, _ entry: String) {
-        guard faults.count < Self.mostFaults else { return }
+    private func addFault(_ reason: String, _ entry: String) {
+        guard faults.count < Self.maxReportedFaults else { return }
         faults.append(ArchiveFault(reason, at: "\(name), \(entry)"))
     }
 
     /// Reads a GNU long name, or pax records of the form `length key=value`. Global pax headers have nothing
     /// of use.
-    private func read(_ bytes: [UInt8], of kind: UInt8, _ notes: inout Notes) {
-        if kind == UInt8(ascii: "L") { notes.name = Array(bytes.prefix { $0 != 0 }) }
-        if kind == UInt8(ascii: "K") { notes.target = Array(bytes.prefix { $0 != 0 }) }
+    private func readExtendedHeader(_ bytes: [UInt8], of kind: UInt8, _ extended: inout ExtendedHeader) {
+        if kind == UInt8(ascii: "L") { extended.name = Array(bytes.prefix { $0 != 0 }) }
+        if kind == UInt8(ascii: "K") { extended.target = Array(bytes.prefix { $0 != 0 }) }
         guard kind == UInt8(ascii: "x") else { return }
         var rest = bytes[...]
         while let space = rest.firstIndex(of: 0x20),
@@ -175,15 +196,15 @@ final class TarFile: FileSource {
         {
             let record = rest[(space + 1)..<(rest.startIndex + length)].dropLast()
             rest = rest[(rest.startIndex + length)...]
-            guard let mark = record.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            let (key, value) = (String(decoding: record[..<mark], as: UTF8.self), record[(mark + 1)...])
+            guard let equals = record.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let (key, value) = (String(decoding: record[..<equals], as: UTF8.self), record[(equals + 1)...])
             let text = String(decoding: value, as: UTF8.self)
             switch key {
-            case "path": notes.name = Array(value)
-            case "linkpath": notes.target = Array(value)
-            case "size": notes.byteCount = Int64(text) ?? -1
-            case "mtime": notes.modified = Int64(text.prefix { $0 != "." })
-            case _ where key.hasPrefix("GNU.sparse."): notes.isSparse = true
+            case "path": extended.name = Array(value)
+            case "linkpath": extended.target = Array(value)
+            case "size": extended.byteCount = Int64(text) ?? -1
+            case "mtime": extended.modified = Int64(text.prefix { $0 != "." })
+            case _ where key.hasPrefix("GNU.sparse."): extended.isSparse = true
             default: break
             }
         }
@@ -192,7 +213,8 @@ final class TarFile: FileSource {
     func read(
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
-        let input = try ArchiveInput(path, part: contents[file.number], name: place(of: file), form: .plain)
+        let input = try ArchiveInput(
+            path, part: contents[file.number], name: place(of: file), compression: .plain)
         var isWanted = true
         let taken = try input.take(.max) { (piece) throws(ArchiveError) in
             isWanted = try take(piece)
@@ -201,10 +223,10 @@ final class TarFile: FileSource {
         return !isWanted || Int64(taken) == file.byteCount ? nil : "it was truncated while it was read"
     }
 
-    // MARK: - Heads
+    // MARK: - Headers
 
     /// The header of an entry.
-    private struct Head {
+    private struct Header {
         static let byteCount = 512
 
         let name: [UInt8]
@@ -212,12 +234,13 @@ final class TarFile: FileSource {
         let target: [UInt8]
         let byteCount: Int64
         let modified: Int64
+        /// The type flag of the entry.
         let kind: UInt8
         /// Whether the map of a sparse file continues in the next block.
-        let isExtended: Bool
+        let continuesSparseMap: Bool
 
         /// Whether the header describes the next entry, or all entries.
-        var isNote: Bool {
+        var isExtendedHeader: Bool {
             [UInt8(ascii: "x"), UInt8(ascii: "g"), UInt8(ascii: "L"), UInt8(ascii: "K")].contains(kind)
         }
 
@@ -235,7 +258,7 @@ final class TarFile: FileSource {
             byteCount = Self.number(block[124..<136]) ?? -1
             modified = Self.number(block[136..<148]) ?? 0
             kind = block[156]
-            isExtended = block[482] != 0
+            continuesSparseMap = block[482] != 0
         }
 
         /// Returns the number in a field: octal digits, or base 256 if the first bit is set.

@@ -22,8 +22,8 @@ final class WACZWriter: ArchiveWriter {
     private var title: String?
 
     private static let warc = "data.warc.gz"
-    /// The maximum length of a page's text, which is for searching in the archive.
-    private static let longestText = 100_000
+    /// The maximum length of a page's text, which is for searching in the archive. Longer texts are cut.
+    private static let maxTextCharacters = 100_000
 
     init(_ path: String, _ info: ArchiveInfo, start: String?, key: SigningKey? = nil) throws(ArchiveError) {
         (self.info, self.start, self.key) = (info, start, key)
@@ -38,14 +38,14 @@ final class WACZWriter: ArchiveWriter {
             "format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": true,
         ]
         try Array((header.text(.compact) + "\n").utf8).withBytes { (bytes) throws(ArchiveError) in
-            try pages.take(bytes)
+            try pages.append(bytes)
         }
         let (zip, index) = (zip, index)
         try zip.begin("archive/\(Self.warc)", isDeflated: false)
         stream = try WARCStream(info, filename: Self.warc) { (bytes) throws(ArchiveError) in
             try zip.write(bytes)
-        } found: { (place) throws(ArchiveError) in
-            try index.add(Array(CDXLine.text(of: place, in: Self.warc).utf8))
+        } didWriteResponse: { (position) throws(ArchiveError) in
+            try index.add(Array(CDXLine.text(of: position, in: Self.warc).utf8))
         }
     }
 
@@ -65,18 +65,19 @@ final class WACZWriter: ArchiveWriter {
             "text": IfAny(try Self.text(of: response)),
         ]
         try Array((page.text(.compact) + "\n").utf8).withBytes { (bytes) throws(ArchiveError) in
-            try pages.take(bytes)
+            try pages.append(bytes)
         }
         return true
     }
 
+    /// Returns the text of an HTML page. Returns nil for other pages, and for large ones.
     private static func text(of response: ArchivedResponse) throws(ArchiveError) -> String? {
         guard let body = response.body, let content = body.content, body.byteCount <= Limits.packedBody * 4,
             response.fields.contentType?.essence == "text/html"
         else { return nil }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         let text = DocumentText(html: bytes.span, charset: response.fields.contentType?.charset)
-            .beginning(atMost: longestText)
+            .beginning(atMost: maxTextCharacters)
         return text.isEmpty ? nil : text
     }
 
@@ -96,7 +97,9 @@ final class WACZWriter: ArchiveWriter {
         let package = Array(self.package(entries).utf8)
         let entry = try zip.add("datapackage.json", package)
         let hash = "sha256:\(entry.sha256.hex)"
-        let digest: JSONMembers = ["path": entry.name, "hash": hash, "signedData": IfAny(try signed(hash))]
+        let digest: JSONMembers = [
+            "path": entry.name, "hash": hash, "signedData": IfAny(try signature(of: hash)),
+        ]
         _ = try zip.add("datapackage-digest.json", Array(digest.text().utf8))
         try zip.finish()
         return [try output.finish()]
@@ -104,7 +107,7 @@ final class WACZWriter: ArchiveWriter {
 
     /// Returns the signature in the anonymous form of WACZ Signing and Verification 0.1.0, which has only a
     /// public key.
-    private func signed(_ hash: String) throws(ArchiveError) -> JSONMembers? {
+    private func signature(of hash: String) throws(ArchiveError) -> JSONMembers? {
         guard let key else { return nil }
         guard let signature = key.sign(Array(hash.utf8)) else {
             throw ArchiveError(
@@ -117,7 +120,7 @@ final class WACZWriter: ArchiveWriter {
     }
 
     private func write(_ body: ArchivedBody) throws(ArchiveError) {
-        try body.content?.eachArchived { (bytes) throws(ArchiveError) in try zip.write(bytes) }
+        try body.content?.writePieces { (bytes) throws(ArchiveError) in try zip.write(bytes) }
     }
 
     /// Returns the text of `datapackage.json`, a Frictionless data package.
@@ -139,17 +142,17 @@ final class WACZWriter: ArchiveWriter {
     }
 }
 
-/// A line of the CDXJ index: the position of a response, with a sortable form of its URL.
+/// A line of the CDXJ index: the sortable form of a URL, the time, and the position of the response as JSON.
 enum CDXLine {
-    static func text(of place: WARCPlace, in file: String) -> String {
-        let digits = HTTPDate(secondsSinceEpoch: place.date).iso8601.filter { $0.isASCII && $0.isNumber }
+    static func text(of position: WARCPosition, in file: String) -> String {
+        let digits = HTTPDate(secondsSinceEpoch: position.date).iso8601.filter { $0.isASCII && $0.isNumber }
         let members: JSONMembers = [
-            "url": place.url, "mime": place.type, "status": String(place.status),
-            "digest": IfAny(place.digest.map(ArchiveDigest.text)), "length": String(place.byteCount),
-            "offset": String(place.offset), "filename": file,
-            "method": IfAny(place.method == "GET" ? nil : place.method),
+            "url": position.url, "mime": position.type, "status": String(position.status),
+            "digest": IfAny(position.digest.map(ArchiveDigest.text)), "length": String(position.byteCount),
+            "offset": String(position.offset), "filename": file,
+            "method": IfAny(position.method == "GET" ? nil : position.method),
         ]
-        return "\(key(place.url)) \(digits) \(members.text(.compact))"
+        return "\(key(position.url)) \(digits) \(members.text(.compact))"
     }
 
     /// Returns the search key of a URL as pywb computes it: `https://www.example.com/A/?c=2&b=1` becomes
@@ -182,18 +185,18 @@ enum CDXLine {
     private static func decoded(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var decoded: [UInt8] = []
-        var at = 0
-        while at < bytes.count {
-            if bytes[at] == UInt8(ascii: "%"), at + 2 < bytes.count,
-                let byte = UInt8(String(decoding: bytes[at + 1...at + 2], as: UTF8.self), radix: 16),
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
+                let byte = UInt8(String(decoding: bytes[index + 1...index + 2], as: UTF8.self), radix: 16),
                 (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
                     || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
             {
                 decoded.append((0x41...0x5A).contains(byte) ? byte | 0x20 : byte)
-                at += 3
+                index += 3
             } else {
-                decoded.append(bytes[at])
-                at += 1
+                decoded.append(bytes[index])
+                index += 1
             }
         }
         return String(decoding: decoded, as: UTF8.self)
@@ -201,33 +204,38 @@ enum CDXLine {
 }
 
 /// Reads the WARC files in a WACZ one after the other, and the start page from its metadata.
+///
+/// `init` reads `datapackage.json` and verifies the signature. All faults that it finds are returned before the first
+/// record.
 final class WACZReader: ArchiveReader {
     private let zip: ZipFile
-    private let keeping: BodyKeeping
+    private let storage: BodyStorage
     private let limits: ArchiveLimits
     private let growth: ArchiveGrowth
+    /// The WARC files that are not read yet.
     private var entries: [ZipFile.Entry]
     private var faults: [ArchiveFault] = []
     private var reader: WARCReader?
     private(set) var start: String?
 
-    private static let largestPackage = 16 << 20
+    /// The maximum size of an entry that is loaded as a whole. A larger `datapackage.json` is not read.
+    private static let maxMetadataBytes = 16 << 20
 
-    init(_ zip: ZipFile, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
-        (self.zip, self.keeping, self.limits) = (zip, keeping, limits)
+    init(_ zip: ZipFile, _ storage: BodyStorage, _ limits: ArchiveLimits) throws(ArchiveError) {
+        (self.zip, self.storage, self.limits) = (zip, storage, limits)
         growth = ArchiveGrowth(limits)
         guard !zip.isOverlapping else {
             throw ArchiveError(.input, "\(zip.path) cannot be imported: its entries overlap")
         }
-        entries = zip.entries.filter(Self.isArchive)
+        entries = zip.entries.filter(Self.isWARC)
         faults = zip.faults
         try readPackage()
     }
 
     /// Whether a zip file is a WACZ: it has a WARC file in its folder `archive`.
-    static func isOne(_ zip: ZipFile) -> Bool { zip.entries.contains(where: isArchive) }
+    static func isWACZ(_ zip: ZipFile) -> Bool { zip.entries.contains(where: isWARC) }
 
-    private static func isArchive(_ entry: ZipFile.Entry) -> Bool {
+    private static func isWARC(_ entry: ZipFile.Entry) -> Bool {
         entry.name.hasPrefix("archive/")
             && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains { entry.name.hasSuffix($0) }
     }
@@ -238,11 +246,11 @@ final class WACZReader: ArchiveReader {
     /// Verifies the signature and the digest of `datapackage.json`. Reports those that are not valid.
     private func readSignature(_ package: [UInt8]) throws(ArchiveError) {
         guard let entry = zip.entries.first(where: { $0.name == "datapackage-digest.json" }),
-            let bytes = try zip.bytes(entry, atMost: Self.largestPackage),
+            let bytes = try zip.bytes(entry, atMost: Self.maxMetadataBytes),
             let json = try? JSONValue.parse(bytes.span)
         else { return }
         let hash = "sha256:\(DigestStream.digest(.sha256, of: package.span).hex)"
-        if let told = json["hash"]?.string, told.hasPrefix("sha256:"), told.lowercased() != hash {
+        if let stated = json["hash"]?.string, stated.hasPrefix("sha256:"), stated.lowercased() != hash {
             faults.append(ArchiveFault("datapackage.json does not match its digest", at: zip.path, .doubtful))
         }
         guard let signed = json["signedData"] else { return }
@@ -262,17 +270,17 @@ final class WACZReader: ArchiveReader {
 
     /// Compares the entries with the signed list of digests. Reports entries that do not match, and removes
     /// the signer.
-    private func compare(_ resources: [JSONValue]) throws(ArchiveError) {
-        var left = Set(
+    private func verifyDigests(_ resources: [JSONValue]) throws(ArchiveError) {
+        var unverified = Set(
             zip.entries.lazy.map(\.name).filter { !$0.hasPrefix("datapackage") && !$0.hasSuffix("/") })
         for resource in resources {
             guard let path = resource["path"]?.string, let hash = resource["hash"]?.string,
                 let entry = zip.entries.first(where: { $0.name == path })
             else { continue }
             if entry.isDeflated {
-                let bytes = try zip.bytes(entry, atMost: Self.largestPackage)
+                let bytes = try zip.bytes(entry, atMost: Self.maxMetadataBytes)
                 let digest = bytes.map { DigestStream.digest(.sha256, of: $0.span).hex }
-                if let digest, hash.lowercased() == "sha256:\(digest)" { left.remove(path) }
+                if let digest, hash.lowercased() == "sha256:\(digest)" { unverified.remove(path) }
                 continue
             }
             guard let input = try zip.input(entry, as: .plain) else { continue }
@@ -282,18 +290,19 @@ final class WACZReader: ArchiveReader {
                 return true
             }
             guard Int64(byteCount) == entry.byteCount else { continue }
-            if hash.lowercased() == "sha256:\(stream.finish().hex)" { left.remove(path) }
+            if hash.lowercased() == "sha256:\(stream.finish().hex)" { unverified.remove(path) }
         }
-        guard !left.isEmpty else { return }
+        guard !unverified.isEmpty else { return }
         signer = nil
-        let names = left.sorted().joined(separator: ", ")
+        let names = unverified.sorted().joined(separator: ", ")
         faults.append(
             ArchiveFault("its signature does not cover the bytes of \(names)", at: zip.path, .doubtful))
     }
 
+    /// Reads `datapackage.json`: the start page, the signature, and the list of entries.
     private func readPackage() throws(ArchiveError) {
         guard let entry = zip.entries.first(where: { $0.name == "datapackage.json" }),
-            let bytes = try zip.bytes(entry, atMost: Self.largestPackage),
+            let bytes = try zip.bytes(entry, atMost: Self.maxMetadataBytes),
             let json = try? JSONValue.parse(bytes.span)
         else {
             faults.append(
@@ -302,14 +311,14 @@ final class WACZReader: ArchiveReader {
         }
         start = json["mainPageURL"]?.string ?? json["mainPageUrl"]?.string
         try readSignature(bytes)
-        if signer != nil { try compare(json["resources"]?.array ?? []) }
+        if signer != nil { try verifyDigests(json["resources"]?.array ?? []) }
         for resource in json["resources"]?.array ?? [] {
             guard let path = resource["path"]?.string else { continue }
-            guard let found = zip.entries.first(where: { $0.name == path }) else {
+            guard let listed = zip.entries.first(where: { $0.name == path }) else {
                 faults.append(ArchiveFault("it lists \(path), which it does not contain", at: zip.path))
                 continue
             }
-            if let byteCount = resource["bytes"]?.int, Int64(byteCount) != found.byteCount {
+            if let byteCount = resource["bytes"]?.int, Int64(byteCount) != listed.byteCount {
                 faults.append(
                     ArchiveFault("\(path) does not have the size that it lists", at: zip.path, .doubtful))
             }
@@ -324,25 +333,25 @@ final class WACZReader: ArchiveReader {
             guard !entries.isEmpty else { return nil }
             let entry = entries.removeFirst()
             guard let input = try zip.input(entry) else { continue }
-            reader = WARCReader(input, keeping, limits, growth)
+            reader = WARCReader(input, storage, limits, growth)
         }
     }
 }
 
 /// The key that signs the archives of a store. It is in a file in the store's folder that only its owner can
 /// read.
-package enum ArchiveKey {
+package enum ArchiveSigningKey {
     private static let name = "signing.key"
 
     /// Returns the store's key. Creates the key if there is none.
     package static func open(in folder: StoreFolder) throws(ArchiveError) -> SigningKey {
         let path = "\(folder.path)/\(name)"
         if access(path, F_OK) != 0 {
-            guard let made = SigningKey() else {
+            guard let newKey = SigningKey() else {
                 throw ArchiveError(.machine, "cannot create a signing key: OpenSSL has no curve P-384")
             }
             try ArchiveError.wrapping { () throws(SystemError) in
-                let draft = try WholeFile.makeTemporary(in: folder.path, named: "signing", made.der)
+                let draft = try WholeFile.makeTemporary(in: folder.path, named: "signing", newKey.der)
                 defer { unlink(draft) }
                 // If two processes create a key at the same time, the second one uses the key of the first.
                 guard link(draft, path) == 0 || errno == EEXIST else {

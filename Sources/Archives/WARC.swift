@@ -30,43 +30,52 @@ enum WARC {
 
 /// Headers that describe the codings of a body. Archives contain bodies without their codings, so these
 /// headers are changed to match, and the original ones get the prefix `X-Archive-Orig-`.
-enum OriginalField {
+///
+/// For example, `Content-Encoding: br` and `Content-Length: 100` of a body that expands to 400 bytes are written as
+/// `X-Archive-Orig-Content-Encoding: br`, `Content-Length: 400` and `X-Archive-Orig-Content-Length: 100`.
+enum OriginalHeaders {
     private static let prefix = "X-Archive-Orig-"
     private static let names = ["Content-Encoding", "Content-Length", "Transfer-Encoding"]
 
     /// Returns the headers to write for a body of `byteCount` bytes in the archive.
-    static func written(_ fields: HTTPFields, byteCount: Int, keepsCoding: Bool) -> HTTPFields {
+    ///
+    /// - Parameter keepsCoding: Whether the body is written in its content coding.
+    static func encode(_ fields: HTTPFields, byteCount: Int, keepsCoding: Bool) -> HTTPFields {
         let length = String(byteCount)
-        let isRight = fields.all("Content-Length") == [length]
-        var written = HTTPFields()
+        let isLengthCorrect = fields.all("Content-Length") == [length]
+        var encoded = HTTPFields()
         for field in fields.list {
             let name = names.first { HTTPGrammar.matches($0, field.name) }
-            if name == nil || name == "Content-Length" && isRight || name == "Content-Encoding" && keepsCoding
+            if name == nil || name == "Content-Length" && isLengthCorrect
+                || name == "Content-Encoding" && keepsCoding
             {
-                written.append(field.name, field.value)
+                encoded.append(field.name, field.value)
                 continue
             }
-            if name == "Content-Length", !written.contains("Content-Length") {
-                written.append(field.name, length)
+            if name == "Content-Length", !encoded.contains("Content-Length") {
+                encoded.append(field.name, length)
             }
-            written.append(prefix + field.name, field.value)
+            encoded.append(prefix + field.name, field.value)
         }
-        return written
+        return encoded
     }
 
-    /// Returns the original headers.
-    static func read(_ fields: HTTPFields) -> HTTPFields {
+    /// Returns the original headers of the response. Reverses ``encode(_:byteCount:keepsCoding:)``.
+    static func restore(_ fields: HTTPFields) -> HTTPFields {
         let originals = Set(
-            fields.list.compactMap { original($0.name).map { HTTPGrammar.lowercased($0.utf8) } })
+            fields.list.compactMap { originalName($0.name).map { HTTPGrammar.lowercased($0.utf8) } })
         guard !originals.isEmpty else { return fields }
         return HTTPFields(
             fields.list.compactMap { field in
-                if let name = original(field.name) { return HTTPFields.Field(name: name, value: field.value) }
+                if let name = originalName(field.name) {
+                    return HTTPFields.Field(name: name, value: field.value)
+                }
                 return originals.contains(HTTPGrammar.lowercased(field.name.utf8)) ? nil : field
             })
     }
 
-    private static func original(_ name: String) -> String? {
+    /// Returns the name without the prefix, or nil if it has none.
+    private static func originalName(_ name: String) -> String? {
         guard name.utf8.count > prefix.utf8.count,
             HTTPGrammar.matches(String(name.prefix(prefix.count)), prefix)
         else { return nil }

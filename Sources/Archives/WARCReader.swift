@@ -5,24 +5,31 @@ internal import Web
 
 /// Reads WARC files of all versions and ARC files, plain or compressed with gzip, zstd or xz.
 ///
-/// A record that is not valid is returned as a fault. If its end is unknown, reading continues at the next
-/// record that can be found. A response waits until its request is known, because the request may follow it.
+/// A record that is not valid is returned as a fault. If its end is unknown, `needsRecovery` is set and reading
+/// continues at the next record that can be found.
+///
+/// A request and its response are separate records, in any order, and each may name the other's identifier
+/// (`WARC-Concurrent-To`). So the last response stays in `pending` until its request or another response is read, and
+/// the last requests stay in `requests`. The order of the returned items is that of the responses.
 final class WARCReader: ArchiveReader {
     private let input: ArchiveInput
-    private let keeping: BodyKeeping
+    private let storage: BodyStorage
     private let limits: ArchiveLimits
     private let growth: ArchiveGrowth
     /// The last response, until its request is found or another response follows.
-    private var waiting: Waiting?
-    private var ready: [ArchivedItem] = []
+    private var pending: PendingItem?
+    /// Items that `next()` returns before it reads further records.
+    private var items: [ArchivedItem] = []
     /// The last requests, with their own record identifiers and those of their responses.
     private var requests: [(ids: [String], request: Request)] = []
-    private var isLost = false
-    private var hasFound = false
-    private var isArc = false
+    /// Whether the end of the last record is unknown.
+    private var needsRecovery = false
+    private var hasReadRecord = false
+    private var isARC = false
     private(set) var start: String?
 
-    private typealias Waiting = (item: ArchivedItem, id: String, concurrent: [String])
+    /// A response or revisit, its record identifier, and the identifiers of records that it names.
+    private typealias PendingItem = (item: ArchivedItem, id: String, concurrent: [String])
 
     private struct Request {
         let method: String
@@ -30,74 +37,77 @@ final class WARCReader: ArchiveReader {
         let key: RequestKey
     }
 
-    private static let mostRequests = 64
-    private static let largestRequest = 16 << 20
-    /// The maximum number of empty lines before a record. Between two records there should be two.
-    private static let mostEmptyLines = 64
+    /// The maximum size of `requests`. The oldest request is forgotten beyond it.
+    private static let maxRequests = 64
+    /// The maximum size of a request with its body. A larger request is ignored.
+    private static let maxRequestBytes = 16 << 20
+    /// The maximum number of empty lines before a record. Between two records there should be two. More are treated as
+    /// damage.
+    private static let maxEmptyLines = 64
 
     /// - Parameter growth: The sum for the archive that this file is a part of; nil if it is not a part.
     init(
-        _ input: ArchiveInput, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
+        _ input: ArchiveInput, _ storage: BodyStorage, _ limits: ArchiveLimits = ArchiveLimits(),
         _ growth: ArchiveGrowth? = nil
     ) {
         self.input = input
-        self.keeping = keeping
+        self.storage = storage
         self.limits = limits
         self.growth = growth ?? ArchiveGrowth(limits)
     }
 
     deinit {
-        // Items that were not returned.
-        for case .response(let response) in ready + [waiting?.item].compactMap({ $0 }) {
+        // Deletes the body files of items that were not returned.
+        for case .response(let response) in items + [pending?.item].compactMap({ $0 }) {
             response.body?.discard()
         }
     }
 
     func next() throws(ArchiveError) -> ArchivedItem? {
-        while ready.isEmpty {
+        while items.isEmpty {
             guard try readRecord() else {
-                release()
+                emitPending()
                 break
             }
         }
-        return ready.isEmpty ? nil : ready.removeFirst()
+        return items.isEmpty ? nil : items.removeFirst()
     }
 
     /// Reads one record or fault. Returns false at the end.
     private func readRecord() throws(ArchiveError) -> Bool {
-        guard !growth.isOver else { return false }
-        if isLost {
-            isLost = false
-            guard try input.recover(to: isArc ? Array("http".utf8) : Array("WARC/".utf8)) else {
+        guard !growth.hasTooManyRefusals else { return false }
+        if needsRecovery {
+            needsRecovery = false
+            guard try input.recover(to: isARC ? Array("http".utf8) : Array("WARC/".utf8)) else {
                 return false
             }
         }
         var emptyLines = 0
         while true {
             let place = input.place
-            switch try input.line(limit: limits.head) {
+            switch try input.line(limit: limits.maxHeadBytes) {
             case .end:
-                guard let damage = input.damage ?? (hasFound ? nil : "it is empty") else { return false }
-                lose(damage, at: place)
+                guard let damage = input.damage ?? (hasReadRecord ? nil : "it is empty") else { return false }
+                failAndRecover(damage, at: place)
                 return true
             case .tooLong:
-                lose("there is no record here", at: place)
+                failAndRecover("there is no record here", at: place)
                 return true
             case .line(let line) where line.isEmpty:
                 emptyLines += 1
-                if emptyLines > Self.mostEmptyLines {
-                    lose("there is no record here", at: place)
+                if emptyLines > Self.maxEmptyLines {
+                    failAndRecover("there is no record here", at: place)
                     return true
                 }
             case .line(let line):
                 if line.starts(with: "WARC/".utf8) {
-                    hasFound = true
+                    hasReadRecord = true
                     try readRecord(at: place)
-                } else if let head = ArcHead(line), isArc || !hasFound {
-                    (isArc, hasFound) = (true, true)
-                    try read(head, at: place)
+                } else if let head = ARCHeader(line), isARC || !hasReadRecord {
+                    (isARC, hasReadRecord) = (true, true)
+                    try readARCRecord(head, at: place)
                 } else {
-                    lose(hasFound ? "there is no record here" : Self.isNone, at: place)
+                    failAndRecover(hasReadRecord ? "there is no record here" : Self.notWARCReason, at: place)
                 }
                 return true
             }
@@ -105,43 +115,48 @@ final class WARCReader: ArchiveReader {
     }
 
     /// The reason for refusing a file that does not begin with a WARC or ARC record.
-    static let isNone = "it is not a WARC"
+    static let notWARCReason = "it is not a WARC"
 
-    private func lose(_ reason: String, url: String? = nil, at place: String) {
-        release()
-        ready.append(.fault(ArchiveFault(input.damage ?? reason, url: url, at: place)))
-        isLost = true
+    /// Adds a fault for a record whose end is unknown.
+    private func failAndRecover(_ reason: String, url: String? = nil, at place: String) {
+        emitPending()
+        items.append(.fault(ArchiveFault(input.damage ?? reason, url: url, at: place)))
+        needsRecovery = true
     }
 
-    private func refuse(
-        _ reason: String, url: String? = nil, at place: String, _ gravity: ArchiveFault.Gravity = .refused
+    /// Adds a fault for a record whose end is known.
+    private func addFault(
+        _ reason: String, url: String? = nil, at place: String, _ severity: ArchiveFault.Severity = .refused
     ) {
-        ready.append(.fault(ArchiveFault(reason, url: url, at: place, gravity)))
+        items.append(.fault(ArchiveFault(reason, url: url, at: place, severity)))
     }
 
     // MARK: - Records
 
+    /// Reads a WARC record after its first line.
     private func readRecord(at place: String) throws(ArchiveError) {
         var block: [UInt8] = []
         lines: while true {
-            switch try input.line(limit: limits.head) {
+            switch try input.line(limit: limits.maxHeadBytes) {
             case .end:
-                return lose("it ends in the headers of a record", at: place)
+                return failAndRecover("it ends in the headers of a record", at: place)
             case .tooLong:
-                return lose("the headers of a record are over \(limits.head) bytes", at: place)
+                return failAndRecover(
+                    "the headers of a record are over \(limits.maxHeadBytes) bytes", at: place)
             case .line(let line):
                 if line.isEmpty { break lines }
-                guard block.count + line.count < limits.head else {
-                    return lose("the headers of a record are over \(limits.head) bytes", at: place)
+                guard block.count + line.count < limits.maxHeadBytes else {
+                    return failAndRecover(
+                        "the headers of a record are over \(limits.maxHeadBytes) bytes", at: place)
                 }
                 block += line
                 block.append(0x0A)
             }
         }
         let head = HTTPFields(block: block.span)
-        let url = head[WARC.target].map(Self.target)
+        let url = head[WARC.target].map(Self.withoutAngleBrackets)
         guard let byteCount = head.contentLength, byteCount >= 0 else {
-            return lose("a record does not declare its length", url: url, at: place)
+            return failAndRecover("a record does not declare its length", url: url, at: place)
         }
         switch head[WARC.type]?.lowercased() {
         case "response": try readMessage(head, url, byteCount, at: place, isRevisit: false)
@@ -150,34 +165,35 @@ final class WARCReader: ArchiveReader {
         case "resource": try readResource(head, url, byteCount, at: place)
         case "warcinfo": try readInfo(byteCount, at: place)
         default:
-            if try take(byteCount, url, at: place) { ready.append(.other) }
+            if try readBytes(byteCount, url, at: place) { items.append(.other) }
         }
     }
 
-    /// Passes a record's block to `give`. Returns false, with a fault, if the block is truncated or expands
+    /// Passes a record's block to `consume`. Returns false, with a fault, if the block is truncated or expands
     /// too much.
     ///
-    /// - Parameter give: Returns the number of expanded bytes.
-    private func take(
+    /// - Parameter consume: Returns the number of bytes to which the content codings of the piece expand.
+    private func readBytes(
         _ byteCount: Int, _ url: String?, at place: String,
-        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Int = { (_) throws(ArchiveError) in 0 }
+        _ consume: (UnsafeRawBufferPointer) throws(ArchiveError) -> Int = { (_) throws(ArchiveError) in 0 }
     ) throws(ArchiveError) -> Bool {
-        let mark = growth.mark
-        var isSteep = false
+        let earlierByteCount = growth.expandedByteCount
+        var isExceeded = false
         let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
-            growth.add(max(piece.count, try give(piece)))
-            isSteep = growth.isExceeded(input.rawOffset)
-            return !isSteep
+            growth.add(max(piece.count, try consume(piece)))
+            isExceeded = growth.isExceeded(input.rawOffset)
+            return !isExceeded
         }
-        guard !isSteep else {
-            growth.refuse(since: mark)
-            lose(
-                growth.isOver ? "\(limits.excess); nothing after it is read" : limits.excess, url: url,
+        guard !isExceeded else {
+            growth.refuse(since: earlierByteCount)
+            failAndRecover(
+                growth.hasTooManyRefusals
+                    ? "\(limits.excessMessage); nothing after it is read" : limits.excessMessage, url: url,
                 at: place)
             return false
         }
         guard taken == byteCount else {
-            lose("it ends in a record of \(byteCount) bytes", url: url, at: place)
+            failAndRecover("it ends in a record of \(byteCount) bytes", url: url, at: place)
             return false
         }
         return true
@@ -186,120 +202,128 @@ final class WARCReader: ArchiveReader {
     /// Reads the site that Larder writes to `isPartOf`. Other tools write names that are not URLs.
     private func readInfo(_ byteCount: Int, at place: String) throws(ArchiveError) {
         var bytes: [UInt8] = []
-        let isWhole = try take(byteCount, nil, at: place) { (piece) throws(ArchiveError) in
-            bytes.append(contentsOf: piece.prefix(limits.line - bytes.count))
+        let isComplete = try readBytes(byteCount, nil, at: place) { (piece) throws(ArchiveError) in
+            bytes.append(contentsOf: piece.prefix(limits.maxLineBytes - bytes.count))
             return 0
         }
-        guard isWhole else { return }
-        let part = HTTPFields(block: bytes.span)["isPartOf"]
-        if let part, WebURL(part)?.isHTTP == true { start = start ?? part }
-        ready.append(.other)
+        guard isComplete else { return }
+        let site = HTTPFields(block: bytes.span)["isPartOf"]
+        if let site, WebURL(site)?.isHTTP == true { start = start ?? site }
+        items.append(.other)
     }
 
     /// Returns the URL without the angle brackets that some tools write, as the drafts of the standard
     /// required.
-    private static func target(_ text: String) -> String {
+    private static func withoutAngleBrackets(_ text: String) -> String {
         text.hasPrefix("<") && text.hasSuffix(">") ? String(text.dropFirst().dropLast()) : text
     }
 
     /// Reads a block through `message` and compares it with the digests in the record's header. Returns nil,
     /// with a fault, if the block is not valid.
+    ///
+    /// - Parameter hasPayload: Whether the block contains the payload, so that its digest can be compared. The payload
+    ///   digest of a revisit is that of another record's payload.
     private func readBlock(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String, _ message: ArchivedMessage,
-        isWhole: Bool
-    ) throws(ArchiveError) -> ArchivedMessage.Whole? {
+        hasPayload: Bool
+    ) throws(ArchiveError) -> ArchivedMessage.ParsedMessage? {
         let declared = head[WARC.blockDigest].flatMap(ArchiveDigest.digest)
-        var block = declared.map { DigestStream($0.algorithm) }
-        let isThere = try take(byteCount, url, at: place) { (piece) throws(ArchiveError) in
-            block?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
-            let before = message.byteCount
-            _ = try message.take(piece)
-            return message.byteCount - before
+        var blockStream = declared.map { DigestStream($0.algorithm) }
+        let isComplete = try readBytes(byteCount, url, at: place) { (piece) throws(ArchiveError) in
+            blockStream?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+            let earlierByteCount = message.byteCount
+            _ = try message.append(piece)
+            return message.byteCount - earlierByteCount
         }
-        guard isThere else { return nil }
-        let blockDigest = block.take()?.finish()
+        guard isComplete else { return nil }
+        let blockDigest = blockStream.take()?.finish()
         if let declared, blockDigest != declared {
-            refuse("its bytes do not match its digest", url: url, at: place)
+            addFault("its bytes do not match its digest", url: url, at: place)
             return nil
         }
-        guard let whole = try message.finish() else {
-            refuse(message.flaw ?? "it is not HTTP", url: url, at: place)
+        guard let parsed = try message.finish() else {
+            addFault(message.flaw ?? "it is not HTTP", url: url, at: place)
             return nil
         }
-        guard isWhole, let payload = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest),
-            !message.has(payload)
+        guard hasPayload, let payload = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest),
+            !message.matches(payload)
         else {
-            return whole
+            return parsed
         }
+        // If the block digest matches, the record is undamaged, and its writer has computed another payload digest.
         guard declared != nil else {
-            whole.body.discard()
-            refuse("its body does not match its digest", url: url, at: place)
+            parsed.body.discard()
+            addFault("its body does not match its digest", url: url, at: place)
             return nil
         }
-        refuse(
+        addFault(
             "its body does not match its payload digest, but the record matches its block digest", url: url,
             at: place,
             .doubtful)
-        return whole
+        return parsed
     }
 
+    /// Returns a parser for the block of a record.
     private func message(_ head: HTTPFields, _ notes: ArchiveNotes?, hasHead: Bool = true) -> ArchivedMessage
     {
         let digest = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest)?.algorithm
         return ArchivedMessage(
-            keeping, digest: digest, hasHead: hasHead, keepsCodings: notes?.flags.contains(.isCoded) ?? false,
-            growth.limitsLeft(input.rawOffset))
+            storage, digest: digest, hasHead: hasHead, keepsCodings: notes?.flags.contains(.isCoded) ?? false,
+            growth.remainingLimits(input.rawOffset))
     }
 
+    /// Reads a response or revisit record.
     private func readMessage(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String, isRevisit: Bool
     ) throws(ArchiveError) {
         let notes = head[WARC.notes].flatMap { try? JSONValue.parse($0.utf8.span) }.flatMap {
             ArchiveNotes($0)
         }
-        let whole = try readBlock(
-            head, url, byteCount, at: place, message(head, notes), isWhole: !isRevisit)
-        guard let whole else { return }
+        let parsed = try readBlock(
+            head, url, byteCount, at: place, message(head, notes), hasPayload: !isRevisit)
+        guard let parsed else { return }
         guard let url, let date = head[WARC.date].flatMap({ HTTPDate(iso8601: $0) }) else {
-            whole.body.discard()
-            return refuse("it has no URL or no date", url: url, at: place)
+            parsed.body.discard()
+            return addFault("it has no URL or no date", url: url, at: place)
         }
-        guard let status = Self.status(whole.start) else {
-            whole.body.discard()
-            if whole.start.hasPrefix("HTTP/") {
-                return refuse("its first line has no status", url: url, at: place)
+        guard let status = Self.status(parsed.startLine) else {
+            parsed.body.discard()
+            if parsed.startLine.hasPrefix("HTTP/") {
+                return addFault("its first line has no status", url: url, at: place)
             }
             // A response of another protocol, such as DNS.
-            return ready.append(.other)
+            return items.append(.other)
         }
-        let isCut = head.contains(WARC.truncated)
-        if isCut { refuse("it was truncated by its writer", url: url, at: place, .doubtful) }
+        let isTruncated = head.contains(WARC.truncated)
+        if isTruncated { addFault("it was truncated by its writer", url: url, at: place, .doubtful) }
         var response = ArchivedResponse(
-            url: url, status: status, fields: OriginalField.read(whole.fields),
-            body: whole.body, fetched: date.secondsSinceEpoch)
+            url: url, status: status, fields: OriginalHeaders.restore(parsed.fields),
+            body: parsed.body, fetched: date.secondsSinceEpoch)
         response.notes = notes
         response.payloadDigest = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest)
-        if !isRevisit, !isCut { response.doubts = Self.doubts(whole, status, url, at: place) }
+        if !isRevisit, !isTruncated { response.doubts = Self.doubts(parsed, status, url, at: place) }
         var item = ArchivedItem.response(response)
         if isRevisit {
-            whole.body.discard()
+            parsed.body.discard()
             response.body = nil
             let original = ArchivedOriginal(
-                url: head[WARC.refersToTarget].map(Self.target),
+                url: head[WARC.refersToTarget].map(Self.withoutAngleBrackets),
                 payloadDigest: head[WARC.payloadDigest].flatMap(ArchiveDigest.digest))
             item = .revisit(response, of: original)
         }
-        settle((item, head[WARC.recordID] ?? "", head.all(WARC.concurrent)))
+        setPending((item, head[WARC.recordID] ?? "", head.all(WARC.concurrent)))
     }
 
-    /// A response without a body may declare the length that the body would have (RFC 9110, section 8.6).
+    /// Returns the doubts of a message as faults. There are none for a response without a body, which may declare the
+    /// length that the body would have (RFC 9110, section 8.6).
     private static func doubts(
-        _ whole: ArchivedMessage.Whole, _ status: Int, _ url: String?, at place: String
+        _ parsed: ArchivedMessage.ParsedMessage, _ status: Int, _ url: String?, at place: String
     ) -> [ArchiveFault] {
         guard status >= 200, status != 204, status != 304 else { return [] }
-        return whole.doubts.map { ArchiveFault($0, url: url, at: place, .doubtful) }
+        return parsed.doubts.map { ArchiveFault($0, url: url, at: place, .doubtful) }
     }
 
+    /// Returns the status code in the first line of a response, or nil if it is not HTTP.
     private static func status(_ line: String) -> Int? {
         let words = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
         guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]),
@@ -312,20 +336,21 @@ final class WARCReader: ArchiveReader {
     private func readResource(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String
     ) throws(ArchiveError) {
-        let whole = try readBlock(
-            head, url, byteCount, at: place, message(head, nil, hasHead: false), isWhole: true)
-        guard let whole else { return }
+        let parsed = try readBlock(
+            head, url, byteCount, at: place, message(head, nil, hasHead: false), hasPayload: true)
+        guard let parsed else { return }
         guard let url, url.hasPrefix("http"), let date = head[WARC.date].flatMap({ HTTPDate(iso8601: $0) })
         else {
-            whole.body.discard()
-            return ready.append(.other)
+            parsed.body.discard()
+            return items.append(.other)
         }
         var fields = HTTPFields()
         if let type = head[WARC.contentType] { fields.append("Content-Type", type) }
-        ready.append(
+        items.append(
             .response(
                 ArchivedResponse(
-                    url: url, status: 200, fields: fields, body: whole.body, fetched: date.secondsSinceEpoch))
+                    url: url, status: 200, fields: fields, body: parsed.body, fetched: date.secondsSinceEpoch)
+            )
         )
     }
 
@@ -335,49 +360,51 @@ final class WARCReader: ArchiveReader {
         _ head: HTTPFields, _ byteCount: Int, _ url: String?, at place: String
     ) throws(ArchiveError) {
         var bytes: [UInt8] = []
-        let isWhole = try take(byteCount, url, at: place) { (piece) throws(ArchiveError) in
-            bytes.append(contentsOf: piece.prefix(Self.largestRequest - bytes.count))
+        let isComplete = try readBytes(byteCount, url, at: place) { (piece) throws(ArchiveError) in
+            bytes.append(contentsOf: piece.prefix(Self.maxRequestBytes - bytes.count))
             return 0
         }
-        guard isWhole else { return }
-        ready.append(.other)
+        guard isComplete else { return }
+        items.append(.other)
         let message = ArchivedMessage(.inMemory, digest: nil, limits)
-        _ = try bytes.withBytes { (bytes) throws(ArchiveError) in try message.take(bytes) }
-        guard byteCount <= Self.largestRequest, let whole = try message.finish(),
-            case .bytes(let body)? = whole.body.content
+        _ = try bytes.withBytes { (bytes) throws(ArchiveError) in try message.append(bytes) }
+        guard byteCount <= Self.maxRequestBytes, let parsed = try message.finish(),
+            case .bytes(let body)? = parsed.body.content
         else { return }
-        let method = String(whole.start.prefix { $0 != " " })
+        let method = String(parsed.startLine.prefix { $0 != " " })
         let request = Request(
-            method: method, fields: whole.fields,
-            key: RequestKey(method: method, body: body.span, type: whole.fields.contentType))
+            method: method, fields: parsed.fields,
+            key: RequestKey(method: method, body: body.span, type: parsed.fields.contentType))
         requests.append(([head[WARC.recordID] ?? ""] + head.all(WARC.concurrent), request))
-        if requests.count > Self.mostRequests { requests.removeFirst() }
-        if let last = waiting, belongs(requests[requests.count - 1].ids, to: last) { release() }
+        if requests.count > Self.maxRequests { requests.removeFirst() }
+        if let last = pending, belongs(requests[requests.count - 1].ids, to: last) { emitPending() }
     }
 
-    private func belongs(_ ids: [String], to response: Waiting) -> Bool {
+    /// Whether the record with these identifiers is the request of the response.
+    private func belongs(_ ids: [String], to response: PendingItem) -> Bool {
         ids.contains { !$0.isEmpty && ($0 == response.id || response.concurrent.contains($0)) }
     }
 
-    /// Releases the waiting response and makes this one wait for its request.
-    private func settle(_ next: Waiting) {
-        release()
-        waiting = next
-        if requests.contains(where: { belongs($0.ids, to: next) }) { release() }
+    /// Emits the pending response and makes `next` pending, or emits it too if its request is known.
+    private func setPending(_ next: PendingItem) {
+        emitPending()
+        pending = next
+        if requests.contains(where: { belongs($0.ids, to: next) }) { emitPending() }
     }
 
-    /// Returns the waiting response with its request if it was found.
-    private func release() {
-        guard let last = waiting.take() else { return }
-        let item = answered(last)
-        // A response to HEAD has the headers of a body, but no body.
+    /// Moves the pending response to `items`, with its request if that was found.
+    private func emitPending() {
+        guard let last = pending.take() else { return }
+        let item = withRequest(last)
+        // A response to HEAD has the headers of a body, but no body, so its doubts are not reported.
         if case .response(let response) = item, response.method != "HEAD" {
-            ready += response.doubts.map { .fault($0) }
+            items += response.doubts.map { .fault($0) }
         }
-        ready.append(item)
+        items.append(item)
     }
 
-    private func answered(_ last: Waiting) -> ArchivedItem {
+    /// Returns the item with the method, headers and body digest of its request, if that was found.
+    private func withRequest(_ last: PendingItem) -> ArchivedItem {
         guard let request = requests.last(where: { belongs($0.ids, to: last) })?.request else {
             return last.item
         }
@@ -397,34 +424,36 @@ final class WARCReader: ArchiveReader {
 
     // MARK: - ARC
 
-    private func read(_ head: ArcHead, at place: String) throws(ArchiveError) {
+    private func readARCRecord(_ head: ARCHeader, at place: String) throws(ArchiveError) {
         guard head.url.hasPrefix("http") else {
-            if try take(head.byteCount, head.url, at: place) { ready.append(.other) }
+            if try readBytes(head.byteCount, head.url, at: place) { items.append(.other) }
             return
         }
-        let whole = try readBlock(
-            HTTPFields(), head.url, head.byteCount, at: place, message(HTTPFields(), nil), isWhole: false)
-        guard let whole else { return }
-        guard let status = Self.status(whole.start) else {
-            whole.body.discard()
-            return ready.append(.other)
+        let parsed = try readBlock(
+            HTTPFields(), head.url, head.byteCount, at: place, message(HTTPFields(), nil), hasPayload: false)
+        guard let parsed else { return }
+        guard let status = Self.status(parsed.startLine) else {
+            parsed.body.discard()
+            return items.append(.other)
         }
-        ready += Self.doubts(whole, status, head.url, at: place).map { .fault($0) }
-        ready.append(
+        items += Self.doubts(parsed, status, head.url, at: place).map { .fault($0) }
+        items.append(
             .response(
                 ArchivedResponse(
-                    url: head.url, status: status, fields: whole.fields, body: whole.body, fetched: head.date)
+                    url: head.url, status: status, fields: parsed.fields, body: parsed.body,
+                    fetched: head.date)
             ))
     }
 }
 
 /// The line before each record of an ARC file: URL, IP address, time, media type and length. Some versions
 /// have further fields in between.
-struct ArcHead {
+struct ARCHeader {
     let url: String
     let date: Int64
     let byteCount: Int
 
+    /// Parses a line. Returns nil if it is not such a line, which has 5 or 10 words.
     init?(_ line: [UInt8]) {
         let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
         guard words.count == 5 || words.count == 10, let last = words.last,

@@ -39,8 +39,8 @@ struct WARCRecords: Sendable {
         infoID = Self.identifier(["warcinfo", info.site, "\(info.snapshot ?? 0)", "\(info.date)", filename])
     }
 
-    /// The `warcinfo` record: its header and its block.
-    var first: (head: [UInt8], block: [UInt8]) {
+    /// The header and the block of the `warcinfo` record, which is the first one in the file.
+    var infoRecord: (head: [UInt8], block: [UInt8]) {
         var fields = HTTPFields()
         fields.append("software", info.software)
         fields.append("format", "WARC File Format 1.1")
@@ -58,8 +58,10 @@ struct WARCRecords: Sendable {
         return (text(head, "application/warc-fields", block.count), block)
     }
 
-    static let end = Array("\r\n\r\n".utf8)
+    /// The bytes after the block of each record.
+    static let recordEnd = Array("\r\n\r\n".utf8)
 
+    /// Returns the fields that the headers of all records have.
     private func head(_ type: String, _ id: String, _ date: String, _ url: String? = nil) -> HTTPFields {
         var head = HTTPFields()
         head.append(WARC.type, type)
@@ -70,6 +72,7 @@ struct WARCRecords: Sendable {
         return head
     }
 
+    /// Returns the bytes of a record's header, with the type and length of the block.
     private func text(_ head: HTTPFields, _ type: String, _ byteCount: Int) -> [UInt8] {
         var head = head
         head.append(WARC.contentType, type)
@@ -79,6 +82,8 @@ struct WARCRecords: Sendable {
 
     // MARK: - A response with its request
 
+    /// Returns the identifier of a record for the response. It depends only on the response and the file, so that the
+    /// same snapshot gives the same file.
     func id(of response: ArchivedResponse, _ type: String) -> String {
         Self.identifier([
             type, infoID, response.url, response.request.text, response.notes?.variant ?? "",
@@ -89,7 +94,7 @@ struct WARCRecords: Sendable {
     /// Returns the status line and headers of the response.
     func messageHead(of response: ArchivedResponse) -> [UInt8] {
         let keepsCoding = response.notes?.flags.contains(.isCoded) ?? false
-        let fields = OriginalField.written(
+        let fields = OriginalHeaders.encode(
             response.fields, byteCount: response.body?.byteCount ?? 0, keepsCoding: keepsCoding)
         var bytes = Array("HTTP/1.1 \(response.status) \(StatusPhrase.of(response.status))\r\n".utf8)
         bytes += HTTPGrammar.bytes(of: fields.block)
@@ -126,6 +131,7 @@ struct WARCRecords: Sendable {
         return text(head, "application/http; msgtype=response", message.count) + message
     }
 
+    /// Returns the request record of a response.
     func request(for response: ArchivedResponse) -> [UInt8] {
         let block = Self.requestBlock(for: response)
         var head = head("request", id(of: response, "request"), date(of: response), response.url)
@@ -134,6 +140,7 @@ struct WARCRecords: Sendable {
         return text(head, "application/http; msgtype=request", block.count) + block
     }
 
+    /// Returns the time of the response as WARC headers contain it.
     func date(of response: ArchivedResponse) -> String {
         HTTPDate(secondsSinceEpoch: response.fetched).iso8601
     }
@@ -169,8 +176,8 @@ struct WARCRecords: Sendable {
         bytes[8] = bytes[8] & 0x3F | 0x80
         let hex = Hex.encode(bytes).utf8
         var uuid: [UInt8] = []
-        for (place, digit) in hex.enumerated() {
-            if [8, 12, 16, 20].contains(place) { uuid.append(UInt8(ascii: "-")) }
+        for (index, digit) in hex.enumerated() {
+            if [8, 12, 16, 20].contains(index) { uuid.append(UInt8(ascii: "-")) }
             uuid.append(digit)
         }
         return "<urn:uuid:\(String(decoding: uuid, as: UTF8.self))>"

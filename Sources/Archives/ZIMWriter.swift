@@ -11,21 +11,21 @@ final class ZIMWriter: ArchiveWriter {
     /// The path as the user gave it, for messages and reports.
     private let name: String
     private let folder: ScratchFolder
-    private var stage: String { folder.path }
+    /// Writes the files of the folder.
     private let files: FolderWriter
-    private var about: ZIMMetadata
+    private var metadata: ZIMMetadata
     private let interruption: Interruption
+    /// The path of `zimwriterfs`.
     private let program: String
-    private var isDone = false
 
-    /// - Parameter files: Creates the writer for the files of the folder.
+    /// - Parameter makeFolderWriter: Creates the writer for the files of the folder.
     init(
-        _ path: String, _ about: ZIMMetadata, _ interruption: Interruption,
-        files: (FolderTree) throws(ArchiveError) -> FolderWriter
+        _ path: String, _ metadata: ZIMMetadata, _ interruption: Interruption,
+        makeFolderWriter: (FolderTree) throws(ArchiveError) -> FolderWriter
     ) throws(ArchiveError) {
         let name = path
-        let path = try ArchiveOutput.place(of: name)
-        (self.path, self.name, self.about, self.interruption) = (path, name, about, interruption)
+        let path = try ArchiveOutput.resolvedPath(of: name)
+        (self.path, self.name, self.metadata, self.interruption) = (path, name, metadata, interruption)
         program = try Self.tool("zimwriterfs", "write")
         do throws(SystemError) {
             folder = try ScratchFolder(beside: path, mode: 0o700)
@@ -35,13 +35,16 @@ final class ZIMWriter: ArchiveWriter {
                     error.code, doing: "write", name,
                     advice: "name a file in a writable folder"))
         }
-        self.files = try files(FolderTree("\(folder.path)/site", for: name))
+        files = try makeFolderWriter(FolderTree("\(folder.path)/site", for: name))
     }
 
     /// The language for several or unknown languages. With this code Kiwix searches for exact words; with
     /// `und` it finds nothing.
     private static let anyLanguage = "mul"
 
+    /// Returns the path of an openZIM tool. Throws if it is not installed.
+    ///
+    /// - Parameter verb: `read` or `write`, for the error message.
     static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
         guard let program = ExternalProgram.find(name) else {
             throw ArchiveError(
@@ -59,31 +62,32 @@ final class ZIMWriter: ArchiveWriter {
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         _ = try files.finish()
-        about.tell(languages: files.languages)
-        let picture = ".illustration.png"
+        metadata.setLanguage(fromPageCounts: files.languages)
+        let illustration = ".illustration.png"
         try ArchiveError.wrapping { () throws(SystemError) in
-            let file = try File("\(stage)/site/\(picture)", O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
-            try file.write(about.picture ?? ZIMMetadata.tile(about.source))
+            let file = try File(
+                "\(folder.path)/site/\(illustration)", O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
+            try file.write(metadata.illustration ?? ZIMMetadata.drawIcon(metadata.source))
             try file.close()
         }
-        let made = "\(stage)/made.zim"
+        let draft = "\(folder.path)/made.zim"
         let words = [
-            "--welcome=index.html", "\(try pictureOption())=\(picture)",
-            "--language=\(about.language ?? Self.anyLanguage)",
-            "--title=\(about.title)", "--description=\(about.summary)", "--creator=\(about.creator)",
-            "--publisher=larder", "--name=\(about.name)", "--source=\(about.source)",
-            "--scraper=\(Product.userAgent)", "\(stage)/site", made,
+            "--welcome=index.html", "\(try illustrationOption())=\(illustration)",
+            "--language=\(metadata.language ?? Self.anyLanguage)",
+            "--title=\(metadata.title)", "--description=\(metadata.summary)", "--creator=\(metadata.creator)",
+            "--publisher=larder", "--name=\(metadata.name)", "--source=\(metadata.source)",
+            "--scraper=\(Product.userAgent)", "\(folder.path)/site", draft,
         ]
         let ending = try run(program, words)
-        guard ending.status == 0, WholeFile.exists(made) else {
+        guard ending.status == 0, WholeFile.exists(draft) else {
             throw ArchiveError(
                 .machine,
-                "zimwriterfs cannot create a ZIM of \(about.source): \(ending.errorSummary); export it as a folder: DIR/"
+                "zimwriterfs cannot create a ZIM of \(metadata.source): \(ending.errorSummary); export it as a folder: DIR/"
             )
         }
         try ArchiveError.wrapping { () throws(SystemError) in
-            try WholeFile.sync(made)
-            guard rename(made, path) == 0 else { throw SystemError(errno, doing: "write", name) }
+            try WholeFile.sync(draft)
+            guard rename(draft, path) == 0 else { throw SystemError(errno, doing: "write", name) }
         }
         var status = Glibc.stat()
         guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", name)) }
@@ -92,7 +96,7 @@ final class ZIMWriter: ArchiveWriter {
 
     /// Returns the name of the option for the illustration, because earlier versions of zimwriterfs call it
     /// `--favicon`.
-    private func pictureOption() throws(ArchiveError) -> String {
+    private func illustrationOption() throws(ArchiveError) -> String {
         let help = try run(program, ["--help"])
         let text = String(decoding: help.output, as: UTF8.self) + help.errors
         return text.contains("--illustration") || !text.contains("--favicon") ? "--illustration" : "--favicon"
@@ -104,10 +108,11 @@ final class ZIMWriter: ArchiveWriter {
         return try run(check, [path]).status == 0
     }
 
+    /// Runs a tool in the temporary folder. Throws if the export is interrupted.
     private func run(_ program: String, _ words: [String]) throws(ArchiveError) -> ExternalProgram.Outcome {
-        let (stage, interruption) = (stage, interruption)
+        let (folder, interruption) = (folder.path, interruption)
         let ending = try ArchiveError.wrapping { () throws(SystemError) in
-            try ExternalProgram.run(program, words, in: stage) { interruption.isRequested }
+            try ExternalProgram.run(program, words, in: folder) { interruption.isRequested }
         }
         guard let ending else {
             throw ArchiveError(.interrupted, "interrupted; run the same command again")
@@ -126,54 +131,60 @@ package struct ZIMMetadata {
     private(set) var language: String?
     var creator: String
     var name: String
+    /// The URL of the first page.
     var source: String
-    /// A PNG image of 48 by 48 pixels. If it is nil, ``tile(_:)`` draws one.
-    var picture: [UInt8]?
+    /// A PNG image of 48 by 48 pixels. If it is nil, ``drawIcon(_:)`` draws one.
+    var illustration: [UInt8]?
 
     /// - Parameters:
     ///   - page: The first page; nil for the start page of the site.
-    ///   - language: The language that the user named; nil to use the language that the pages declare.
+    ///   - userLanguage: The language that the user named; nil to use the language that the pages declare.
     init(
-        site: Site, page: WebURL?, language said: String?, _ copies: ShownCopies
+        site: Site, page: WebURL?, language userLanguage: String?, _ resources: ResourceLookup
     ) throws(ArchiveError) {
         let start = page ?? WebURL(site.start.first ?? site.name)
-        let page = if let start { try copies.copy(at: start) } else { ShownCopies.Copy?.none }
+        let page = if let start { try resources.resource(at: start) } else { ExportedResource?.none }
         let host = start?.host ?? site.name
         source = start?.href ?? site.name
-        creator = Self.plain(host, 200)
-        title = Self.plain(page?.body.title ?? host, 30)
-        summary = Self.plain("\(page?.body.title ?? host), from \(host)", 80)
-        name = Self.plain(String(host.map { $0.isLetter || $0.isNumber ? $0 : "_" }), 100) + "_all"
-        language = said
+        creator = Self.singleLine(host, 200)
+        title = Self.singleLine(page?.body.title ?? host, 30)
+        summary = Self.singleLine("\(page?.body.title ?? host), from \(host)", 80)
+        name = Self.singleLine(String(host.map { $0.isLetter || $0.isNumber ? $0 : "_" }), 100) + "_all"
+        language = userLanguage
         guard let page else { return }
-        if said == nil, let bytes = try copies.bytes(of: page) { language = Self.language(of: bytes) }
-        for url in try copies.assets(of: page) {
-            guard let copy = try copies.copy(at: url), copy.body.byteCount <= Self.largestPicture,
-                copy.type?.essence == "image/png", let bytes = try copies.bytes(of: copy),
-                Self.isPicture(bytes)
+        if userLanguage == nil, let bytes = try resources.bytes(of: page) {
+            language = Self.language(of: bytes)
+        }
+        for url in try resources.assets(of: page) {
+            guard let asset = try resources.resource(at: url),
+                asset.body.byteCount <= Self.maxIllustrationBytes, asset.type?.essence == "image/png",
+                let bytes = try resources.bytes(of: asset), Self.isIllustration(bytes)
             else { continue }
-            picture = bytes
+            illustration = bytes
             break
         }
     }
 
-    /// Uses the language of most pages if the first page declares none.
-    mutating func tell(languages: [String: Int]) {
+    /// Uses the most frequent language of the pages if the first page declares none.
+    ///
+    /// - Parameter counts: The number of pages by language.
+    mutating func setLanguage(fromPageCounts counts: [String: Int]) {
         guard language == nil else { return }
-        language = languages.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
+        language = counts.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
     }
 
-    private static let largestPicture = 256 << 10
+    /// Larger images are not considered as the illustration.
+    private static let maxIllustrationBytes = 256 << 10
 
-    /// Returns the text as one line of at most `limit` scalars that is never blank.
-    private static func plain(_ text: String, _ limit: Int) -> String {
+    /// Returns the text as one line of at most `maxScalars` scalars that is never blank.
+    private static func singleLine(_ text: String, _ maxScalars: Int) -> String {
         let line = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
-        let short = String(String.UnicodeScalarView(line.prefix(limit)))
+        let short = String(String.UnicodeScalarView(line.prefix(maxScalars)))
         return short.allSatisfy { $0 == " " } ? "larder" : short
     }
 
     /// Whether the bytes begin as a PNG image of 48 by 48 pixels does.
-    private static func isPicture(_ bytes: [UInt8]) -> Bool {
+    private static func isIllustration(_ bytes: [UInt8]) -> Bool {
         bytes.starts(with: [
             0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52,
         ])
@@ -187,18 +198,18 @@ package struct ZIMMetadata {
         if let start = head.firstRange(of: "<html"), let end = head[start.upperBound...].firstIndex(of: ">"),
             let place = head[start.upperBound..<end].firstRange(of: "lang=")
         {
-            return code(head[place.upperBound..<end])
+            return languageCode(head[place.upperBound..<end])
         }
         guard let place = head.firstRange(of: "content-language"),
             let end = head[place.upperBound...].firstIndex(of: ">"),
             let value = head[place.upperBound..<end].firstRange(of: "content=")
         else { return nil }
-        return code(head[value.upperBound..<end])
+        return languageCode(head[value.upperBound..<end])
     }
 
     /// Returns the code for the language tag (BCP 47) at the beginning of the text, possibly in quotes.
     /// Returns nil for an unknown language.
-    static func code(_ text: Substring) -> String? {
+    static func languageCode(_ text: Substring) -> String? {
         let value = text.drop { $0 == "\"" || $0 == "'" }.prefix { ("a"..."z").contains($0) }
         if value == "und" { return nil }
         return value.utf8.count == 3 ? String(value) : languages[String(value)]
@@ -206,15 +217,16 @@ package struct ZIMMetadata {
 
     /// Returns the codes for user input such as `de` or `eng,fra`. Returns nil if a part is not a known
     /// language.
-    package static func codes(_ text: String) -> String? {
+    package static func languageCodes(_ text: String) -> String? {
         let parts = text.lowercased().split(separator: ",", omittingEmptySubsequences: false)
         let codes = parts.compactMap { part -> String? in
             let isTag = (2...3).contains(part.prefix { $0 != "-" }.utf8.count)
-            return isTag ? code(part) : nil
+            return isTag ? languageCode(part) : nil
         }
         return codes.count == parts.count ? codes.joined(separator: ",") : nil
     }
 
+    /// ISO 639-3 codes by ISO 639-1 codes.
     private static let languages: [String: String] = [
         "ar": "ara", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu",
         "el": "ell",
@@ -232,28 +244,32 @@ package struct ZIMMetadata {
     ]
 
     /// Draws an icon with two shelves, in a color derived from the name, as a PNG image.
-    static func tile(_ name: String) -> [UInt8] {
-        let sum = DigestStream.digest(.md5, of: Array(name.utf8).span).bytes
-        let colour = sum.prefix(3).map { $0 / 2 + 32 }
+    static func drawIcon(_ name: String) -> [UInt8] {
+        let digest = DigestStream.digest(.md5, of: Array(name.utf8).span).bytes
+        let color = digest.prefix(3).map { $0 / 2 + 32 }
         var rows: [UInt8] = []
         for y in 0..<48 {
+            // The filter type of a PNG row: none.
             rows.append(0)
             for x in 0..<48 {
                 let isShelf = (20...22).contains(y % 24) && (6..<42).contains(x)
-                rows += isShelf ? [255, 255, 255] : colour
+                rows += isShelf ? [255, 255, 255] : color
             }
         }
-        var packed: [UInt8] = [0x78, 0x01, 0x01]
-        packed += [
+        // A zlib stream with one stored block, so that no compressor is needed.
+        var stream: [UInt8] = [0x78, 0x01, 0x01]
+        stream += [
             UInt8(rows.count & 0xFF), UInt8(rows.count >> 8), ~UInt8(rows.count & 0xFF),
             ~UInt8(rows.count >> 8),
         ]
-        packed += rows + big(adler(rows))
-        let head = big(48) + big(48) + [8, 2, 0, 0, 0]
-        return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", head) + chunk("IDAT", packed)
-            + chunk("IEND", [])
+        stream += rows + bigEndian(adler32(rows))
+        // Width, height, 8 bits per sample, RGB.
+        let header = bigEndian(48) + bigEndian(48) + [8, 2, 0, 0, 0]
+        return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", header)
+            + chunk("IDAT", stream) + chunk("IEND", [])
     }
 
+    /// Returns a PNG chunk: length, name, content and CRC-32.
     private static func chunk(_ name: String, _ bytes: [UInt8]) -> [UInt8] {
         let whole = Array(name.utf8) + bytes
         var sum: UInt32 = .max
@@ -261,10 +277,11 @@ package struct ZIMMetadata {
             sum ^= UInt32(byte)
             for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }
         }
-        return big(UInt32(bytes.count)) + whole + big(~sum)
+        return bigEndian(UInt32(bytes.count)) + whole + bigEndian(~sum)
     }
 
-    private static func adler(_ bytes: [UInt8]) -> UInt32 {
+    /// Returns the Adler-32 checksum of a zlib stream (RFC 1950).
+    private static func adler32(_ bytes: [UInt8]) -> UInt32 {
         var (low, high): (UInt32, UInt32) = (1, 0)
         for byte in bytes {
             low = (low + UInt32(byte)) % 65521
@@ -273,37 +290,37 @@ package struct ZIMMetadata {
         return high << 16 | low
     }
 
-    private static func big(_ number: UInt32) -> [UInt8] {
+    private static func bigEndian(_ number: UInt32) -> [UInt8] {
         (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - $0 * 8)) }
     }
 }
 
-/// Changes to pages for openZIM's `zimcheck`.
-enum ZIMText {
+/// Changes to pages that keep openZIM's `zimcheck` from reporting false errors.
+enum ZIMCheckFixes {
     /// Hides links in scripts and comments from `zimcheck`, which would report those without a target. It
-    /// recognizes attributes by the space before them. A tab means the same to scripts and to the pages that
-    /// they write.
-    static func hideWrittenLinks(in text: inout [UInt8]) {
-        var place = 0
-        while let start = text[place...].firstIndex(of: UInt8(ascii: "<")) {
-            if has("<!--", in: text, at: start) {
-                place = end(of: "-->", in: text, from: start + 4)
-            } else if has("<script", in: text, at: start) {
-                place = end(of: "</script", in: text, from: start + 7)
+    /// recognizes attributes by the space before them, so that space becomes a tab. A tab means the same to scripts
+    /// and to the pages that they write.
+    static func hideLinksInScriptsAndComments(in text: inout [UInt8]) {
+        var offset = 0
+        while let start = text[offset...].firstIndex(of: UInt8(ascii: "<")) {
+            if hasWord("<!--", in: text, at: start) {
+                offset = end(of: "-->", in: text, from: start + 4)
+            } else if hasWord("<script", in: text, at: start) {
+                offset = end(of: "</script", in: text, from: start + 7)
             } else {
-                place = start + 1
+                offset = start + 1
                 continue
             }
-            hide(in: &text, start + 4..<place)
+            hideLinks(in: &text, start + 4..<offset)
         }
     }
 
-    private static func hide(in text: inout [UInt8], _ range: Range<Int>) {
-        for place in range where text[place] == UInt8(ascii: " ") {
-            guard let name = ["href", "src"].first(where: { has($0, in: text, at: place + 1) }) else {
+    private static func hideLinks(in text: inout [UInt8], _ range: Range<Int>) {
+        for offset in range where text[offset] == UInt8(ascii: " ") {
+            guard let name = ["href", "src"].first(where: { hasWord($0, in: text, at: offset + 1) }) else {
                 continue
             }
-            var next = place + 1 + name.utf8.count
+            var next = offset + 1 + name.utf8.count
             func skipSpaces() { while next < range.upperBound, text[next] == UInt8(ascii: " ") { next += 1 } }
             skipSpaces()
             guard next < range.upperBound, text[next] == UInt8(ascii: "=") else { continue }
@@ -312,23 +329,24 @@ enum ZIMText {
             guard next < range.upperBound,
                 text[next] == UInt8(ascii: "\"") || text[next] == UInt8(ascii: "'"),
                 // Strings that a script searches for must not change.
-                !"/\"'`(".utf8.contains(text[place - 1])
+                !"/\"'`(".utf8.contains(text[offset - 1])
             else { continue }
-            text[place] = 0x09
+            text[offset] = 0x09
         }
     }
 
-    private static func has(_ word: String, in text: [UInt8], at place: Int) -> Bool {
-        place + word.utf8.count <= text.count
-            && zip(word.utf8, text[place...]).allSatisfy { $0 == ($1 < 0x5B && $1 > 0x40 ? $1 | 0x20 : $1) }
+    /// Whether the word is at this offset. `word` is in lower case, and the text may be in any case.
+    private static func hasWord(_ word: String, in text: [UInt8], at offset: Int) -> Bool {
+        offset + word.utf8.count <= text.count
+            && zip(word.utf8, text[offset...]).allSatisfy { $0 == ($1 < 0x5B && $1 > 0x40 ? $1 | 0x20 : $1) }
     }
 
-    /// Returns the place after the next such word, or the end of the text.
+    /// Returns the offset after the next occurrence of the word, or the end of the text.
     private static func end(of word: String, in text: [UInt8], from start: Int) -> Int {
-        var place = min(start, text.count)
-        while let next = text[place...].firstIndex(where: { $0 == word.utf8.first }) {
-            if has(word, in: text, at: next) { return next + word.utf8.count }
-            place = next + 1
+        var offset = min(start, text.count)
+        while let next = text[offset...].firstIndex(where: { $0 == word.utf8.first }) {
+            if hasWord(word, in: text, at: next) { return next + word.utf8.count }
+            offset = next + 1
         }
         return text.count
     }

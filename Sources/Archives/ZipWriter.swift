@@ -14,9 +14,11 @@ final class ZipWriter {
         let byteCount: Int64
     }
 
-    private struct Record {
+    /// An entry that is being written.
+    private struct OpenEntry {
         let name: [UInt8]
         let isDeflated: Bool
+        /// The offset of the local header.
         let start: Int64
         var checksum: UInt32 = 0
         var packedByteCount: Int64 = 0
@@ -27,60 +29,65 @@ final class ZipWriter {
     /// The directory records of the complete entries.
     private var directory: [UInt8] = []
     private var count = 0
-    private var open: Record?
+    private var openEntry: OpenEntry?
     private var checksum = Checksum()
     private var digest: DigestStream?
     private var deflater: Deflater?
-    /// Compresses whole entries in memory, if libdeflate is installed.
-    private let whole = OneShotDeflater(.raw, level: level)
+    /// Compresses whole entries in memory; nil if libdeflate is not installed.
+    private let wholeDeflater = OneShotDeflater(.raw, level: level)
     /// The buffered bytes of the open entry. Nil if they are written immediately.
-    private var held: [UInt8]?
+    private var buffered: [UInt8]?
     /// The time of all entries in MS-DOS format. It is the same for all, so that the same content gives the
     /// same file.
     private let time: (time: UInt16, date: UInt16)
 
+    /// The default compression level of zlib.
     private static let level: Int32 = 6
-    private static let mostHeld = 8 << 20
+    /// A larger entry is compressed by zlib while it is written.
+    private static let maxBufferedBytes = 8 << 20
 
     init(_ output: ArchiveOutput, date: Int64) {
         self.output = output
         time = Self.dosTime(date)
     }
 
+    /// Opens an entry.
     func begin(_ name: String, isDeflated: Bool) throws(ArchiveError) {
-        precondition(open == nil, "an entry of a zip file is open")
+        precondition(openEntry == nil, "an entry of a zip file is open")
         if isDeflated, deflater == nil {
-            guard let made = Deflater(.raw, level: Self.level) else {
+            guard let newDeflater = Deflater(.raw, level: Self.level) else {
                 throw ArchiveError(.machine, "libz.so.1 (zlib) is not installed; install it")
             }
-            deflater = made
+            deflater = newDeflater
         }
-        let record = Record(name: Array(name.utf8), isDeflated: isDeflated, start: output.byteCount)
-        held = isDeflated && whole != nil ? [] : nil
-        if held == nil { try output.write(header(of: record)) }
-        open = record
+        let entry = OpenEntry(name: Array(name.utf8), isDeflated: isDeflated, start: output.byteCount)
+        buffered = isDeflated && wholeDeflater != nil ? [] : nil
+        if buffered == nil { try output.write(header(of: entry)) }
+        openEntry = entry
         checksum = Checksum()
         digest = DigestStream(.sha256)
     }
 
+    /// Appends bytes to the open entry.
     func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
-        guard let record = open else { preconditionFailure("no entry of a zip file is open") }
+        guard let entry = openEntry else { preconditionFailure("no entry of a zip file is open") }
         checksum.update(bytes)
         digest?.update(Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
-        open?.byteCount += Int64(bytes.count)
-        if let count = held?.count {
-            guard count + bytes.count > Self.mostHeld, let first = held.take() else {
-                held?.append(contentsOf: bytes)
+        openEntry?.byteCount += Int64(bytes.count)
+        if let count = buffered?.count {
+            guard count + bytes.count > Self.maxBufferedBytes, let first = buffered.take() else {
+                buffered?.append(contentsOf: bytes)
                 return
             }
-            try output.write(header(of: record))
-            try first.withBytes { (bytes) throws(ArchiveError) in try put(bytes, of: record) }
+            try output.write(header(of: entry))
+            try first.withBytes { (bytes) throws(ArchiveError) in try writeContent(bytes, of: entry) }
         }
-        try put(bytes, of: record)
+        try writeContent(bytes, of: entry)
     }
 
-    private func put(_ bytes: UnsafeRawBufferPointer, of record: Record) throws(ArchiveError) {
-        guard record.isDeflated, let deflater else { return try output.write(bytes) }
+    /// Writes content to the output, compressed if the entry is deflated.
+    private func writeContent(_ bytes: UnsafeRawBufferPointer, of entry: OpenEntry) throws(ArchiveError) {
+        guard entry.isDeflated, let deflater else { return try output.write(bytes) }
         try deflater.compress(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
     }
 
@@ -88,32 +95,34 @@ final class ZipWriter {
         try bytes.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
     }
 
+    /// Completes the open entry.
     @discardableResult
     func end() throws(ArchiveError) -> Entry {
-        guard var record = open, let sha256 = digest.take()?.finish() else {
+        guard var entry = openEntry, let sha256 = digest.take()?.finish() else {
             preconditionFailure("no entry of a zip file is open")
         }
-        record.checksum = checksum.value
-        if let whole, let bytes = held.take() {
+        entry.checksum = checksum.value
+        if let wholeDeflater, let bytes = buffered.take() {
             var packed: [UInt8] = []
-            whole.add(bytes, to: &packed)
-            record.packedByteCount = Int64(packed.count)
-            try output.write(header(of: record))
+            wholeDeflater.add(bytes, to: &packed)
+            entry.packedByteCount = Int64(packed.count)
+            try output.write(header(of: entry))
             try output.write(packed)
         } else {
-            if record.isDeflated {
+            if entry.isDeflated {
                 try deflater?.finish { (piece) throws(ArchiveError) in try output.write(piece) }
             }
-            record.packedByteCount = output.byteCount - record.start - Int64(header(of: record).count)
-            try output.replace(header(of: record), at: record.start)
+            entry.packedByteCount = output.byteCount - entry.start - Int64(header(of: entry).count)
+            try output.replace(header(of: entry), at: entry.start)
         }
-        directory += directoryRecord(of: record)
+        directory += directoryRecord(of: entry)
         count += 1
-        open = nil
+        openEntry = nil
         return Entry(
-            name: String(decoding: record.name, as: UTF8.self), sha256: sha256, byteCount: record.byteCount)
+            name: String(decoding: entry.name, as: UTF8.self), sha256: sha256, byteCount: entry.byteCount)
     }
 
+    /// Writes a whole entry.
     func add(_ name: String, _ bytes: [UInt8], isDeflated: Bool = false) throws(ArchiveError) -> Entry {
         try begin(name, isDeflated: isDeflated)
         try write(bytes)
@@ -126,9 +135,9 @@ final class ZipWriter {
         let start = output.byteCount
         try output.write(directory)
         let size = Int64(directory.count)
-        var end = Bytes()
+        var end = LittleEndianBytes()
         if count >= 0xFFFF || start >= 0xFFFF_FFFF || size >= 0xFFFF_FFFF {
-            let place = output.byteCount
+            let zip64Start = output.byteCount
             end.add32(0x0606_4B50)
             end.add64(44)
             end.add16(45)
@@ -141,7 +150,7 @@ final class ZipWriter {
             end.add64(start)
             end.add32(0x0706_4B50)
             end.add32(0)
-            end.add64(place)
+            end.add64(zip64Start)
             end.add32(1)
         }
         end.add32(0x0605_4B50)
@@ -159,62 +168,63 @@ final class ZipWriter {
 
     /// Returns the local header. It always has a zip64 field, because the size is not known when the entry
     /// begins.
-    private func header(of record: Record) -> [UInt8] {
-        var bytes = Bytes()
+    private func header(of entry: OpenEntry) -> [UInt8] {
+        var bytes = LittleEndianBytes()
         bytes.add32(0x0403_4B50)
-        addCommon(record, to: &bytes)
+        addCommon(entry, to: &bytes)
         bytes.add32(0xFFFF_FFFF)
         bytes.add32(0xFFFF_FFFF)
-        bytes.add16(UInt16(record.name.count))
+        bytes.add16(UInt16(entry.name.count))
         bytes.add16(20)
-        bytes.bytes += record.name
+        bytes.bytes += entry.name
         bytes.add16(1)
         bytes.add16(16)
-        bytes.add64(record.byteCount)
-        bytes.add64(record.packedByteCount)
+        bytes.add64(entry.byteCount)
+        bytes.add64(entry.packedByteCount)
         return bytes.bytes
     }
 
     /// Appends version, flags, method, time and checksum. The flags say that names are UTF-8.
-    private func addCommon(_ record: Record, to bytes: inout Bytes) {
+    private func addCommon(_ entry: OpenEntry, to bytes: inout LittleEndianBytes) {
         bytes.add16(45)
         bytes.add16(1 << 11)
-        bytes.add16(record.isDeflated ? 8 : 0)
+        bytes.add16(entry.isDeflated ? 8 : 0)
         bytes.add16(time.time)
         bytes.add16(time.date)
-        bytes.add32(record.checksum)
+        bytes.add32(entry.checksum)
     }
 
-    private func directoryRecord(of record: Record) -> [UInt8] {
-        var bytes = Bytes()
+    /// Returns the record of an entry in the central directory.
+    private func directoryRecord(of entry: OpenEntry) -> [UInt8] {
+        var bytes = LittleEndianBytes()
         bytes.add32(0x0201_4B50)
         // The entry was made on Unix.
         bytes.add16(3 << 8 | 45)
-        addCommon(record, to: &bytes)
+        addCommon(entry, to: &bytes)
         let isLarge =
-            record.byteCount >= 0xFFFF_FFFF || record.packedByteCount >= 0xFFFF_FFFF
-            || record.start >= 0xFFFF_FFFF
-        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.packedByteCount))
-        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.byteCount))
-        bytes.add16(UInt16(record.name.count))
+            entry.byteCount >= 0xFFFF_FFFF || entry.packedByteCount >= 0xFFFF_FFFF
+            || entry.start >= 0xFFFF_FFFF
+        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(entry.packedByteCount))
+        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(entry.byteCount))
+        bytes.add16(UInt16(entry.name.count))
         bytes.add16(isLarge ? 28 : 0)
         bytes.add16(0)
         bytes.add16(0)
         bytes.add16(0)
         bytes.add32(0o100644 << 16)
-        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.start))
-        bytes.bytes += record.name
+        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(entry.start))
+        bytes.bytes += entry.name
         if isLarge {
             bytes.add16(1)
             bytes.add16(24)
-            bytes.add64(record.byteCount)
-            bytes.add64(record.packedByteCount)
-            bytes.add64(record.start)
+            bytes.add64(entry.byteCount)
+            bytes.add64(entry.packedByteCount)
+            bytes.add64(entry.start)
         }
         return bytes.bytes
     }
 
-    private struct Bytes {
+    private struct LittleEndianBytes {
         var bytes: [UInt8] = []
 
         mutating func add16(_ value: UInt16) { bytes += [UInt8(value & 0xFF), UInt8(value >> 8)] }

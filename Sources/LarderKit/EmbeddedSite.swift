@@ -3,7 +3,7 @@ internal import Glibc
 internal import Store
 internal import System
 
-/// The site in a program that an export wrote (`ArchiveForm.program`). It is unpacked into a temporary store, which is
+/// The site in a program that an export wrote (`ArchiveFormat.program`). It is unpacked into a temporary store, which is
 /// removed with this object.
 public final class EmbeddedSite: Sendable {
     /// The name of the site.

@@ -1,5 +1,5 @@
 // Public value types of the other modules that callers of LarderKit need. The modules themselves stay internal.
-@_exported public import enum Archives.ArchiveForm
+@_exported public import enum Archives.ArchiveFormat
 @_exported public import struct Archives.ExportReport
 @_exported public import struct Archives.ImportReport
 @_exported public import struct Check.CheckOptions

@@ -13,7 +13,7 @@ public struct ExportOptions: Sendable {
     /// The snapshot to export; nil for the live snapshot with its overlay.
     public var snapshot: SnapshotName?
     /// The archive format; nil derives it from the extension of the file name.
-    public var form: ArchiveForm?
+    public var format: ArchiveFormat?
     /// URL patterns, as for a prefetch. If there are any, only matching URLs are exported, with everything that they
     /// need.
     public var include: [String] = []
@@ -54,28 +54,28 @@ public struct ExportOptions: Sendable {
     public init() {}
 
     /// Throws if an option has no effect on this format, so that no caller believes it was applied.
-    func check(against form: ArchiveForm) throws(LarderError) {
-        let shown = "\(ArchiveForm.png.suffix) or \(ArchiveForm.pdf.suffix)"
+    func check(against form: ArchiveFormat) throws(LarderError) {
+        let shown = "\(ArchiveFormat.png.suffix) or \(ArchiveFormat.pdf.suffix)"
         let rules: [(isSet: Bool, isSupported: Bool, fact: String, suffix: String)] = [
             (
                 maxFileSize != nil, form == .warc, "WARC can be split into several files",
-                ArchiveForm.warc.suffix
+                ArchiveFormat.warc.suffix
             ),
-            (language != nil, form == .zim, "ZIM has a language", ArchiveForm.zim.suffix),
-            (isSigned, form == .wacz, "WACZ can be signed", ArchiveForm.wacz.suffix),
-            (viewport != nil, form.isShown, "PNG and PDF have a window size", shown),
-            (prefersDark, form.isShown, "PNG and PDF can have dark colours", shown),
+            (language != nil, form == .zim, "ZIM has a language", ArchiveFormat.zim.suffix),
+            (isSigned, form == .wacz, "WACZ can be signed", ArchiveFormat.wacz.suffix),
+            (viewport != nil, form.isRendered, "PNG and PDF have a window size", shown),
+            (prefersDark, form.isRendered, "PNG and PDF can have dark colours", shown),
             (
-                !(include + exclude).isEmpty, !form.isShown,
+                !(include + exclude).isEmpty, !form.isRendered,
                 "formats other than PNG and PDF take URL patterns",
-                "\(ArchiveForm.html.suffix) or \(ArchiveForm.mhtml.suffix)"
+                "\(ArchiveFormat.html.suffix) or \(ArchiveFormat.mhtml.suffix)"
             ),
-            (!includesScripts, form == .html, "HTML can leave out its scripts", ArchiveForm.html.suffix),
+            (!includesScripts, form == .html, "HTML can leave out its scripts", ArchiveFormat.html.suffix),
         ]
         for rule in rules where rule.isSet && !rule.isSupported {
             throw LarderError(.input, "only \(rule.fact); name a file that ends in \(rule.suffix)")
         }
-        if let language, ZIMMetadata.codes(language) == nil {
+        if let language, ZIMMetadata.languageCodes(language) == nil {
             throw LarderError(
                 .input, "unknown language \"\(language)\"; write a language code, such as en, deu or eng,fra")
         }
@@ -84,12 +84,12 @@ public struct ExportOptions: Sendable {
     /// Copies the options that need no checks to a plan.
     func apply(to plan: inout ExportPlan) {
         plan.hasPrivate = includesPrivate
-        plan.split = maxFileSize?.byteCount
-        plan.isVerified = isVerified
-        plan.language = language.flatMap(ZIMMetadata.codes)
+        plan.maxFileBytes = maxFileSize?.byteCount
+        plan.shouldVerify = isVerified
+        plan.language = language.flatMap(ZIMMetadata.languageCodes)
         plan.keepsScripts = includesScripts
         plan.program = program
-        if let maxAssetSize { plan.pageLimits.body = Int(clamping: maxAssetSize.byteCount) }
+        if let maxAssetSize { plan.pageLimits.maxBodyBytes = Int(clamping: maxAssetSize.byteCount) }
         plan.progress = Self.responseProgress(progress)
     }
 
@@ -107,7 +107,7 @@ public struct ExportOptions: Sendable {
 
     /// Returns the filter for URLs to export, and the filter for URLs that are exported only because other content needs
     /// them. The latter is nil if `include` is empty: then the first filter decides about all URLs.
-    func urlFilters() throws(LarderError) -> (isWanted: URLFilter, mayGoAlong: URLFilter?) {
+    func urlFilters() throws(LarderError) -> (isWanted: URLFilter, canIncludeIfNeeded: URLFilter?) {
         do throws(PatternMistake) {
             var (included, excluded): ([URLPattern], [URLPattern]) = ([], [])
             for text in include { included.append(try URLPattern(text)) }
@@ -145,14 +145,14 @@ extension Larder {
     public func export(
         _ site: String, to path: String, options: ExportOptions = ExportOptions()
     ) async throws(LarderError) -> ExportReport {
-        guard let form = options.form ?? ArchiveForm(path: path) else {
+        guard let form = options.format ?? ArchiveFormat(path: path) else {
             let name = path.split(separator: "/").last ?? ""
             guard name.contains(".") else {
                 throw LarderError(
                     .input,
                     "\(path) does not name a format; to write a folder, end its name with a slash: \(path)/")
             }
-            let forms = ArchiveForm.allCases.map { "\($0.rawValue) (\($0.suffix))" }.joined(separator: ", ")
+            let forms = ArchiveFormat.allCases.map { "\($0.rawValue) (\($0.suffix))" }.joined(separator: ", ")
             throw LarderError(
                 .input, "\(path) does not name a format; end it like one of these: \(forms)")
         }
@@ -164,21 +164,23 @@ extension Larder {
             () throws(LarderError) -> ExportReport in
             let reader = try mapStoreError { () throws(StoreError) -> StoreReader in try StoreReader(folder) }
             let (storedSite, page) = try Self.siteAndPage(site, reader)
-            var plan = ExportPlan(site: storedSite, path: path, form: form)
+            var plan = ExportPlan(site: storedSite, path: path, format: form)
             plan.page = page
             if let name = options.snapshot {
                 plan.snapshot = try mapStoreError { () throws(StoreError) in try storedSite.snapshot(name).id
                 }
             }
             // Frozen copies replace pages only in the live snapshot. An earlier one is served with its scripts.
-            if plan.snapshot == nil { plan.frozen = Set(SitePlan(text: storedSite.settings).frozen) }
-            (plan.isWanted, plan.mayGoAlong) = filters
+            if plan.snapshot == nil { plan.frozenPages = Set(SitePlan(text: storedSite.settings).frozen) }
+            (plan.isWanted, plan.canIncludeIfNeeded) = filters
             options.apply(to: &plan)
             if options.isSigned {
-                plan.key = try mapArchiveError { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }
+                plan.signingKey = try mapArchiveError { () throws(ArchiveError) in
+                    try ArchiveSigningKey.open(in: folder)
+                }
             }
             let wanted = plan
-            if form.isShown {
+            if form.isRendered {
                 var report = try PageExport(self, wanted, options).run(interruption)
                 try mapArchiveError { () throws(ArchiveError) in try report.countOtherPages(wanted, reader) }
                 return report
@@ -263,8 +265,8 @@ extension Larder {
             (plan.site, plan.isSavedPage) = (site, isSavedPage)
             plan.base = url
             plan.limits = ArchiveLimits(
-                allowing: sizeAllowance?.byteCount,
-                room: DiskRoom.bytes(in: Self.existingAncestor(folder.path)))
+                allowanceBytes: sizeAllowance?.byteCount,
+                freeBytes: DiskSpace.freeBytes(in: Self.existingAncestor(folder.path)))
             let required = try mapStoreError { () throws(StoreError) in
                 try CurrentRequirements.all(in: folder)
             }
@@ -291,10 +293,10 @@ extension Larder {
 
     /// Throws if the file exists, unless the options replace it.
     private func checkIsFree(
-        _ path: String, _ form: ArchiveForm, _ options: ExportOptions
+        _ path: String, _ form: ArchiveFormat, _ options: ExportOptions
     ) throws(LarderError) {
         // The writer of each format reports other obstacles, such as a folder with this name.
-        let firstFile = options.maxFileSize == nil ? path : WARCWriter.numbered(path, 0)
+        let firstFile = options.maxFileSize == nil ? path : WARCWriter.partPath(path, 0)
         guard form != .folder, !options.replacesFile, WholeFile.exists(firstFile) else { return }
         throw LarderError(
             .input, "\(firstFile) already exists; name another file, or replace this one",

@@ -78,9 +78,9 @@ struct PageExport {
         visit.limit = .seconds(60)
         // Web apps pause while they load, and there is only one screenshot.
         visit.quiet = .milliseconds(1500)
-        visit.wantsPDF = plan.form == .pdf
-        visit.wantsPicture = plan.form == .png
-        visit.wantsWholePicture = plan.form == .png
+        visit.wantsPDF = plan.format == .pdf
+        visit.wantsPicture = plan.format == .png
+        visit.wantsWholePicture = plan.format == .png
         let outcome = Monitor<PageOutcome?>(nil)
         browser.open(visit) { result in outcome.change { $0 = result } }
         while true {
@@ -123,18 +123,20 @@ struct PageExport {
                 "cannot export \(page): a script redirects to \(original(of: elsewhere, service)), which is not stored; prefetch that, or export the page as HTML"
             )
         }
-        guard let bytes = plan.form == .pdf ? outcome.pdf : outcome.picture else {
+        guard let bytes = plan.format == .pdf ? outcome.pdf : outcome.picture else {
             throw LarderError(.machine, "cannot export \(page): \(words(outcome.ending))")
         }
         let (plan, missing) = (plan, missing(outcome, service))
         return try mapArchiveError { () throws(ArchiveError) -> ExportReport in
             var report = ExportReport(
-                site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
+                site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), format: plan.format
+            )
             let file = try ArchiveFiles.write(bytes, to: plan.path)
-            let isVerified = plan.isVerified ? try ShownFile(plan.path).holds(bytes, plan.form) : nil
-            report.tell(
+            let isVerified =
+                plan.shouldVerify ? try ExportedPageFile(plan.path).matches(bytes, plan.format) : nil
+            report.recordRendering(
                 file, missing: missing, isVerified: isVerified,
-                isCut: plan.form == .png && Self.height(of: bytes) >= PageVisit.maxPictureHeight - 8)
+                isTruncated: plan.format == .png && Self.height(of: bytes) >= PageVisit.maxPictureHeight - 8)
             return report
         }
     }
@@ -171,7 +173,7 @@ struct PageExport {
     private func words(_ ending: PageOutcome.Ending) -> String {
         switch ending {
         case .complete: "the browser made no picture; try again, or export a smaller page"
-        case .outOfTime where plan.form == .pdf:
+        case .outOfTime where plan.format == .pdf:
             "it keeps loading, or is endless; export it as PNG, or as HTML without its scripts"
         case .outOfTime: "it keeps loading; export it as HTML without its scripts"
         case .hung: "its scripts do not end; export it as HTML without its scripts"

@@ -193,14 +193,14 @@ struct PortalCommandRunner: Sendable {
     /// The formats that can be written on this machine; some need external programs.
     static var exportForms: [String] {
         PortalOrder.exportForms.filter { name in
-            ArchiveForm(rawValue: name)?.isWritable == true
+            ArchiveFormat(rawValue: name)?.isWritable == true
         }
     }
 
     private func export(
         _ site: String, _ snapshot: SnapshotName?, _ name: String, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
-        guard let form = ArchiveForm(rawValue: name), let files = run.files else {
+        guard let form = ArchiveFormat(rawValue: name), let files = run.files else {
             throw LarderError(.input, "archive format \(name) cannot be written here: choose another")
         }
         let path: String
@@ -210,7 +210,7 @@ struct PortalCommandRunner: Sendable {
             throw LarderError(error)
         }
         var options = ExportOptions()
-        (options.form, options.snapshot) = (form, snapshot)
+        (options.format, options.snapshot) = (form, snapshot)
         options.progress = Self.progressReporter(run)
         let report = try waitFor(run) { [larder, options] () throws(LarderError) in
             try await larder.export(site, to: path, options: options)
@@ -227,7 +227,8 @@ struct PortalCommandRunner: Sendable {
     }
 
     /// `example.com-snapshot-3.wacz`
-    private static func fileName(of site: String, _ snapshot: SnapshotName?, _ form: ArchiveForm) -> String {
+    private static func fileName(of site: String, _ snapshot: SnapshotName?, _ form: ArchiveFormat) -> String
+    {
         let host = (WebURL(site)?.host ?? site).utf8.prefix(80).map { byte -> UInt8 in
             switch byte {
             case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "."): byte
@@ -269,7 +270,7 @@ struct PortalCommandRunner: Sendable {
                 return Phrase(.quoted, words.replacing(path, with: name))
             }
         }
-        if report.hasGrownTooMuch { outcome.append(Phrase(.importGrown)) }
+        if report.exceedsExpansionLimit { outcome.append(Phrase(.importGrown)) }
         return (report.isComplete ? .done : .lacking, outcome)
     }
 

@@ -302,7 +302,7 @@ extension PortalOrder {
         }
     }
 
-    /// Names of `ArchiveForm`, in the order of the form.
+    /// Names of `ArchiveFormat`, in the order of the form.
     package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
 
     private static func address(_ text: String) throws(PortalMistake) -> String {

@@ -17,7 +17,7 @@ import Web
         ("a\\b", "/a%5Cb"), ("list.php.html", "/list.php"), ("%2e%2e", "/%252e%252e"),
     ])
     func `a name of a site's own folder is a path`(name: String, target: String) {
-        #expect(FolderAddresses(names: ["index.html", "i@2x.png"]).target(of: name) == target)
+        #expect(FileURLMapper(names: ["index.html", "i@2x.png"]).target(of: name) == target)
     }
 
     @Test(arguments: [
@@ -31,7 +31,7 @@ import Web
         ("sub dir/index.html", "/sub%20dir/"), ("go?to=https%3A%2F%2Fa", "/go?to=https%3A//a"),
     ])
     func `a name of a mirror has the query in it`(name: String, target: String) {
-        #expect(FolderAddresses(names: ["page?q=1"]).target(of: name) == target)
+        #expect(FileURLMapper(names: ["page?q=1"]).target(of: name) == target)
     }
 
     @Test(arguments: [
@@ -45,7 +45,7 @@ import Web
         name: String, target: String
     ) {
         #expect(
-            FolderAddresses(names: ["page@q=1", "a%3Fb.html"], in: "example.com+81").target(of: name)
+            FileURLMapper(names: ["page@q=1", "a%3Fb.html"], in: "example.com+81").target(of: name)
                 == target)
     }
 
@@ -55,7 +55,7 @@ import Web
         ("go.php%3Fto=%2Fa%2Fb", "/go.php?to=/a/b"),
     ])
     func `a name of wget2's for Windows has it escaped`(name: String, target: String) {
-        #expect(FolderAddresses(names: ["page%3Fq=1"], in: "example.com").target(of: name) == target)
+        #expect(FileURLMapper(names: ["page%3Fq=1"], in: "example.com").target(of: name) == target)
     }
 
     @Test(
@@ -67,7 +67,7 @@ import Web
             ("index.html", nil, nil), (".git", nil, nil), ("a.b/c", nil, nil), ("v1.2", nil, nil),
         ] as [(String, String?, Int?)])
     func `a folder is named as a host, or not`(name: String, host: String?, port: Int?) {
-        let found = FolderAddresses.host(name)
+        let found = FileURLMapper.host(name)
         #expect(found?.host == host && found?.port == port)
     }
 
@@ -122,7 +122,7 @@ import Web
     ) throws -> ImportReport {
         var plan = ImportPlan(site.folder, paths: [home.file(file)])
         plan.limits = limits
-        plan.leastRoom = leastRoom
+        plan.minFreeBytes = leastRoom
         plan.base = base.flatMap { WebURL($0) }
         return try Import(plan, Interruption(), now: HeldSite.time).run(now: HeldSite.time)
     }
@@ -392,9 +392,9 @@ import Web
             "\(frame)")
     }
 
-    @Test(arguments: [ArchiveForm.folder, .zip, .tar])
+    @Test(arguments: [ArchiveFormat.folder, .zip, .tar])
     func `what larder has written as files is taken in again`(
-        form: ArchiveForm
+        form: ArchiveFormat
     ) throws {
         var old = HeldSite.Answer(path: "/old", status: 301)
         old.fields = [("Location", "/docs/two")]
@@ -419,8 +419,8 @@ import Web
         #expect(held["https://example.com/old"] == "301" && held["https://example.com/gone.png"] == "404")
     }
 
-    @Test(arguments: [ArchiveForm.folder, .zip, .tar])
-    func `answers come in again with their fields, and none that was not held`(form: ArchiveForm) throws {
+    @Test(arguments: [ArchiveFormat.folder, .zip, .tar])
+    func `answers come in again with their fields, and none that was not held`(form: ArchiveFormat) throws {
         var page = HeldSite.Answer.page("/a/", "<a href='?y'>y</a><a href=/b>b</a>")
         page.fields = [("ETag", "\"1\""), ("X-Odd", "caf\u{EFE9}"), ("Set-Cookie", "a=secret")]
         var empty = HeldSite.Answer.file("/none", "text/plain", [])
@@ -457,7 +457,7 @@ import Web
     func `an archive becomes no larger than the disk can spare, or somebody allows`(
         allowed: Int64?, room: Int64?, allowance: Int
     ) {
-        #expect(ArchiveLimits(allowing: allowed, room: room).allowance == allowance)
+        #expect(ArchiveLimits(allowanceBytes: allowed, freeBytes: room).expansionAllowanceBytes == allowance)
     }
 
     @Test func `an import ends before it fills the disk, and leaves nothing`() throws {
@@ -478,7 +478,7 @@ import Web
         try home.write("", to: "h/example.com/sparse.bin")
         #expect(truncate(home.file("h/example.com/sparse.bin"), 1 << 30) == 0)
         var limits = ArchiveLimits()
-        limits.allowance = 1 << 20
+        limits.expansionAllowanceBytes = 1 << 20
         let report = try take("h", limits: limits)
         #expect(report.responses == 2 && report.refusedCount == 6, "\(report)")
         let told = Set(report.refused.map(\.reason))

@@ -105,7 +105,7 @@ import Web
         let site = try Self.site()
         let report = try site.export("out/", .folder)
         #expect(report.isVerified == true)
-        #expect(report.responses == 5 && report.leftOutByForm == 1)
+        #expect(report.responses == 5 && report.leftOutByFormat == 1)
         let home = String(
             decoding: try WholeFile.read(site.home.file("out/index.html"), atMost: 9999), as: UTF8.self)
         let style = try #require(site.home.names(in: "out").first { $0.hasSuffix(".css") })
@@ -136,7 +136,7 @@ import Web
         let site = try HeldSite([
             .page("/", "<model-viewer src=a.glb></model-viewer>"), .file("/a.glb", "model/gltf-binary", [1]),
         ])
-        #expect(try site.export("out/", .folder).wantServer == ["https://example.com/"])
+        #expect(try site.export("out/", .folder).urlsNeedingServer == ["https://example.com/"])
         let start = try Self.text(site, "out/START-HERE.html")
         #expect(start.contains("<li><a href=\"index.html\">https://example.com/</a></li>"), "\(start)")
         #expect(start.contains("larder serve"))
@@ -150,7 +150,7 @@ import Web
             .file("/b.js", "text/javascript", Array("new Worker(new URL('./w.js', import.meta.url))".utf8)),
             .file("/w.js", "text/javascript", Array("importScripts(name)".utf8)),
         ])
-        #expect(try site.export("out/", .folder).wantServer == ["https://example.com/b.js"])
+        #expect(try site.export("out/", .folder).urlsNeedingServer == ["https://example.com/b.js"])
         let start = try Self.text(site, "out/START-HERE.html")
         let named = start.split(separator: "\n").filter { $0.hasPrefix("<li>") }
         #expect(
@@ -175,7 +175,7 @@ import Web
             .file("/sw.js", "text/javascript", Array("fetch(x)".utf8)),
         ])
         let wanting = ["https://example.com/", "https://example.com/a.js", "https://example.com/m.js"]
-        #expect(try site.export("out/", .folder).wantServer == (isAlone ? [] : wanting))
+        #expect(try site.export("out/", .folder).urlsNeedingServer == (isAlone ? [] : wanting))
         #expect(WholeFile.exists(site.home.file("out/~modules/w.js.js")) == isAlone)
         guard isAlone else { return }
         #expect(try Self.text(site, "out/index.html").contains("data-modules=\"w.js\""))
@@ -207,7 +207,7 @@ import Web
         names.add(root, "text/html", isRedirect: true)
         names.add(start, "text/html")
         #expect(names.name(of: start, "text/html") == "index.html")
-        #expect(!names.hasPlainName(root, "text/html"))
+        #expect(!names.hasPreferredPath(root, "text/html"))
         #expect(
             try Self.name("https://example.com/start-here", "text/html").lowercased() != "start-here.html")
         #expect(
@@ -263,7 +263,7 @@ import Web
             .file("/js/i.png", "image/png", [1]),
         ])
         let report = try site.export("out/", .folder)
-        #expect(report.wantServer.isEmpty && report.isVerified == true, "\(report)")
+        #expect(report.urlsNeedingServer.isEmpty && report.isVerified == true, "\(report)")
         let changed = try Self.text(site, "out/index.html")
         for part in [
             "data-modules=\"js/b.js js/a.js js/d.js\" data-map=\"own\"",
@@ -313,7 +313,7 @@ import Web
             try Self.text(site, "far/off/out/js/main.js")
                 == "import {x} from './m/a.js'; import('../main2.js'); export * from '../b.js'")
         #expect(try Self.text(site, "far/off/out/index.html").contains("{\"p\": \"./m/a.js\"}"))
-        #expect(try site.export("far/off/again/", .folder).wantServer.isEmpty)
+        #expect(try site.export("far/off/again/", .folder).urlsNeedingServer.isEmpty)
     }
 
     /// The runtime of a build of webpack, as Docusaurus has it, and a router.
@@ -344,7 +344,7 @@ import Web
     {
         let site = try Self.routed()
         let report = try site.export("out/", .folder)
-        #expect(report.wantServer.isEmpty && report.isVerified == true)
+        #expect(report.urlsNeedingServer.isEmpty && report.isVerified == true)
         let docs = try Self.text(site, "out/docs/index.html")
         #expect(
             docs.hasPrefix(
@@ -385,7 +385,7 @@ import Web
             .file("/film.bin", "application/octet-stream", large),
         ])
         let report = try site.export("out/", .folder)
-        #expect(report.wantServer.isEmpty && report.isVerified == true, "\(report.wantServer)")
+        #expect(report.urlsNeedingServer.isEmpty && report.isVerified == true, "\(report.urlsNeedingServer)")
         #expect(site.home.names(in: "out/~data").sorted() == ["all.json.js", "menu.html.js", "part.html.js"])
         #expect(
             try Self.text(site, "out/~data/part.html.js")
@@ -441,7 +441,7 @@ import Web
         ("https://example.com/a.", "a..html"),
     ])
     func `the script knows the files of plain addresses by rules`(address: String, file: String?) throws {
-        #expect(FolderScript.ruled(try #require(WebURL(address))) == file)
+        #expect(FolderScript.derivedFile(try #require(WebURL(address))) == file)
     }
 
     @Test func `a place that is no empty folder is refused before anything is written`() throws {
@@ -455,7 +455,7 @@ import Web
             let interruption = Interruption()
             interruption.request()
             // Who was stopped would say so once he had begun.
-            let plan = ExportPlan(site: try site.site(), path: site.home.file(name), form: .folder)
+            let plan = ExportPlan(site: try site.site(), path: site.home.file(name), format: .folder)
             let error = #expect(throws: ArchiveError.self) {
                 try Export(plan, StoreReader(site.folder), interruption).run()
             }

@@ -21,10 +21,10 @@ import Web
     }
 
     private func export(
-        _ file: String, _ form: ArchiveForm, page: String? = nil
+        _ file: String, _ form: ArchiveFormat, page: String? = nil
     ) throws -> ExportReport {
         try held.export(file, form) { plan in
-            plan.frozen = [HeldSite.name]
+            plan.frozenPages = [HeldSite.name]
             if let page { plan.page = WebURL(page) }
         }
     }
@@ -42,8 +42,8 @@ import Web
         #expect(!page.contains("navigator.onLine"))
     }
 
-    @Test("A single page is exported as its frozen copy", arguments: [ArchiveForm.html, .mhtml])
-    func singlePage(form: ArchiveForm) throws {
+    @Test("A single page is exported as its frozen copy", arguments: [ArchiveFormat.html, .mhtml])
+    func singlePage(form: ArchiveFormat) throws {
         let report = try export("page\(form.suffix)", form, page: HeldSite.name)
         #expect(report.frozenPages == 1)
         let page = try text(of: "page\(form.suffix)")

@@ -86,12 +86,12 @@ struct HeldSite {
     }
 
     @discardableResult
-    func export(_ file: String, _ form: ArchiveForm, change: (inout ExportPlan) -> Void = { _ in }) throws
+    func export(_ file: String, _ form: ArchiveFormat, change: (inout ExportPlan) -> Void = { _ in }) throws
         -> ExportReport
     {
-        var plan = ExportPlan(site: try site(), path: home.file(file), form: form)
+        var plan = ExportPlan(site: try site(), path: home.file(file), format: form)
         plan.hasPrivate = true
-        plan.isVerified = true
+        plan.shouldVerify = true
         // Any program can have a site.
         plan.program = "/bin/true"
         change(&plan)

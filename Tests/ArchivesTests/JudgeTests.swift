@@ -38,7 +38,7 @@ import Web
         ["out.warc.gz", "out.warc"])
     func `warcio finds every digest as it says`(split: Int64?, name: String) throws {
         let site = try Self.site()
-        let report = try site.export(name, .warc) { $0.split = split }
+        let report = try site.export(name, .warc) { $0.maxFileBytes = split }
         #expect(report.isVerified == true && (report.files.count > 1) == (split != nil))
         for file in report.files {
             let check = try ask("warcio", ["check", "-v", file.path])
@@ -53,8 +53,8 @@ import Web
         .enabled(if: ExternalProgram.find("wacz") != nil, "wacz is not installed"), arguments: [false, true])
     func `wacz finds what the specification asks for`(isSigned: Bool) throws {
         let site = try Self.site()
-        let key = isSigned ? try ArchiveKey.open(in: site.folder) : nil
-        _ = try site.export("out.wacz", .wacz) { $0.key = key }
+        let key = isSigned ? try ArchiveSigningKey.open(in: site.folder) : nil
+        _ = try site.export("out.wacz", .wacz) { $0.signingKey = key }
         let check = try ask("wacz", ["validate", "-f", site.home.file("out.wacz")])
         #expect(check.status == 0 && check.output.contains("Validation succeeded"), "\(check)")
     }

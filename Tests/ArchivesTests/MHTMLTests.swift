@@ -113,7 +113,7 @@ import Web
     ])
     func `what cannot be taken is told, and what comes after it is`(part: String, reason: String) throws {
         var limits = ArchiveLimits()
-        limits.body = 1000
+        limits.maxBodyBytes = 1000
         let all = try told(Self.message(part, "Content-Location: http://a.test/y\n\ny"), limits: limits)
         #expect(all.first == reason)
         #expect(reason.contains("head") || all.last == "http://a.test/y - \"y\"")

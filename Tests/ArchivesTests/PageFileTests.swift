@@ -64,7 +64,7 @@ import Web
                 .file("/big.png", "image/png", [UInt8](repeating: 1, count: 5000)),
                 Self.css("/s.css", "b{}"), .file("/s.js", "text/javascript", Array("1".utf8)),
             ]
-        ) { $0.pageLimits.body = 4000 }
+        ) { $0.pageLimits.maxBodyBytes = 4000 }
         // In a value without quotes some bytes are written as references.
         let read = text.replacing("&#61;", with: "=").replacing(
             "src=data:image/png;base64,AQID", with: "src=\"data:image/png;base64,AQID\"")
@@ -79,7 +79,7 @@ import Web
                 .file("/big.png", "image/png", [UInt8](repeating: 1, count: 5000)),
                 Self.css("/s.css", "b{background:url(n)}"),
             ]
-        ) { $0.pageLimits.body = 4000 }
+        ) { $0.pageLimits.maxBodyBytes = 4000 }
         #expect(report.missing.map(\.url) == ["https://example.com/n", "https://example.com/none.png"])
         #expect(report.missing.map(\.neededBy) == ["https://example.com/s.css", "https://example.com/"])
         #expect(
@@ -125,9 +125,9 @@ import Web
                 Self.css("/\(number).css?", "@import '/\(number + 1).css';@import '/\(number + 1).css?';"))
         }
         let (text, _) = try Self.document("<link rel=stylesheet href=/0.css>", files) {
-            $0.pageLimits.depth = 30
-            $0.pageLimits.whole = 1 << 20
-            $0.pageLimits.body = 1 << 20
+            $0.pageLimits.maxDepth = 30
+            $0.pageLimits.maxTotalBytes = 1 << 20
+            $0.pageLimits.maxBodyBytes = 1 << 20
         }
         #expect(text.utf8.count < 4 << 20)
     }
@@ -168,8 +168,8 @@ import Web
         #expect(site.home.names(in: "").allSatisfy { !$0.hasPrefix("x.html") })
     }
 
-    @Test(arguments: [ArchiveForm.warc, .wacz, .har, .zip, .folder])
-    func `of a page any form has what the page needs, and nothing else`(form: ArchiveForm) throws {
+    @Test(arguments: [ArchiveFormat.warc, .wacz, .har, .zip, .folder])
+    func `of a page any form has what the page needs, and nothing else`(form: ArchiveFormat) throws {
         let site = try HeldSite([
             .page("/", "start"), .page("/p", "<link rel=stylesheet href=/s.css><a href=/>x</a>"),
             Self.css("/s.css", "b{background:url(i.png)}"),
@@ -193,7 +193,7 @@ import Web
     func `the tag around a link is found`(text: String, element: String, names: [String]) throws {
         let bytes = Array(text.utf8)
         let place = try #require(bytes.firstRange(of: Array("yy".utf8)))
-        let tag = try #require(TagAround(around: place, in: bytes, isWhole: true))
+        let tag = try #require(EnclosingTag(around: place, in: bytes, isWhole: true))
         #expect(tag.element == element && tag.attributes.map(\.name) == names)
         #expect(tag.attribute(at: place.lowerBound)?.name == "src")
     }

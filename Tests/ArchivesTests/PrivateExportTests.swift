@@ -75,10 +75,11 @@ import Web
     @Test(
         .enabled(if: WholeFile.exists("/usr/bin/unzip"), "unzip is not installed"),
         arguments: [
-            ("out.warc", ArchiveForm.warc), ("out.warc.gz", .warc), ("out.wacz", .wacz), ("out.har", .har),
+            ("out.warc", ArchiveFormat.warc), ("out.warc.gz", .warc), ("out.wacz", .wacz), ("out.har", .har),
             ("out", .folder), ("out.zip", .zip),
         ])
-    func `nothing private is in an export that was not asked for it`(name: String, form: ArchiveForm) throws {
+    func `nothing private is in an export that was not asked for it`(name: String, form: ArchiveFormat) throws
+    {
         let site = try site()
         let report = try site.export(name, form) { $0.hasPrivate = false }
         #expect(report.responses >= 3, "\(report)")
@@ -95,8 +96,8 @@ import Web
         }
     }
 
-    @Test(arguments: [("out.html", ArchiveForm.html), ("out.mhtml", .mhtml)])
-    func `a page in one file has nothing private either`(name: String, form: ArchiveForm) throws {
+    @Test(arguments: [("out.html", ArchiveFormat.html), ("out.mhtml", .mhtml)])
+    func `a page in one file has nothing private either`(name: String, form: ArchiveFormat) throws {
         let site = try site()
         _ = try site.export(name, form) { $0.hasPrivate = false }
         #expect(try !unpacked(site, name).contains(Self.secret))

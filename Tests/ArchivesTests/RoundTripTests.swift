@@ -34,7 +34,7 @@ import Web
 
     @Test func `every byte that is not the one that was written is found, wherever it stands`() throws {
         let home = try TemporaryFolder()
-        let (path, block) = (home.file("out"), ArchiveOutput.blockSize)
+        let (path, block) = (home.file("out"), ArchiveOutput.blockBytes)
         let output = try ArchiveOutput(path)
         var bytes = (0..<2 * block + 1000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
         // In pieces that are smaller and larger than a block.
@@ -67,8 +67,8 @@ import Web
 
     @Test(
         .enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"),
-        arguments: ArchiveForm.allCases.filter { !$0.isOfPage && $0.isWritable })
-    func `on a full disk nothing is left, and what is told is what was named`(form: ArchiveForm) throws {
+        arguments: ArchiveFormat.allCases.filter { !$0.isSinglePage && $0.isWritable })
+    func `on a full disk nothing is left, and what is told is what was named`(form: ArchiveFormat) throws {
         let site = try HeldSite(Self.answers)
         let disk = try Tmpfs(byteCount: 4096)
         let path = form == .folder ? "\(disk.path)/out" : "\(disk.path)/out\(form.suffix)"
@@ -116,8 +116,8 @@ import Web
         return answers + [redirect, gone, sent, secret, failure]
     }()
 
-    @Test(arguments: ArchiveForm.ofResponses)
-    func `what was exported and imported again is what was held`(form: ArchiveForm) throws {
+    @Test(arguments: ArchiveFormat.responseFormats)
+    func `what was exported and imported again is what was held`(form: ArchiveFormat) throws {
         let site = try HeldSite(Self.answers)
         let report = try site.export("out\(form.suffix)", form)
         #expect(report.responses == Self.answers.count)
@@ -132,8 +132,8 @@ import Web
         #expect(try other.held() == site.held())
     }
 
-    @Test(arguments: [ArchiveForm.warc, .wacz, .zip, .tar])
-    func `what compresses as nothing else comes back`(form: ArchiveForm) throws {
+    @Test(arguments: [ArchiveFormat.warc, .wacz, .zip, .tar])
+    func `what compresses as nothing else comes back`(form: ArchiveFormat) throws {
         let zeros = [UInt8](repeating: 0, count: 80 << 20)
         let site = try HeldSite([
             .page("/", "<a href=zeros.bin>z</a>"), .file("/zeros.bin", "application/octet-stream", zeros),
@@ -144,8 +144,8 @@ import Web
         #expect(taken.isComplete && taken.byteCount > zeros.count, "\(taken)")
     }
 
-    @Test(arguments: ArchiveForm.ofResponses)
-    func `cookies that were set stay at home, and are counted`(form: ArchiveForm) throws {
+    @Test(arguments: ArchiveFormat.responseFormats)
+    func `cookies that were set stay at home, and are counted`(form: ArchiveFormat) throws {
         var page = HeldSite.Answer.page("/", "home")
         page.fields = [("Set-Cookie", "id=secret"), ("X-Kept", "1"), ("set-cookie", "b=2")]
         let site = try HeldSite([page])
@@ -161,8 +161,8 @@ import Web
         #expect(try other.held() == site.held())
     }
 
-    @Test(arguments: ArchiveForm.ofResponses)
-    func `what comes in again has the forms that it had`(form: ArchiveForm) throws {
+    @Test(arguments: ArchiveFormat.responseFormats)
+    func `what comes in again has the forms that it had`(form: ArchiveFormat) throws {
         let site = try HeldSite(Self.answers)
         try site.export("out\(form.suffix)", form)
         _ = try site.take([site.home.file("out\(form.suffix)")], site: HeldSite.name)
@@ -183,8 +183,8 @@ import Web
         #expect(forms[0] == forms[1])
     }
 
-    @Test(arguments: ArchiveForm.ofResponses)
-    func `the same snapshot gives the same file, and no draft stays`(form: ArchiveForm) throws {
+    @Test(arguments: ArchiveFormat.responseFormats)
+    func `the same snapshot gives the same file, and no draft stays`(form: ArchiveFormat) throws {
         let site = try HeldSite(Self.answers)
         try site.export("one\(form.suffix)", form)
         try site.export("two\(form.suffix)", form)
@@ -238,15 +238,15 @@ import Web
         .file("/new.js", "text/javascript", Array("f()".utf8)),
     ]
 
-    @Test(arguments: [ArchiveForm.warc, .zip])
-    func `what a page needs goes along with it, but for what is kept out`(form: ArchiveForm) throws {
+    @Test(arguments: [ArchiveFormat.warc, .zip])
+    func `what a page needs goes along with it, but for what is kept out`(form: ArchiveFormat) throws {
         let site = try HeldSite(Self.pages)
         func exported(without excluded: String? = nil) throws -> Set<String> {
             let name = "out\(excluded?.count ?? 0)\(form.suffix)"
             try site.export(name, form) { plan in
                 let mayGo: @Sendable (WebURL) -> Bool = { $0.path != excluded }
                 plan.isWanted = { $0.path.hasPrefix("/docs/") && mayGo($0) }
-                plan.mayGoAlong = mayGo
+                plan.canIncludeIfNeeded = mayGo
             }
             let other = try HeldSite()
             _ = try other.take([site.home.file(name)])
@@ -260,7 +260,7 @@ import Web
 
     @Test func `a WARC is split by size, and its parts come in together`() throws {
         let site = try HeldSite(Self.answers)
-        let report = try site.export("out.warc.gz", .warc) { $0.split = 30_000 }
+        let report = try site.export("out.warc.gz", .warc) { $0.maxFileBytes = 30_000 }
         try #require(report.files.count > 2)
         #expect(report.files[1].path == site.home.file("out-00001.warc.gz"))
         #expect(report.isVerified == true)
@@ -276,7 +276,7 @@ import Web
     {
         let site = try HeldSite(Self.answers)
         for (name, mark) in [("out.warc", Array("WARC/1.1\r\n".utf8)), ("out.WARC.GZ", [0x1F, 0x8B])] {
-            let report = try site.export(name, .warc) { $0.split = split }
+            let report = try site.export(name, .warc) { $0.maxFileBytes = split }
             #expect(report.isVerified == true && (report.files.count > 1) == (split != nil))
             for file in report.files {
                 #expect(file.path.hasSuffix(name.dropFirst(3)))
@@ -294,17 +294,17 @@ import Web
     func `further parts of an earlier export go, and nothing else does`(name: String) throws {
         let site = try HeldSite(Self.answers)
         func part(_ number: String) -> String { name.replacing("out", with: "out-\(number)") }
-        let first = try site.export(name, .warc) { $0.split = 30_000 }
-        try #require(first.files.count > 2 && first.removed.isEmpty)
+        let first = try site.export(name, .warc) { $0.maxFileBytes = 30_000 }
+        try #require(first.files.count > 2 && first.removedFiles.isEmpty)
         // By a larder, and no part of it: dated copies, another number of digits, behind a gap.
         let bytes = try WholeFile.read(first.files[1].path, atMost: 8 << 20)
         let kept = [
             part("20241125"), part("7"), part("000002"), part("00900"), "out-x.warc", "other-00003.warc.gz",
         ]
         for name in kept { try site.home.write(bytes, to: name) }
-        let second = try site.export(name, .warc) { $0.split = 100_000_000 }
+        let second = try site.export(name, .warc) { $0.maxFileBytes = 100_000_000 }
         #expect(second.files.map(\.path) == [site.home.file(part("00000"))])
-        #expect(second.removed == first.files.dropFirst().map(\.path))
+        #expect(second.removedFiles == first.files.dropFirst().map(\.path))
         #expect(Set(site.home.names(in: "")) == Set(kept + [part("00000"), "store"]))
     }
 
@@ -318,17 +318,17 @@ import Web
             try site.export("elsewhere.warc", .warc)
             #expect(symlink(site.home.file("elsewhere.warc"), part) == 0)
         }
-        #expect(try site.export("out.warc", .warc) { $0.split = 100_000_000 }.removed == [])
+        #expect(try site.export("out.warc", .warc) { $0.maxFileBytes = 100_000_000 }.removedFiles == [])
         #expect(access(part, F_OK) == 0)
     }
 
     @Test func `an interrupted export leaves the parts of an earlier one`() throws {
         let site = try HeldSite(Self.answers)
-        let first = try site.export("out.warc.gz", .warc) { $0.split = 30_000 }
+        let first = try site.export("out.warc.gz", .warc) { $0.maxFileBytes = 30_000 }
         let before = try first.files.map { try WholeFile.read($0.path, atMost: 8 << 20) }
         let interruption = Interruption()
-        var plan = ExportPlan(site: try site.site(), path: site.home.file("out.warc.gz"), form: .warc)
-        plan.split = 30_000
+        var plan = ExportPlan(site: try site.site(), path: site.home.file("out.warc.gz"), format: .warc)
+        plan.maxFileBytes = 30_000
         plan.progress = { done, _ in if done == Self.answers.count - 3 { interruption.request() } }
         let broken = plan
         #expect(throws: ArchiveError.self) {
@@ -353,8 +353,8 @@ import Web
         #expect(report.responses == 1)
     }
 
-    @Test(arguments: [ArchiveForm.warc, .wacz, .har, .folder, .zip, .tar])
-    func `what killed exports have left beside the place goes with the next one`(form: ArchiveForm) throws {
+    @Test(arguments: [ArchiveFormat.warc, .wacz, .har, .folder, .zip, .tar])
+    func `what killed exports have left beside the place goes with the next one`(form: ArchiveFormat) throws {
         let site = try HeldSite([.page("/", "home")])
         let name = form == .folder ? "out" : "out\(form.suffix)"
         try site.home.write("half", to: "\(name).4000000.part")
@@ -369,9 +369,9 @@ import Web
         let site = try HeldSite(Self.answers)
         let interruption = Interruption()
         interruption.request()
-        for form in ArchiveForm.ofResponses {
+        for form in ArchiveFormat.responseFormats {
             let plan = ExportPlan(
-                site: try site.site(), path: site.home.file("out\(form.suffix)"), form: form)
+                site: try site.site(), path: site.home.file("out\(form.suffix)"), format: form)
             #expect(throws: ArchiveError.self) {
                 try Export(plan, StoreReader(site.folder), interruption).run()
             }

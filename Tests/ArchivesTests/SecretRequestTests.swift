@@ -42,9 +42,9 @@ import Web
         #expect(held.flags.contains(.isPrivate) == isPrivate)
     }
 
-    @Test(arguments: ArchiveForm.ofResponses)
+    @Test(arguments: ArchiveFormat.responseFormats)
     func `a secret by which an imported response varies is in no archive made from the store`(
-        form: ArchiveForm
+        form: ArchiveFormat
     ) throws {
         let site = try take(har("X-Api-Key", vary: "X-Api-Key, User-Agent"))
         let reader = try StoreReader(site.folder)
@@ -53,7 +53,7 @@ import Web
         #expect(held.suits(["X-Api-Key": Self.secret, "User-Agent": "x"], reader.secrets))
         #expect(!held.suits(["X-Api-Key": "other", "User-Agent": "x"], reader.secrets))
         // Without the answer's bytes, which are the server's own.
-        let report = try site.export("out\(form.suffix)", form) { $0.isVerified = true }
+        let report = try site.export("out\(form.suffix)", form) { $0.shouldVerify = true }
         #expect(report.responses == 1 && report.isVerified == true)
         for file in report.files {
             let bytes = try WholeFile.read(file.path, atMost: 1 << 24)

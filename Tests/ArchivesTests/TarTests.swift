@@ -147,7 +147,7 @@ import Web
         try home.write([UInt8](repeating: 0, count: 20 << 20), to: "f/example.com/z.bin")
         let path = try tar("f.tar.gz", ["-z"])
         var limits = ArchiveLimits()
-        limits.allowance = 1 << 20
+        limits.expansionAllowanceBytes = 1 << 20
         #expect(throws: ArchiveError.self) { try site.take([path], limits: limits) }
         #expect(try take(path).responses == 3)
     }

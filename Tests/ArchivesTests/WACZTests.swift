@@ -28,7 +28,7 @@ import Web
         while let item = try reader.next() {
             switch item {
             case .response(let response): told.append("\(response.url) \(response.body?.byteCount ?? 0)")
-            case .fault(let fault): told.append("\(fault.gravity.rawValue): \(fault.reason)")
+            case .fault(let fault): told.append("\(fault.severity.rawValue): \(fault.reason)")
             case .revisit, .other: told.append("other")
             }
         }
@@ -94,8 +94,8 @@ import Web
 
     @Test func `pages have their text, and a signature holds until something is changed`() throws {
         let site = try HeldSite([.page("/", "<title>T</title><p>Some <b>text</b> to find"), .page("/b", "b")])
-        let key = try ArchiveKey.open(in: site.folder)
-        let report = try site.export("s.wacz", .wacz) { $0.key = key }
+        let key = try ArchiveSigningKey.open(in: site.folder)
+        let report = try site.export("s.wacz", .wacz) { $0.signingKey = key }
         #expect(report.isVerified == true && report.signer?.count == 64)
         let zip = try ZipFile(site.home.file("s.wacz"))
         let pages = try #require(zip.entries.first { $0.name == "pages/pages.jsonl" })
@@ -104,7 +104,7 @@ import Web
         #expect(
             try site.take([site.home.file("s.wacz")], site: HeldSite.name).signers
                 == [report.signer].compactMap { $0 })
-        #expect(try ArchiveKey.open(in: site.folder).publicKey == key.publicKey)
+        #expect(try ArchiveSigningKey.open(in: site.folder).publicKey == key.publicKey)
 
         // A byte of the WARC, and one of what is signed: as many as before.
         let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
@@ -123,8 +123,8 @@ import Web
 
     @Test func `a signature stands for the lists beside the records, too`() throws {
         let site = try HeldSite([.page("/", "<title>T</title>a")])
-        let key = try ArchiveKey.open(in: site.folder)
-        _ = try site.export("s.wacz", .wacz) { $0.key = key }
+        let key = try ArchiveSigningKey.open(in: site.folder)
+        _ = try site.export("s.wacz", .wacz) { $0.signingKey = key }
         let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
         var changed = bytes
         // The beginning of the index, which nobody reads but whoever verifies.

@@ -56,7 +56,7 @@ import Web
             case .revisit(let response, let original):
                 told.append("\(response.url) as \(original.url ?? "-")")
             case .other: told.append("other")
-            case .fault(let fault): told.append("\(fault.gravity.rawValue): \(fault.reason)")
+            case .fault(let fault): told.append("\(fault.severity.rawValue): \(fault.reason)")
             }
         }
         return told
@@ -188,7 +188,7 @@ import Web
         let bomb = Self.gzip(
             Self.record("response", "http://a.test/", Self.answer(String(repeating: "0", count: 3_000_000))))
         var limits = ArchiveLimits()
-        limits.allowance = 1_000_000
+        limits.expansionAllowanceBytes = 1_000_000
         let told = try told(
             bomb + Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two"))), limits: limits)
         #expect(
@@ -200,7 +200,7 @@ import Web
 
     @Test func `all records together become no larger than is believed, and small ones are read on`() throws {
         var limits = ArchiveLimits()
-        (limits.factor, limits.allowance) = (1, 1_000_000)
+        (limits.expansionFactor, limits.expansionAllowanceBytes) = (1, 1_000_000)
         func bomb(_ number: Int, _ coding: String = "") -> [UInt8] {
             let zeros = [UInt8](repeating: 0x30, count: 900_000)
             let body = coding.isEmpty ? zeros : Self.gzip(zeros)
@@ -270,7 +270,9 @@ import Web
         let bytes = isFirst ? Array(failure.utf8) + good : good + Array(failure.utf8)
         try home.write(bytes, to: "in.warc")
         let report = try HeldSite().take([home.file("in.warc")])
-        #expect(report.responses == 1 && report.unkept == [503: 1] && report.superseded == 0, "\(report)")
+        #expect(
+            report.responses == 1 && report.skippedByStatus == [503: 1] && report.superseded == 0, "\(report)"
+        )
     }
 
     @Test(arguments: [[2020, 2021, 2022], [2022, 2021, 2020], [2021, 2022, 2021], [2020, 2020, 2020]])

@@ -98,7 +98,9 @@ import Testing
         default: bytes.removeLast(30)
         }
         try write(bytes)
-        let error = #expect(throws: ArchiveError.self) { try ArchiveFiles.looking(at: home.file("b.zip")) }
+        let error = #expect(throws: ArchiveError.self) {
+            try ArchiveFiles.measuringReader(at: home.file("b.zip"))
+        }
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")
     }
 
@@ -111,7 +113,7 @@ import Testing
     }
 
     @Test func `lines come out in the order of their bytes, from however many parts`() throws {
-        let sorter = LineSorter(in: home.path, most: 2000)
+        let sorter = LineSorter(in: home.path, maxMemoryBytes: 2000)
         let lines = (0..<500).map { "line \($0 &* 7919 % 500)" }
         for line in lines { try sorter.add(Array(line.utf8)) }
         var sorted: [String] = []

@@ -63,9 +63,9 @@ struct ArchiveTarget: Target {
         }
         var limits = ArchiveLimits()
         // What grows without measure is refused early, so that a second is enough.
-        (limits.allowance, limits.body) = (1 << 20, 4 << 20)
+        (limits.expansionAllowanceBytes, limits.maxBodyBytes) = (1 << 20, 4 << 20)
         do throws(ArchiveError) {
-            let reader = try ArchiveFiles.looking(at: path, limits)
+            let reader = try ArchiveFiles.measuringReader(at: path, limits)
             var count = 0
             while try reader.next() != nil {
                 count += 1

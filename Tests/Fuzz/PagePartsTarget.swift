@@ -17,7 +17,9 @@ struct PagePartsTarget: Target {
     func fault(_ input: [UInt8]) -> String? {
         let step = max(1, input.count / 64)
         for place in stride(from: 0, to: input.count, by: step) {
-            guard let tag = TagAround(around: place..<place + 1, in: input, isWhole: false) else { continue }
+            guard let tag = EnclosingTag(around: place..<place + 1, in: input, isWhole: false) else {
+                continue
+            }
             for attribute in tag.attributes {
                 let isInside = attribute.nameStart < input.count && attribute.value.upperBound <= input.count
                 if !isInside { return "places: \(attribute) of \(input.count) bytes" }

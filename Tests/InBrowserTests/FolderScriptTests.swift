@@ -106,7 +106,7 @@ struct FolderScriptTests {
         let folder = try TemporaryFolder()
         let (larder, start) = try await Self.prefetch(into: folder)
         let report = try await larder.export(start, to: folder.file("out/"))
-        #expect(report.wantServer.isEmpty)
+        #expect(report.urlsNeedingServer.isEmpty)
         try look(at: Chromium().open("file://" + folder.file("out/index.html")))
     }
 
@@ -183,7 +183,7 @@ struct FolderScriptTests {
         let starts = [origin.url("/"), origin.url("/assets/other.js")]
         #expect(try await larder.prefetch(starts).isPublished)
         let report = try await larder.export(origin.url("/"), to: folder.file("out/"))
-        #expect(report.wantServer.isEmpty && report.missing.isEmpty)
+        #expect(report.urlsNeedingServer.isEmpty && report.missing.isEmpty)
         let browser = try Chromium()
         let visit = try browser.open("file://" + folder.file("out/index.html"))
         for (name, word) in [

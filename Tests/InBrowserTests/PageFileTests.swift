@@ -138,7 +138,7 @@ struct PageFileTests {
         options.isVerified = true
         let report = try await site.larder.export(
             site.start, to: site.folder.file("page.html"), options: options)
-        #expect(report.form == .html && report.pages == 1 && report.isVerified == true)
+        #expect(report.format == .html && report.pages == 1 && report.isVerified == true)
         #expect(
             Set(report.missing.map { $0.url.split(separator: "/").last ?? "" }) == ["gone.png", "none.svg"])
         let (page, _) = try await site.compare(site.folder.file("page.html"))
@@ -159,7 +159,7 @@ struct PageFileTests {
         options.isVerified = true
         let report = try await site.larder.export(
             site.start, to: site.folder.file("page.mhtml"), options: options)
-        #expect(report.form == .mhtml && report.pages == 1 && report.isVerified == true)
+        #expect(report.format == .mhtml && report.pages == 1 && report.isVerified == true)
         _ = try await site.compare(site.folder.file("page.mhtml"))
     }
 
@@ -178,7 +178,7 @@ struct PageFileTests {
         options.browser = Chromium.executable
         options.viewport = "600x400@2"
         let light = try await larder.export(origin.url("/"), to: folder.file("light.png"), options: options)
-        #expect(light.form == .png && light.pages == 1 && light.isComplete)
+        #expect(light.format == .png && light.pages == 1 && light.isComplete)
         options.prefersDark = true
         _ = try await larder.export(origin.url("/"), to: folder.file("dark.png"), options: options)
         let pictures = try ["light.png", "dark.png"].map {
@@ -211,16 +211,16 @@ struct PageFileTests {
         var options = ExportOptions()
         options.browser = Chromium.executable
         let first = try await larder.export(origin.url("/"), to: folder.file("1.png"), options: options)
-        #expect(first.isCut && first.missing.map(\.url) == [origin.url("/none.png")], "\(first)")
+        #expect(first.isTruncated && first.missing.map(\.url) == [origin.url("/none.png")], "\(first)")
         origin.on("/", .page("<!doctype html><h1>second</h1>"))
         _ = try await larder.prefetch([origin.url("/")])
         origin.stop()
         let second = try await larder.export(origin.url("/"), to: folder.file("2.png"), options: options)
-        #expect(!second.isCut && second.missing == [], "\(second)")
+        #expect(!second.isTruncated && second.missing == [], "\(second)")
         options.snapshot = 1
         let again = try await larder.export(origin.url("/"), to: folder.file("1-again.png"), options: options)
         #expect(
-            again.isCut && again.snapshot == 1 && again.missing.map(\.url) == [origin.url("/none.png")],
+            again.isTruncated && again.snapshot == 1 && again.missing.map(\.url) == [origin.url("/none.png")],
             "\(again)")
         let pictures = try ["1.png", "1-again.png", "2.png"].map {
             try WholeFile.read(folder.file($0), atMost: 64 << 20)

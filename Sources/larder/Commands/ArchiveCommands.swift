@@ -17,15 +17,15 @@ enum ExportCommand {
                 }
                 options.snapshot = snapshot
             }
-            options.form = try arguments.choice(.archiveFormat)
+            options.format = try arguments.choice(.archiveFormat)
             options.program = "/proc/self/exe"
             if arguments.has(.selfServing) {
-                guard options.form == nil || options.form == .program else {
+                guard options.format == nil || options.format == .program else {
                     throw UsageError(
                         "\(Option.selfServing.name) and \(Option.archiveFormat.name) name different formats; leave one of them out"
                     )
                 }
-                options.form = .program
+                options.format = .program
             }
             options.includesPrivate = arguments.has(.privateToo)
             options.replacesFile = arguments.has(.replaceFile)
@@ -35,8 +35,8 @@ enum ExportCommand {
                     "--split must be at least 1M; each file repeats the records that all of them need")
             }
             // An option in a configuration file applies only to the formats that have it.
-            func isMeant(_ option: Option, _ forms: ArchiveForm...) -> Bool {
-                let form = options.form ?? ArchiveForm(path: arguments.operands[1])
+            func isMeant(_ option: Option, _ forms: ArchiveFormat...) -> Bool {
+                let form = options.format ?? ArchiveFormat(path: arguments.operands[1])
                 return form.map(forms.contains) ?? true || arguments.source(of: option) == .commandLine
             }
             let isChosen = { (option: Option) in
@@ -78,8 +78,8 @@ enum ExportCommand {
                     + "to save all of them: \(all)")
         }
         for file in report.files { lines.append("  \(file.path): \(Wording.bytes(file.byteCount))") }
-        if let first = report.removed.first {
-            let count = Wording.count(report.removed.count, "surplus file")
+        if let first = report.removedFiles.first {
+            let count = Wording.count(report.removedFiles.count, "surplus file")
             lines.append("  \(count) of an earlier export removed, the first: \(first)")
         }
         if report.leftOutPrivate > 0 {
@@ -95,9 +95,9 @@ enum ExportCommand {
         if report.leftOutByPattern > 0 {
             lines.append("  \(Wording.count(report.leftOutByPattern, "response")) left out by a pattern")
         }
-        if report.leftOutByForm > 0 {
+        if report.leftOutByFormat > 0 {
             lines.append(
-                "  \(Wording.count(report.leftOutByForm, "response")) left out: the format has no place for redirects, "
+                "  \(Wording.count(report.leftOutByFormat, "response")) left out: the format has no place for redirects, "
                     + "404 and 410 responses, and responses to POST")
         }
         if report.frozenPages > 0 {
@@ -136,15 +136,15 @@ enum ExportCommand {
                 )
             }
         }
-        if report.isCut {
+        if report.isTruncated {
             lines.append(
                 "  The picture has the maximum height and lacks the end of the page; export a .pdf to get all of it"
             )
         }
-        if let first = report.wantServer.first {
-            let count = report.wantServer.count
+        if let first = report.urlsNeedingServer.first {
+            let count = report.urlsNeedingServer.count
             let subject = count == 1 ? "1 file uses" : "\(Wording.number(count)) files use"
-            let folder = report.form == .folder ? path : "FOLDER"
+            let folder = report.format == .folder ? path : "FOLDER"
             lines.append(
                 "  \(subject) 3D models, workers or other content that browsers do not load from a folder: "
                     + "parts of those pages stay empty; START-HERE.html lists them; to see them, run: "
@@ -152,7 +152,7 @@ enum ExportCommand {
         }
         switch report.isVerified {
         case true?: lines.append("Verified: the export matches the store")
-        case false? where report.form == .zim:
+        case false? where report.format == .zim:
             lines.append("zimcheck reports errors in the export; to see them: zimcheck FILE")
         case false?:
             lines.append(
@@ -204,11 +204,11 @@ enum ImportCommand {
                 "  \(Wording.count(report.superseded, "response")) left out because a newer one for the same URL was imported"
             )
         }
-        for (status, count) in report.unkept.sorted(by: { $0.key < $1.key }) {
+        for (status, count) in report.skippedByStatus.sorted(by: { $0.key < $1.key }) {
             lines.append("  \(Wording.count(count, "response")) with status \(status) not stored")
         }
         lines += told(report.refused, report.refusedCount, "refused")
-        if report.hasGrownTooMuch {
+        if report.exceedsExpansionLimit {
             lines.append(
                 "  Archives that expand this much are usually made to fill disks; to allow it: \(Option.growth.name) SIZE"
             )

@@ -7,7 +7,9 @@ package import Web
 
 /// The archives to import, the target site and the limits.
 package struct ImportPlan: Sendable {
+    /// The store that receives the snapshot.
     package var folder: StoreFolder
+    /// The paths of the archives. They are imported one after the other into one snapshot.
     package var paths: [String]
     /// The name of the site that receives all responses. If it is nil, the first page found names the site.
     package var site: String?
@@ -19,12 +21,13 @@ package struct ImportPlan: Sendable {
     /// a site of its own. Responses of its own site, and documents, are private.
     package var isSavedPage = false
     package var limits = ArchiveLimits()
-    /// Returns the reason for refusing the response at a URL, or nil. The content is nil unless it is the
-    /// whole body of a successful response. It is called from several threads.
+    /// Returns the reason for refusing the response at a URL, or nil to accept it. The content is nil unless it is
+    /// the whole body of a successful response. The closure is called on several threads at once.
     package var refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
     /// The minimum free disk space in bytes. The import stops below it.
-    package var leastRoom: Int64 = 64 << 20
-    /// Receives the number of responses and bytes from time to time.
+    package var minFreeBytes: Int64 = 64 << 20
+    /// Receives the number of imported responses and of their bytes after each response, on the thread of the
+    /// import.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
     package init(_ folder: StoreFolder, paths: [String]) {
@@ -35,62 +38,82 @@ package struct ImportPlan: Sendable {
 
 /// Imports archives into the store as a snapshot of a site. Responses are read one after the other, scanned
 /// for links as in a crawl, and marked as imported. The snapshot is published when all responses are stored.
-/// An import is used by one thread.
+///
+/// Each item of an archive takes one of these paths through `process(_:)`:
+///
+/// - A response is checked on the import's thread (`importResponse(_:)`): URL, owner of the host, status, age.
+/// - Accepted responses go to `scanPool`, whose threads compute links and compress bodies (`checkAndScan`).
+/// - `storeNextScanned()` writes the results, in the order of the archive.
+/// - A revisit has no body of its own. It waits in `pendingRevisits` until the responses before it are committed;
+///   then `resolveRevisits(isFinal:)` looks up the body that it refers to.
+///
+/// Archives are untrusted. An archive can add responses only for hosts that belong to the target site, or to no
+/// stored site at all (`owner(of:)`); it cannot change what other stored sites show.
+///
+/// An import is used by one thread, except for the work in `scanPool`.
 package final class Import {
     private let plan: ImportPlan
     private let secrets: SecretHasher
     private let interruption: Interruption
-    /// Scans bodies while others are read. The results are written in the order of the responses.
-    private let pool: PartPool<LinkScanner, Scanned>
+    /// Scans bodies while others are read. It returns the results in the order of the responses.
+    private let scanPool: OrderedWorkPool<LinkScanner, ScannedResponse>
     private var report: ImportReport
     private let snapshot: OpenSnapshot
     private let writes: WriteQueue
-    /// The items that were read to determine the site. `run` imports them first.
-    private var first: [ArchivedItem]
+    /// The items that `init` read to determine the site. `run` imports them first.
+    private var probedItems: [ArchivedItem]
+    /// The readers of the archives that are not completely read. The first one is current.
     private var readers: [any ArchiveReader]
-    private var newest = NewestAnswers()
+    private var newestResponses = NewestResponses()
     /// The names of other stored sites by the hosts of their start URLs. An archive must not add responses
     /// for these hosts.
-    private let others: [String: String]
-    /// The hosts of the site itself.
-    private let own: Set<String>
-    /// The other site that has pages on a host, as a cache for ``owner(of:)``.
-    private var owners: [String: String?] = [:]
-    /// The user named a stored site. On its own host, imported responses replace stored ones.
+    private let otherSitesByHost: [String: String]
+    /// The hosts of the target site's start URLs.
+    private let ownHosts: Set<String>
+    /// The other site that has pages on a host, or nil if none has, as a cache for ``owner(of:)``.
+    private var ownerCache: [String: String?] = [:]
+    /// Whether the user named a stored site. On its own hosts, imported responses then replace stored ones.
     private let isOfNamedSite: Bool
     /// The page that the user has saved in a browser; nil for other imports.
-    private let page: WebURL?
-    /// URLs by the digests of the bodies that they have.
+    private let savedPage: WebURL?
+    /// URLs of imported responses by the digests of their bodies. Revisits refer to bodies by digest.
     private var originals: [Digest: String] = [:]
     /// The scanner for the bodies of revisits.
     private let scanner = LinkScanner()
     /// A reader for the store as it was before the import, opened when it is first needed.
-    private var before: StoreReader?
+    private var storeBefore: StoreReader?
     /// Revisits that wait until the responses that they refer to are committed.
-    private var revisits: [(response: ArchivedResponse, original: ArchivedOriginal)] = []
+    private var pendingRevisits: [(response: ArchivedResponse, original: ArchivedOriginal)] = []
 
-    /// The result of scanning a response.
-    fileprivate struct Scanned: Sendable {
+    /// A response that a thread of `scanPool` has scanned.
+    fileprivate struct ScannedResponse: Sendable {
         let response: ArchivedResponse
         let url: WebURL
-        let found: Result<Found, StoreError>
+        let result: Result<ScanResult, StoreError>
     }
 
-    fileprivate struct Found: Sendable {
+    fileprivate struct ScanResult: Sendable {
         var body: NewResponse.Body
         var links: NewLinks?
         var isPage: Bool
-        /// The reason for refusing the response.
+        /// The reason for refusing the response; nil if it is accepted.
         var refusal: String?
     }
 
-    /// The bytes of bodies since the free disk space was last checked.
-    private var unseenBytes = Int.max / 2
+    /// The bytes of bodies since the free disk space was last checked. The initial value causes a check before
+    /// the first body.
+    private var bytesSinceSpaceCheck = Int.max / 2
 
-    private static let mostUnseen = 32 << 20
-    private static let mostOriginals = 200_000
-    private static let mostRevisits = 4096
-    private static let mostFirst = 64
+    /// The free disk space is checked again after this many bytes of bodies.
+    private static let maxUncheckedBytes = 32 << 20
+    /// The maximum size of `originals`. Digests beyond it are not recorded; a revisit of such a body must name the
+    /// URL of its original.
+    private static let maxOriginals = 200_000
+    /// Pending revisits are resolved when there are this many.
+    private static let maxPendingRevisits = 4096
+    /// The maximum number of items that are read to find the start URL of the archives. If none of them is a page,
+    /// the site is named after the origin of the first response.
+    private static let maxProbedItems = 64
 
     /// Opens the archives and the store, and begins a snapshot. Throws an error of the kind `.input` if the
     /// archives start at a stored site that the user did not name, unless that site consists of earlier
@@ -99,7 +122,7 @@ package final class Import {
         self.plan = plan
         secrets = plan.folder.secretHasher(createsKey: true)
         self.interruption = interruption
-        pool = try PartPool(threads: Machine.coreCount, named: "larder-scan") { LinkScanner() }
+        scanPool = try OrderedWorkPool(threads: Machine.coreCount, named: "larder-scan") { LinkScanner() }
         // The writer is opened before anything is read, because it removes the unfinished body files of
         // earlier imports.
         let writer: StoreWriter
@@ -116,11 +139,11 @@ package final class Import {
                     of: path, .inFiles(folder: plan.folder.incoming), plan.limits, base: plan.base,
                     interruption))
         }
-        first = []
+        probedItems = []
         var name = plan.site
         var start: String?
         var signers: [String] = []
-        while start == nil, first.count < Self.mostFirst, let reader = readers.first {
+        while start == nil, probedItems.count < Self.maxProbedItems, let reader = readers.first {
             guard let item = try reader.next() else {
                 if let signer = reader.signer { signers.append(signer) }
                 readers.removeFirst()
@@ -130,10 +153,10 @@ package final class Import {
             if start == nil, case .response(let response) = item, let url = WebURL(response.url), url.isHTTP {
                 if Self.isPage(response) { start = url.key.href }
             }
-            first.append(item)
+            probedItems.append(item)
         }
         if start == nil {
-            for case .response(let response) in first where start == nil {
+            for case .response(let response) in probedItems where start == nil {
                 start = WebURL(response.url).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
             }
         }
@@ -141,7 +164,7 @@ package final class Import {
         guard var name else {
             throw ArchiveError(
                 .input,
-                "\(plan.paths.joined(separator: ", ")) contains no response: \(Self.reason(first))")
+                "\(plan.paths.joined(separator: ", ")) contains no response: \(Self.reason(probedItems))")
         }
         var refusal: ArchiveError?
         do throws(StoreError) {
@@ -150,13 +173,13 @@ package final class Import {
             let archives = plan.paths.map { Folder.resolved($0) }
             if plan.isSavedPage {
                 // A site with responses from its origin is not replaced by one page.
-                if let held = sites.first(where: { $0.name == name }),
-                    try reader.hasAnythingFromOrigin(site: held.id)
+                if let stored = sites.first(where: { $0.name == name }),
+                    try reader.hasAnythingFromOrigin(site: stored.id)
                 {
                     name += " (saved)"
                 }
             } else if plan.site == nil, let site = Self.site(of: sites, startingNear: name) {
-                guard try Self.consists(site, ofImportsOf: archives, reader) else {
+                guard try Self.isImport(site, of: archives, reader) else {
                     refusal = ArchiveError(
                         .input,
                         "\(plan.paths.joined(separator: ", ")) starts at \(name), which belongs to the stored site \(site.name); import it as a snapshot of that site",
@@ -166,18 +189,19 @@ package final class Import {
                 }
                 name = site.name
             }
-            let held = sites.first { $0.name == name }
+            let stored = sites.first { $0.name == name }
             let begin =
                 plan.isSavedPage
-                ? [start ?? name] : held?.start ?? (plan.start.isEmpty ? [start ?? name] : plan.start)
-            // An archive must not add responses for existing sites unless the user names one of them.
-            let mayHave =
+                ? [start ?? name] : stored?.start ?? (plan.start.isEmpty ? [start ?? name] : plan.start)
+            // An archive must not add responses for existing sites unless the user names one of them. So a new
+            // site that the user did not name has no hosts of its own.
+            let ownStarts =
                 plan.isSavedPage
-                ? [start ?? name] : held != nil ? begin : plan.site == nil ? [] : [name] + begin
-            others = Self.others(of: sites, besides: name, at: mayHave)
-            own = Set(mayHave.compactMap { WebURL($0)?.host })
-            isOfNamedSite = plan.isSavedPage || held != nil && plan.site != nil
-            page = plan.isSavedPage ? start.flatMap { WebURL($0) } : nil
+                ? [start ?? name] : stored != nil ? begin : plan.site == nil ? [] : [name] + begin
+            otherSitesByHost = Self.otherSitesByHost(of: sites, besides: name, at: ownStarts)
+            ownHosts = Set(ownStarts.compactMap { WebURL($0)?.host })
+            isOfNamedSite = plan.isSavedPage || stored != nil && plan.site != nil
+            savedPage = plan.isSavedPage ? start.flatMap { WebURL($0) } : nil
             snapshot = try writer.begin(site: name, start: begin, now: now, importing: archives)
             writes = try WriteQueue(writer, snapshot: snapshot)
         } catch {
@@ -188,19 +212,21 @@ package final class Import {
         report.signers = signers
     }
 
-    /// By host alone: cookies do not tell ports apart, and pages on other ports of a host are same-site.
-    private static func others(
+    /// Returns the names of the sites other than `name` by the hosts of their start URLs, without the hosts of the
+    /// URLs in `own`. Ports are ignored: cookies do not distinguish them, and pages on other ports of a host are
+    /// same-site.
+    private static func otherSitesByHost(
         of sites: [Site], besides name: String, at own: [String]
     ) -> [String: String] {
-        var others: [String: String] = [:]
+        var otherSitesByHost: [String: String] = [:]
         for site in sites where site.name != name {
-            for place in site.start.compactMap({ WebURL($0) }) { others[place.host] = site.name }
+            for start in site.start.compactMap({ WebURL($0) }) { otherSitesByHost[start.host] = site.name }
         }
-        for place in own.compactMap({ WebURL($0) }) { others[place.host] = nil }
-        return others
+        for start in own.compactMap({ WebURL($0) }) { otherSitesByHost[start.host] = nil }
+        return otherSitesByHost
     }
 
-    /// The stored site that has the page as its name or among its first pages, else one that starts on the
+    /// Returns the stored site that has the page as its name or among its start pages, else one that starts on the
     /// same host.
     private static func site(of sites: [Site], startingNear page: String) -> Site? {
         let host = WebURL(page)?.host
@@ -209,10 +235,10 @@ package final class Import {
             ?? sites.first { site in host != nil && site.start.contains { WebURL($0)?.host == host } }
     }
 
-    /// Whether no response of the site came from its origin, and a snapshot of it was imported from the same
+    /// Whether no response of the site was fetched from its origin, and a snapshot of it was imported from the same
     /// files.
-    private static func consists(
-        _ site: Site, ofImportsOf archives: [String], _ reader: StoreReader
+    private static func isImport(
+        _ site: Site, of archives: [String], _ reader: StoreReader
     ) throws(StoreError) -> Bool {
         guard try !reader.hasAnythingFromOrigin(site: site.id) else { return false }
         for snapshot in site.snapshots where try reader.archives(ofSnapshot: snapshot.id) == archives {
@@ -225,14 +251,16 @@ package final class Import {
         it is not a WARC, WACZ, HAR, MHTML, ZIM, ZIP or TAR file, nor a saved page that contains its original URL
         """
 
+    /// Returns the reason why none of the items is a response, for an error message.
     private static func reason(_ items: [ArchivedItem]) -> String {
         for case .fault(let fault) in items {
-            let isUnknown = fault.reason == WARCReader.isNone
+            let isUnknown = fault.reason == WARCReader.notWARCReason
             return "\(fault.place): \(isUnknown ? unknownFile : fault.reason)"
         }
         return "it has no response over http or https"
     }
 
+    /// Whether the response is a page: as recorded by Larder, else by its media type.
     private static func isPage(_ response: ArchivedResponse) -> Bool {
         if let notes = response.notes { return notes.role == 0 && response.status == 200 }
         let type = response.fields.contentType?.essence
@@ -243,45 +271,45 @@ package final class Import {
     package func run(now: Int64) throws(ArchiveError) -> ImportReport {
         var failure: ArchiveError?
         do throws(ArchiveError) {
-            for item in first { try take(item) }
-            first = []
+            for item in probedItems { try process(item) }
+            probedItems = []
             while let reader = readers.first {
                 guard !interruption.isRequested else {
                     throw ArchiveError(
                         .interrupted, "interrupted; nothing was imported: run the same command again")
                 }
                 if let item = try reader.next() {
-                    try take(item)
+                    try process(item)
                 } else {
                     if let signer = reader.signer { report.signers.append(signer) }
                     readers.removeFirst()
                 }
             }
-            try takeRevisits(areLast: true)
-            while try addNext() {}
+            try resolveRevisits(isFinal: true)
+            while try storeNextScanned() {}
         } catch {
             failure = error
         }
-        while let scanned = pool.next() { scanned.discard() }
+        while let scanned = scanPool.next() { scanned.discard() }
         readers = []
-        let isGood = failure == nil && report.responses > 0
+        let canPublish = failure == nil && report.responses > 0
         do throws(ArchiveError) {
-            let ending: SnapshotEnding = isGood ? .publish(now: now) : .forget
+            let ending: SnapshotEnding = canPublish ? .publish(now: now) : .forget
             _ = try ArchiveError.storing { () throws(StoreError) in try writes.finish(ending) }
         } catch {
             failure = failure ?? error
         }
         if let failure { throw failure }
-        report.isPublished = isGood
+        report.isPublished = canPublish
         return report
     }
 
-    private func take(_ item: ArchivedItem) throws(ArchiveError) {
+    private func process(_ item: ArchivedItem) throws(ArchiveError) {
         switch item {
-        case .response(let response): try take(response)
+        case .response(let response): try importResponse(response)
         case .revisit(let response, let original):
-            revisits.append((response, original))
-            if revisits.count >= Self.mostRevisits { try takeRevisits(areLast: false) }
+            pendingRevisits.append((response, original))
+            if pendingRevisits.count >= Self.maxPendingRevisits { try resolveRevisits(isFinal: false) }
         case .other: report.other += 1
         case .fault(let fault): report.add(fault)
         }
@@ -289,7 +317,9 @@ package final class Import {
 
     // MARK: - Responses
 
-    private func take(_ response: ArchivedResponse) throws(ArchiveError) {
+    /// Passes the response to `scanPool` if it is to be stored. Otherwise deletes its body file and counts it in
+    /// the report.
+    private func importResponse(_ response: ArchivedResponse) throws(ArchiveError) {
         guard let url = WebURL(response.url)?.key else {
             response.body?.discard()
             return report.add(ArchiveFault("its URL is not valid", url: response.url, at: "a record"))
@@ -299,13 +329,13 @@ package final class Import {
             report.other += 1
             return
         }
-        if let fault = try fault(in: response, url) {
+        if let fault = try refusalFault(for: response, url) {
             response.body?.discard()
             return report.add(fault)
         }
-        guard isKept(response) else {
+        guard isStorable(response) else {
             response.body?.discard()
-            report.unkept[response.status, default: 0] += 1
+            report.skippedByStatus[response.status, default: 0] += 1
             return
         }
         guard isNewest(response, url) else {
@@ -313,19 +343,23 @@ package final class Import {
             report.superseded += 1
             return
         }
-        try look(forRoomBeside: response.body?.byteCount ?? 0)
-        while pool.isFull, try addNext() {}
+        try checkFreeSpace(adding: response.body?.byteCount ?? 0)
+        while scanPool.isFull, try storeNextScanned() {}
         let (folder, refusal) = (plan.folder, plan.refusal)
-        pool.add(response.body?.byteCount ?? 0) { scanner in
-            Scanned(
+        scanPool.add(response.body?.byteCount ?? 0) { scanner in
+            ScannedResponse(
                 response: response, url: url,
-                found: Result { () throws(StoreError) in
-                    try Self.look(at: response, url, scanner, folder, refusal)
+                result: Result { () throws(StoreError) in
+                    try Self.checkAndScan(response, url, scanner, folder, refusal)
                 })
         }
     }
 
-    private func fault(in response: ArchivedResponse, _ url: WebURL) throws(ArchiveError) -> ArchiveFault? {
+    /// Returns a fault if the response must not be imported: it is not a response to a request (but, for example, a
+    /// rendering), or its URL belongs to another stored site.
+    private func refusalFault(
+        for response: ArchivedResponse, _ url: WebURL
+    ) throws(ArchiveError) -> ArchiveFault? {
         if !response.request.isOfRequest {
             return ArchiveFault("it is not the response to a request", url: url.href, at: "a record")
         }
@@ -338,76 +372,80 @@ package final class Import {
         return fault
     }
 
-    /// Returns another site that starts on the host or has pages there.
+    /// Returns the other stored site that starts on the host or has pages there, or nil if there is none.
     private func owner(of url: WebURL) throws(ArchiveError) -> String? {
-        if let site = others[url.host] { return site }
-        if let known = owners[url.host] { return known }
+        if let site = otherSitesByHost[url.host] { return site }
+        if let known = ownerCache[url.host] { return known }
         let owner =
-            own.contains(url.host)
+            ownHosts.contains(url.host)
             ? nil
             : try ArchiveError.storing { () throws(StoreError) -> String? in
-                let reader = if let before { before } else { try StoreReader(plan.folder) }
-                before = reader
+                let reader = if let storeBefore { storeBefore } else { try StoreReader(plan.folder) }
+                storeBefore = reader
                 return try reader.site(withPagesOn: url.host, besides: report.site)
             }
-        if owners.count < Self.mostOwners { owners[url.host] = .some(owner) }
+        if ownerCache.count < Self.maxCachedOwners { ownerCache[url.host] = .some(owner) }
         return owner
     }
 
-    private static let mostOwners = 10_000
+    /// The maximum size of `ownerCache`. Further hosts are looked up in the store each time.
+    private static let maxCachedOwners = 10_000
 
     /// Throws if the disk is nearly full, because a full disk affects every other program.
-    private func look(forRoomBeside byteCount: Int) throws(ArchiveError) {
-        unseenBytes += byteCount
-        guard unseenBytes >= Self.mostUnseen else { return }
-        unseenBytes = 0
-        guard let room = DiskRoom.bytes(in: plan.folder.incoming), room < plan.leastRoom else { return }
+    private func checkFreeSpace(adding byteCount: Int) throws(ArchiveError) {
+        bytesSinceSpaceCheck += byteCount
+        guard bytesSinceSpaceCheck >= Self.maxUncheckedBytes else { return }
+        bytesSinceSpaceCheck = 0
+        guard let freeBytes = DiskSpace.freeBytes(in: plan.folder.incoming), freeBytes < plan.minFreeBytes
+        else { return }
         throw ArchiveError(
             .machine,
-            "the disk of \(plan.folder.path) has \(room) bytes left, and \(plan.leastRoom) must stay free; free some space, then import again: nothing was imported"
+            "the disk of \(plan.folder.path) has \(freeBytes) bytes left, and \(plan.minFreeBytes) must stay free; free some space, then import again: nothing was imported"
         )
     }
 
     /// Writes the oldest scanned response. Returns false if there is none.
-    private func addNext() throws(ArchiveError) -> Bool {
-        guard let scanned = pool.next() else { return false }
-        let found = try ArchiveError.storing { () throws(StoreError) in try scanned.found.get() }
-        if let refusal = found.refusal {
+    private func storeNextScanned() throws(ArchiveError) -> Bool {
+        guard let scanned = scanPool.next() else { return false }
+        let scan = try ArchiveError.storing { () throws(StoreError) in try scanned.result.get() }
+        if let refusal = scan.refusal {
             report.add(ArchiveFault(refusal, url: scanned.url.href, at: "a record"))
             return true
         }
-        let alike = try ArchiveError.storing { () throws(StoreError) in
-            try heldAlike(scanned.response, scanned.url).map(NewResponse.Body.held)
+        let storedBody = try ArchiveError.storing { () throws(StoreError) in
+            try equivalentStoredBody(for: scanned.response, scanned.url).map(NewResponse.Body.held)
         }
-        try add(
-            scanned.response, scanned.url, alike ?? found.body, links: found.links, isPage: found.isPage)
+        try store(
+            scanned.response, scanned.url, storedBody ?? scan.body, links: scan.links, isPage: scan.isPage)
         return true
     }
 
     /// Returns the stored body for the URL if it differs from the imported one only in how links are spelled.
-    /// The page is then unchanged. Large bodies are not compared.
-    private func heldAlike(_ response: ArchivedResponse, _ url: WebURL) throws(StoreError) -> StoredBody? {
-        guard response.isLedBack, case .bytes(let bytes)? = response.body?.content,
+    /// The page is then unchanged, and the stored spelling is the original one. Large bodies are not compared.
+    private func equivalentStoredBody(
+        for response: ArchivedResponse, _ url: WebURL
+    ) throws(StoreError) -> StoredBody? {
+        guard response.hasRestoredLinks, case .bytes(let bytes)? = response.body?.content,
             bytes.count <= Limits.packedBody
         else { return nil }
-        let reader = if let before { before } else { try StoreReader(plan.folder) }
-        before = reader
-        guard let held = try reader.response(for: url.href), held.status == response.status,
-            let body = held.body, body.byteCount <= Limits.packedBody,
-            let known = try reader.content(of: body)?.load(), known != bytes,
-            spelledOut(known, url, HTTPFields(block: held.fields.utf8.span).contentType)
-                == spelledOut(bytes, url, response.fields.contentType)
+        let reader = if let storeBefore { storeBefore } else { try StoreReader(plan.folder) }
+        storeBefore = reader
+        guard let stored = try reader.response(for: url.href), stored.status == response.status,
+            let body = stored.body, body.byteCount <= Limits.packedBody,
+            let storedBytes = try reader.content(of: body)?.load(), storedBytes != bytes,
+            withNormalizedLinks(storedBytes, url, HTTPFields(block: stored.fields.utf8.span).contentType)
+                == withNormalizedLinks(bytes, url, response.fields.contentType)
         else { return nil }
         return body
     }
 
     /// Returns the body with every link as an absolute URL, and without the attributes that an export
-    /// removes.
-    private func spelledOut(_ bytes: [UInt8], _ url: WebURL, _ type: MediaType?) -> [UInt8] {
+    /// overwrites.
+    private func withNormalizedLinks(_ bytes: [UInt8], _ url: WebURL, _ type: MediaType?) -> [UInt8] {
         let table = scanner.read(bytes.span, of: url, as: type).table
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         let source = table.source(of: bytes.span) ?? bytes
-        let changes = Patch.Change.freeing(table, unless: { _ in false }).sorted {
+        let changes = Patch.Change.neutralizingPolicies(table, unless: { _ in false }).sorted {
             $0.range.lowerBound < $1.range.lowerBound
         }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
@@ -424,17 +462,18 @@ package final class Import {
         return text.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(text.dropFirst(3)) : text
     }
 
-    private func key(of response: ArchivedResponse, _ url: WebURL) -> NewestAnswers.Key {
-        NewestAnswers.Key(url.href, response.request, variant(of: response).text)
+    private func key(of response: ArchivedResponse, _ url: WebURL) -> NewestResponses.Key {
+        NewestResponses.Key(url.href, response.request, variant(of: response).text)
     }
 
+    /// Whether no newer response for the same URL, request and variant was read before.
     private func isNewest(_ response: ArchivedResponse, _ url: WebURL) -> Bool {
-        newest.admits(key(of: response, url), fetched: response.fetched)
+        newestResponses.isNewest(key(of: response, url), fetched: response.fetched)
     }
 
-    /// Whether the response is imported. As in a crawl, these are successful responses, redirects, and
-    /// responses that say that a page is gone. All responses that Larder wrote are imported.
-    private func isKept(_ response: ArchivedResponse) -> Bool {
+    /// Whether the response has a status that is stored. As in a crawl, these are successful responses, redirects,
+    /// 404 and 410. Partial responses and other errors are stored only if Larder wrote the archive.
+    private func isStorable(_ response: ArchivedResponse) -> Bool {
         switch response.status {
         case 200..<300: response.status != 206 || response.notes != nil
         case 301, 302, 303, 307, 308, 404, 410: true
@@ -442,27 +481,27 @@ package final class Import {
         }
     }
 
-    /// Checks and scans a response, on a thread of the pool.
-    private static func look(
-        at response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder,
+    /// Asks the plan whether to refuse the response, and scans its body for links. Runs on a thread of `scanPool`.
+    private static func checkAndScan(
+        _ response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder,
         _ refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
-    ) throws(StoreError) -> Found {
+    ) throws(StoreError) -> ScanResult {
         if response.request == .get, let refusal = try refusal?(url, wholeBody(of: response)) {
             response.body?.discard()
-            return Found(body: .none, isPage: false, refusal: refusal)
+            return ScanResult(body: .none, isPage: false, refusal: refusal)
         }
         let hasBody = response.body.map { $0.byteCount > 0 } ?? false
-        let isHeld = response.notes != nil
-        if !(200..<300).contains(response.status), !isHeld || !hasBody {
+        let isWrittenByLarder = response.notes != nil
+        if !(200..<300).contains(response.status), !isWrittenByLarder || !hasBody {
             response.body?.discard()
-            // A stored error response is not a page.
-            let isOfCrawls = [301, 302, 303, 307, 308, 404, 410].contains(response.status)
-            return Found(body: .none, links: nil, isPage: isOfCrawls && isPage(response))
+            // Redirects, 404 and 410 can be pages, as in a crawl. Other error responses cannot.
+            let canBePage = [301, 302, 303, 307, 308, 404, 410].contains(response.status)
+            return ScanResult(body: .none, links: nil, isPage: canBePage && isPage(response))
         }
         guard let body = response.body, let content = body.content else {
-            return Found(body: .none, links: nil, isPage: false)
+            return ScanResult(body: .none, links: nil, isPage: false)
         }
-        return try scanned(response, url, body, content, scanner, folder)
+        return try scanBody(response, url, body, content, scanner, folder)
     }
 
     /// Returns the body if it is the whole body of a successful response, and not stored in a content coding.
@@ -472,46 +511,51 @@ package final class Import {
         return isWhole && !isCoded ? response.body?.content : nil
     }
 
-    private static func scanned(
+    /// Scans a body for links and prepares it for the store. A body that cannot have links, or is too large for
+    /// the scanner, is stored without being scanned.
+    private static func scanBody(
         _ response: ArchivedResponse, _ url: WebURL, _ body: ArchivedBody, _ content: BodyContent,
         _ scanner: LinkScanner, _ folder: StoreFolder
-    ) throws(StoreError) -> Found {
+    ) throws(StoreError) -> ScanResult {
         let type = response.fields.contentType
         let isCoded = response.notes?.flags.contains(.isCoded) ?? false
         // The same condition as in a crawl, so that equal bodies always get the same form.
         let isSmall = body.byteCount <= Limits.packedBody
-        let isLookedAt =
+        let canScan =
             !isCoded && (isSmall || body.byteCount <= BodyReading.byteLimit && !BodyFormat.isOpaque(type))
-        let known = (body.sha256, body.byteCount)
-        guard isLookedAt else {
+        let measured = (body.sha256, body.byteCount)
+        guard canScan else {
             let new = try NewBody(
-                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known,
+                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: measured,
                 in: folder)
             // The body is known to have no links, unless it is stored in a content coding and could not be
             // read.
-            return Found(
+            return ScanResult(
                 body: .new(new), links: isCoded ? nil : NewLinks(from: .init(href: url.href)),
                 isPage: response.notes?.role == 0)
         }
-        var links = ArchivedLinks()
+        var links = ImportedLinks()
         let bytes = try content.load()
         let reading = scanner.read(bytes.span, of: url, as: type) { links.add($0, $1) }
         let new = try NewBody(
             content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
-            measured: known, in: folder)
+            measured: measured, in: folder)
         let isPage =
             response.notes.map { $0.role == 0 } ?? (reading.format == .html || reading.format == .xhtml)
-        return Found(body: .new(new), links: links.resolve(at: url, reading.table), isPage: isPage)
+        return ScanResult(body: .new(new), links: links.resolve(at: url, reading.table), isPage: isPage)
     }
 
-    /// Whether the browser may have used the user's logins for the response.
+    /// Whether the browser that saved the page may have sent the user's cookies with the request: for documents, and
+    /// for all URLs of the page's own registrable domain.
     private func isPartOfSavedPage(_ url: WebURL, isPage: Bool) -> Bool {
-        guard let page else { return false }
+        guard let savedPage else { return false }
         func site(_ host: String) -> String { PublicSuffixes.system.registrableDomain(of: host) ?? host }
-        return isPage || site(url.host) == site(page.host)
+        return isPage || site(url.host) == site(savedPage.host)
     }
 
-    private func add(
+    /// Queues the response with its links for writing, and counts it in the report. If it replaces an older response
+    /// with the same key, that one is no longer counted.
+    private func store(
         _ response: ArchivedResponse, _ url: WebURL, _ body: NewResponse.Body, links: NewLinks?, isPage: Bool,
         isRevisit: Bool = false
     ) throws(ArchiveError) {
@@ -522,7 +566,7 @@ package final class Import {
         new.request = response.request
         new.flags = (response.notes?.flags ?? Self.flags(response)).subtracting(.ofProvenance)
         new.flags.insert(.isImported)
-        if isOfNamedSite, own.contains(url.host) { new.flags.insert(.isOfNamedSite) }
+        if isOfNamedSite, ownHosts.contains(url.host) { new.flags.insert(.isOfNamedSite) }
         let bodyBytes = Self.byteCount(of: body)
         // As in a crawl, redirects and error responses without a body have no type.
         if bodyBytes != nil || (200..<300).contains(response.status) {
@@ -536,36 +580,37 @@ package final class Import {
             try writes.add(ready)
             if let links { try writes.addWithoutWaiting(links) }
         }
-        let answer = NewestAnswers.Answer(
+        let counted = NewestResponses.CountedResponse(
             byteCount: bodyBytes ?? 0, isPage: new.role == 0 && response.status == 200 && bodyBytes != nil,
             isRevisit: isRevisit)
-        if let replaced = newest.put(answer, key(of: response, url)) {
+        if let replaced = newestResponses.record(counted, for: key(of: response, url)) {
             report.superseded += 1
             report.count(replaced, by: -1)
         }
-        report.count(answer, by: 1)
+        report.count(counted, by: 1)
         if let body = response.body {
-            if originals.count < Self.mostOriginals { originals[body.sha256] = url.href }
-            if let stated = response.payloadDigest, originals.count < Self.mostOriginals {
+            if originals.count < Self.maxOriginals { originals[body.sha256] = url.href }
+            if let stated = response.payloadDigest, originals.count < Self.maxOriginals {
                 originals[stated] = url.href
             }
         }
         plan.progress?(report.responses, report.byteCount)
     }
 
-    /// Returns nil if there is no body.
+    /// Returns the size of the body, or nil if there is none.
     private static func byteCount(of body: NewResponse.Body) -> Int? {
         switch body {
         case .new(let new): new.byteCount
-        case .held(let held): held.byteCount
+        case .held(let stored): stored.byteCount
         case .none: nil
         }
     }
 
-    /// The text of the response's `VaryKey`. If the archive does not have the request, every request selects
-    /// the response.
+    /// Returns the text of the response's `VaryKey`. If the archive does not have the request, every request
+    /// selects the response.
     ///
-    /// `hadSecret`: an earlier version wrote a secret into the archive.
+    /// `hadSecret` is true if an earlier version of Larder wrote a secret into the archive. The response is then
+    /// private.
     private func variant(of response: ArchivedResponse) -> (text: String, hadSecret: Bool) {
         if let known = response.notes?.variant {
             var hadSecret = false
@@ -594,13 +639,13 @@ package final class Import {
     ///
     /// - Parameter areLast: Whether a revisit without its response is reported. Otherwise it is tried again
     ///   later.
-    private func takeRevisits(areLast: Bool) throws(ArchiveError) {
-        guard !revisits.isEmpty else { return }
-        while try addNext() {}
+    private func resolveRevisits(isFinal: Bool) throws(ArchiveError) {
+        guard !pendingRevisits.isEmpty else { return }
+        while try storeNextScanned() {}
         try commit()
         let reader = try ArchiveError.storing { () throws(StoreError) in try StoreReader(plan.folder) }
         var later: [(response: ArchivedResponse, original: ArchivedOriginal)] = []
-        for (response, original) in revisits {
+        for (response, original) in pendingRevisits {
             guard let url = WebURL(response.url)?.key, url.isHTTP else {
                 report.other += 1
                 continue
@@ -618,7 +663,7 @@ package final class Import {
                 return nil
             }
             guard let body else {
-                if areLast || later.count >= Self.mostRevisits / 2 {
+                if isFinal || later.count >= Self.maxPendingRevisits / 2 {
                     report.add(
                         ArchiveFault(
                             "the response that has its body is not in the archive", url: response.url,
@@ -628,7 +673,7 @@ package final class Import {
                 }
                 continue
             }
-            if let fault = try fault(in: response, url) {
+            if let fault = try refusalFault(for: response, url) {
                 report.add(fault)
                 continue
             }
@@ -648,43 +693,44 @@ package final class Import {
                 body.form.hasPrefix("\(BodyFormat.html.name);")
                 || body.form.hasPrefix("\(BodyFormat.xhtml.name);")
             let links = try ArchiveError.storing { () throws(StoreError) -> NewLinks? in
-                try linksElsewhere(of: body, at: url, response, reader)
+                try resolvedLinks(of: body, at: url, response, reader)
             }
-            try add(response, url, .held(body), links: links, isPage: isPage, isRevisit: true)
+            try store(response, url, .held(body), links: links, isPage: isPage, isRevisit: true)
         }
         // The remaining revisits are tried again at the end.
-        revisits = later
+        pendingRevisits = later
     }
 
     /// Returns the links of a body that was stored for another URL, resolved against this one.
-    private func linksElsewhere(
+    private func resolvedLinks(
         of body: StoredBody, at url: WebURL, _ response: ArchivedResponse, _ reader: StoreReader
     ) throws(StoreError) -> NewLinks? {
         if response.notes?.flags.contains(.isCoded) ?? false { return nil }
         guard body.form != BodyFormat.opaque.name, body.byteCount <= BodyReading.byteLimit,
             let bytes = try reader.content(of: body)?.load()
         else { return NewLinks(from: .init(href: url.href)) }
-        var links = ArchivedLinks()
+        var links = ImportedLinks()
         let reading = scanner.read(bytes.span, of: url, as: response.fields.contentType) { links.add($0, $1) }
         return links.resolve(at: url, reading.table)
     }
 
+    /// Waits until all queued responses are committed, so that they can be read.
     private func commit() throws(ArchiveError) {
         let isDone = Monitor(false)
         try ArchiveError.storing { () throws(StoreError) in
             try writes.afterCommit { isDone.change { $0 = true } }
         }
-        // If the queue has failed, this call throws the reason.
+        // If the queue has failed, the callback is never called, but this call throws the reason.
         while isDone.wait(atMost: .milliseconds(200), { $0 ? true : nil }) == nil {
             try ArchiveError.storing { () throws(StoreError) in try writes.afterCommit {} }
         }
     }
 }
 
-extension Import.Scanned {
+extension Import.ScannedResponse {
     /// Deletes the body file, because the response will not be stored.
     fileprivate func discard() {
-        if case .success(let found) = found, case .new(let new) = found.body,
+        if case .success(let scan) = result, case .new(let new) = scan.body,
             case .file(let path) = new.content
         {
             unlink(path)

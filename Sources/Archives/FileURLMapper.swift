@@ -2,9 +2,12 @@ internal import Web
 
 /// Derives the URLs of files from their names in a mirror or in a site's own folder. This reverses the way in
 /// which mirroring tools make names from URLs. It uses only the names.
-struct FolderAddresses {
+///
+/// For example, `page?q=1` is mirrored as `page?q=1` by wget on Unix, as `page@q=1` by wget for Windows, and as
+/// `page%3Fq=1` by wget2. The names of all files together show which scheme a tool has used.
+struct FileURLMapper {
     /// The way in which file names were made from URLs.
-    enum Manner {
+    enum NamingScheme {
         /// The names are those of the site's own files.
         case own
         /// A query follows `?`, and percent escapes are those of the URL.
@@ -15,7 +18,7 @@ struct FolderAddresses {
         case escaped
     }
 
-    let manner: Manner
+    let namingScheme: NamingScheme
 
     /// - Parameters:
     ///   - names: The names of all files.
@@ -24,20 +27,20 @@ struct FolderAddresses {
         var (isUnix, hasEscaped, hasAt) = (folder?.contains(":") ?? false, false, false)
         for name in names {
             let file = Self.split(name).file
-            isUnix = isUnix || file.utf8.contains { Self.notOnWindows.contains($0) }
+            isUnix = isUnix || file.utf8.contains { Self.charactersInvalidOnWindows.contains($0) }
             hasEscaped = hasEscaped || file.range(of: "%3F") != nil
-            hasAt = hasAt || Self.at(in: file) != nil
+            hasAt = hasAt || Self.atSignSeparator(in: file) != nil
         }
-        let isOfWget = folder?.contains("+") ?? false
+        let isFromWget = folder?.contains("+") ?? false
         let hasQueries = isUnix || hasEscaped || hasAt
         guard hasQueries || folder != nil else {
-            manner = .own
+            namingScheme = .own
             return
         }
-        manner = isUnix ? .unix : hasEscaped && !isOfWget ? .escaped : .windows
+        namingScheme = isUnix ? .unix : hasEscaped && !isFromWget ? .escaped : .windows
     }
 
-    private static let notOnWindows = Array("?:*|<>\"\\".utf8)
+    private static let charactersInvalidOnWindows = Array("?:*|<>\"\\".utf8)
 
     // MARK: - Hosts
 
@@ -45,10 +48,10 @@ struct FolderAddresses {
     /// (wget for Windows) or `example.com_8080` (HTTrack). Returns nil if it is not a host.
     static func host(_ name: String) -> (host: String, port: Int?)? {
         var (host, port) = (name, Int?.none)
-        if let mark = name.lastIndex(where: { $0 == ":" || $0 == "+" || $0 == "_" }), name.last != "]" {
-            let digits = name[name.index(after: mark)...]
+        if let separator = name.lastIndex(where: { $0 == ":" || $0 == "+" || $0 == "_" }), name.last != "]" {
+            let digits = name[name.index(after: separator)...]
             if (1...5).contains(digits.utf8.count), let number = Int(digits), (1...65_535).contains(number) {
-                (host, port) = (String(name[..<mark]), number)
+                (host, port) = (String(name[..<separator]), number)
             }
         }
         guard host == "localhost" || host.hasPrefix("[") || host.contains("."),
@@ -69,11 +72,11 @@ struct FolderAddresses {
     func target(of name: String, keepsIndex: Bool = false) -> String {
         var (folder, file) = Self.split(name)
         var query: Substring?
-        if let mark = mark(in: file) {
-            query = Self.withoutAddedSuffix(file[mark.upperBound...])
-            file = file[..<mark.lowerBound]
+        if let separator = querySeparator(in: file) {
+            query = Self.withoutAddedSuffix(file[separator.upperBound...])
+            file = file[..<separator.lowerBound]
         } else {
-            file = Self.withoutSuffixOfProgram(file)
+            file = Self.withoutHTMLSuffix(file)
         }
         if file == "index.html", !keepsIndex { file = "" }
         return target(folder, file, query)
@@ -81,13 +84,14 @@ struct FolderAddresses {
 
     /// Returns the path and query for a file name if no part of it was added by a tool. Returns nil if that
     /// gives the same URL. Links in other files show which of the two is right.
-    func spelledOut(_ name: String) -> String? {
+    func literalTarget(of name: String) -> String? {
         let (folder, file) = Self.split(name)
-        guard let mark = mark(in: file) else { return nil }
-        let target = target(folder, file[..<mark.lowerBound], file[mark.upperBound...])
+        guard let separator = querySeparator(in: file) else { return nil }
+        let target = target(folder, file[..<separator.lowerBound], file[separator.upperBound...])
         return target == self.target(of: name) ? nil : target
     }
 
+    /// Returns the path and query for the parts of a name.
     private func target(_ folder: Substring, _ file: Substring, _ query: Substring?) -> String {
         var target: [UInt8] = [UInt8(ascii: "/")]
         append(folder, to: &target, isQuery: false)
@@ -99,29 +103,31 @@ struct FolderAddresses {
         return String(decoding: target, as: UTF8.self)
     }
 
+    /// Splits a name into its folder, with the slash at the end, and its last part.
     private static func split(_ name: String) -> (folder: Substring, file: Substring) {
         guard let slash = name.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", name[...]) }
         return (name[...slash], name[name.utf8.index(after: slash)...])
     }
 
     /// Returns the range of the separator between path and query.
-    private func mark(in file: Substring) -> Range<Substring.Index>? {
-        switch manner {
+    private func querySeparator(in file: Substring) -> Range<Substring.Index>? {
+        switch namingScheme {
         case .own: nil
         case .unix: file.range(of: "?") ?? file.range(of: "%3F")
-        case .windows: Self.at(in: file)
+        case .windows: Self.atSignSeparator(in: file)
         case .escaped: file.range(of: "%3F")
         }
     }
 
     /// Returns the range of `@` as a separator: before an equals sign or after the suffix of a page or
     /// script. Image names contain it too, as in `icon@2x.png`.
-    private static func at(in file: Substring) -> Range<Substring.Index>? {
-        guard let mark = file.range(of: "@") else { return nil }
-        let isBehindSuffix = ([".html", ".htm", ".css", ".js"] + programs).contains {
-            file[..<mark.lowerBound].hasSuffix($0)
+    private static func atSignSeparator(in file: Substring) -> Range<Substring.Index>? {
+        guard let separator = file.range(of: "@") else { return nil }
+        let followsSuffix = ([".html", ".htm", ".css", ".js"] + scriptSuffixes).contains {
+            file[..<separator.lowerBound].hasSuffix($0)
         }
-        return isBehindSuffix || file[mark.upperBound...].utf8.contains(UInt8(ascii: "=")) ? mark : nil
+        return followsSuffix || file[separator.upperBound...].utf8.contains(UInt8(ascii: "="))
+            ? separator : nil
     }
 
     /// Removes the suffix of the media type, which `--adjust-extension` adds to names.
@@ -130,48 +136,53 @@ struct FolderAddresses {
         return query
     }
 
-    private static let programs = [".php", ".asp", ".aspx", ".jsp", ".cgi", ".cfm", ".do", ".pl", ".py"]
+    /// Suffixes of server-side scripts, whose URLs do not end in `.html`.
+    private static let scriptSuffixes = [
+        ".php", ".asp", ".aspx", ".jsp", ".cgi", ".cfm", ".do", ".pl", ".py",
+    ]
 
-    private static func withoutSuffixOfProgram(_ file: Substring) -> Substring {
+    /// Removes the suffix that `--adjust-extension` adds to a page of a server-side script, as in `page.php.html`.
+    private static func withoutHTMLSuffix(_ file: Substring) -> Substring {
         guard file.hasSuffix(".html") else { return file }
         let bare = file.dropLast(5)
-        return programs.contains { bare.hasSuffix($0) } ? bare : file
+        return scriptSuffixes.contains { bare.hasSuffix($0) } ? bare : file
     }
 
     /// Appends a part of a file name with the escapes that a URL needs.
     private func append(_ text: Substring, to target: inout [UInt8], isQuery: Bool) {
         let bytes = Array(text.utf8)
-        var at = 0
-        while at < bytes.count {
-            let byte = bytes[at]
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
             let escaped =
-                at + 2 < bytes.count
-                ? Hex.decode(String(decoding: bytes[at + 1...at + 2], as: UTF8.self))?.first : nil
-            if byte == UInt8(ascii: "%"), let escaped, manner != .own || escaped >= 0x80 {
-                if isForNames(escaped, isQuery) {
+                index + 2 < bytes.count
+                ? Hex.decode(String(decoding: bytes[index + 1...index + 2], as: UTF8.self))?.first : nil
+            if byte == UInt8(ascii: "%"), let escaped, namingScheme != .own || escaped >= 0x80 {
+                if isEscapedOnlyForFileSystem(escaped, isQuery) {
                     target.append(escaped)
                 } else {
-                    target += bytes[at...at + 2]
+                    target += bytes[index...index + 2]
                 }
-                at += 3
+                index += 3
                 continue
             }
-            if byte <= 0x20 || byte >= 0x7F || Self.special.contains(byte) {
+            if byte <= 0x20 || byte >= 0x7F || Self.escapedCharacters.contains(byte) {
                 target += Array("%".utf8) + Array(Hex.encode([byte]).uppercased().utf8)
             } else {
                 target.append(byte)
             }
-            at += 1
+            index += 1
         }
     }
 
     /// Whether a byte is escaped only because file names cannot contain it, so that the URL has it unescaped:
     /// slashes and question marks in queries, and characters that Windows does not allow.
-    private func isForNames(_ byte: UInt8, _ isQuery: Bool) -> Bool {
+    private func isEscapedOnlyForFileSystem(_ byte: UInt8, _ isQuery: Bool) -> Bool {
         if isQuery, byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") { return true }
-        guard manner == .windows || manner == .escaped else { return false }
+        guard namingScheme == .windows || namingScheme == .escaped else { return false }
         return byte == UInt8(ascii: ":") || byte == UInt8(ascii: "*") || byte == UInt8(ascii: "|")
     }
 
-    private static let special = Array("\"#%<>?\\^`{}".utf8)
+    /// Characters that are escaped in URLs. In file names they stand for themselves.
+    private static let escapedCharacters = Array("\"#%<>?\\^`{}".utf8)
 }

@@ -2,8 +2,8 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// A format for exports.
-public enum ArchiveForm: String, Sendable, CaseIterable {
+/// An export format. The raw value is its name in commands and JSON.
+public enum ArchiveFormat: String, Sendable, CaseIterable {
     /// WARC 1.1, with each record compressed by gzip, or uncompressed if the file name ends in `.warc`.
     case warc
     /// WACZ 1.1.1: WARC with an index and a list of pages.
@@ -62,10 +62,10 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     }
 
     /// The formats that contain responses and can be imported again.
-    package static let ofResponses: [ArchiveForm] = [.warc, .wacz, .har]
+    package static let responseFormats: [ArchiveFormat] = [.warc, .wacz, .har]
 
-    /// Whether it contains exactly one page.
-    package var isOfPage: Bool {
+    /// Whether a file of this format contains exactly one page.
+    package var isSinglePage: Bool {
         switch self {
         case .html, .mhtml, .pdf, .png: true
         case .warc, .wacz, .har, .folder, .zip, .tar, .zim, .program: false
@@ -73,19 +73,19 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     }
 
     /// Whether pages that cannot run offline are written as their frozen copies. Archives of responses contain
-    /// what the server sent.
-    var showsFrozenCopies: Bool {
+    /// the responses of the server.
+    var usesFrozenCopies: Bool {
         switch self {
         case .folder, .zip, .tar, .zim, .program, .html, .mhtml: true
         case .warc, .wacz, .har, .pdf, .png: false
         }
     }
 
-    /// Whether a browser renders it.
-    package var isShown: Bool { self == .pdf || self == .png }
+    /// Whether a browser renders the page to make the file.
+    package var isRendered: Bool { self == .pdf || self == .png }
 
-    /// Whether the external program that writes it is installed. The browser is only looked for when it is
-    /// needed.
+    /// Whether the external program that writes this format is installed. For PDF and PNG this is always true,
+    /// because the browser is only searched for when it is needed.
     package var isWritable: Bool { self != .zim || ExternalProgram.find("zimwriterfs") != nil }
 
     /// The extension of files of this format.
@@ -107,13 +107,13 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     }
 }
 
-/// Chooses the reader for a file: by its first bytes, else by its name.
+/// Opens archives for reading. The first bytes of a file decide on its format, and only for zip files the name.
 package enum ArchiveFiles {
-    /// Returns a reader that does not store bodies.
-    package static func looking(
+    /// Returns a reader that computes sizes and digests of bodies, but does not store them.
+    package static func measuringReader(
         at path: String, _ limits: ArchiveLimits = ArchiveLimits()
     ) throws(ArchiveError) -> any ArchiveReader {
-        try reader(of: path, .measured, limits)
+        try reader(of: path, .measuredOnly, limits)
     }
 
     /// Writes a file completely, or not at all.
@@ -123,16 +123,17 @@ package enum ArchiveFiles {
         return try output.finish()
     }
 
-    /// Opens a reader for a file or folder.
+    /// Returns a reader for a file or folder. A file that has the signature of no format is read as a WARC, whose
+    /// reader reports the fault.
     ///
-    /// - Parameter base: The URL that a folder was copied from, if its files do not name it.
+    /// - Parameter base: The URL that a folder was copied from, or of a saved page, if the files do not name it.
     static func reader(
-        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
+        of path: String, _ storage: BodyStorage, _ limits: ArchiveLimits = ArchiveLimits(),
         base: WebURL? = nil,
         _ interruption: Interruption = Interruption()
     ) throws(ArchiveError) -> any ArchiveReader {
         if Folder.exists(path) {
-            return try FolderReader(DiskFolder(path, limits), base: base, keeping, limits)
+            return try FolderReader(DiskFolder(path, limits), base: base, storage, limits)
         }
         // A pipe cannot be read twice. A missing file is reported when it is opened.
         guard path != "-", access(path, F_OK) != 0 || WholeFile.exists(path) else {
@@ -143,23 +144,23 @@ package enum ArchiveFiles {
         }
         if isZip(beginning, path) {
             let zip = try ZipFile(path)
-            if WACZReader.isOne(zip) { return try WACZReader(zip, keeping, limits) }
-            return try FolderReader(ZipFolder(zip, limits), base: base, keeping, limits)
+            if WACZReader.isWACZ(zip) { return try WACZReader(zip, storage, limits) }
+            return try FolderReader(ZipFolder(zip, limits), base: base, storage, limits)
         }
         if beginning.starts(with: [0x5A, 0x49, 0x4D, 0x04]) {
-            return try ZIMReader(path, keeping, limits, interruption)
+            return try ZIMReader(path, storage, limits, interruption)
         }
         let first = beginning.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D && $0 < 0x80 }
-        if first == UInt8(ascii: "{") { return try HARReader(path, keeping, limits) }
+        if first == UInt8(ascii: "{") { return try HARReader(path, storage, limits) }
         if first == UInt8(ascii: "<"), SavedPage.isPage(path) {
-            return try FolderReader(DiskFolder(page: path, limits), base: base, isPage: true, keeping, limits)
+            return try FolderReader(DiskFolder(page: path, limits), base: base, isPage: true, storage, limits)
         }
-        if isMessage(beginning) { return try MHTMLReader(path, keeping, limits) }
+        if isMultipartMessage(beginning) { return try MHTMLReader(path, storage, limits) }
         let input = try ArchiveInput(path)
-        if try input.fill(), TarFile.isOne(input.available) {
-            return try FolderReader(TarFile(path, limits), base: base, keeping, limits)
+        if try input.fill(), TarFile.isTar(input.available) {
+            return try FolderReader(TarFile(path, limits), base: base, storage, limits)
         }
-        return WARCReader(input, keeping, limits)
+        return WARCReader(input, storage, limits)
     }
 
     /// Whether a file is a zip file, by the signature of its first entry, of an empty or of a split file.
@@ -172,8 +173,9 @@ package enum ArchiveFiles {
         return !beginning.isEmpty && (name.hasSuffix(".zip") || name.hasSuffix(".wacz"))
     }
 
-    /// Whether a file begins like a multipart e-mail message.
-    private static func isMessage(_ beginning: [UInt8]) -> Bool {
+    /// Whether a file begins like a multipart e-mail message, as MHTML files do: with a header field, and with a
+    /// multipart type near the beginning.
+    private static func isMultipartMessage(_ beginning: [UInt8]) -> Bool {
         let text = String(decoding: beginning, as: UTF8.self).lowercased()
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), !text.hasPrefix("warc/") else {
             return false

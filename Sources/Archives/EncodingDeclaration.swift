@@ -4,22 +4,24 @@ internal import Web
 
 /// Declarations of the encoding that are inserted into bodies whose encoding only the response headers named,
 /// because an exported file has no headers. A declaration precedes the body's own one, which the headers
-/// would override. It can be recognized and removed again, except in XML.
-enum EncodingMark {
+/// would override. An import recognizes it and removes it again, except in XML.
+enum EncodingDeclaration {
     /// Whether the response headers determine the encoding. UTF-8 needs no declaration.
     ///
     /// - Parameter type: The media type from the response headers.
-    static func isWanted(_ type: MediaType?, _ table: LinkTable, _ format: BodyFormat) -> Bool {
+    static func isNeeded(_ type: MediaType?, _ table: LinkTable, _ format: BodyFormat) -> Bool {
         guard !table.isTranscoded, table.encoding != .utf8 else { return false }
-        return isSaid(type, table) && hasPlace(format)
+        return isEncodingFromHeaders(type, table) && supportsDeclaration(format)
     }
 
-    private static func isSaid(_ type: MediaType?, _ table: LinkTable) -> Bool {
-        guard let label = type?.charset, let said = TextEncoding(label: label) else { return false }
-        return said == table.encoding
+    /// Whether the response headers name the encoding in which the body was read.
+    private static func isEncodingFromHeaders(_ type: MediaType?, _ table: LinkTable) -> Bool {
+        guard let label = type?.charset, let encoding = TextEncoding(label: label) else { return false }
+        return encoding == table.encoding
     }
 
-    private static func hasPlace(_ format: BodyFormat) -> Bool {
+    /// Whether the format has a syntax for declaring the encoding.
+    private static func supportsDeclaration(_ format: BodyFormat) -> Bool {
         switch format {
         case .html, .css, .xhtml, .svg, .xml: true
         case .dash, .sitemap, .feed, .opaque, .javaScript, .json, .webManifest, .importMap,
@@ -35,7 +37,7 @@ enum EncodingMark {
     static func changes(
         in source: [UInt8], _ type: MediaType?, _ table: LinkTable, _ format: BodyFormat
     ) -> [Patch.Change] {
-        guard isSaid(type, table), hasPlace(format) else { return [] }
+        guard isEncodingFromHeaders(type, table), supportsDeclaration(format) else { return [] }
         let encoding = table.isTranscoded ? TextEncoding.utf8 : table.encoding
         let own = format.declaredEncoding(of: source.span)
         // Text in ISO-2022-JP is ASCII with escape sequences.
@@ -68,22 +70,25 @@ enum EncodingMark {
     }
 
     /// Returns a body without the inserted declaration. An XML declaration stays.
-    static func undone(_ bytes: [UInt8], _ type: MediaType?, _ format: BodyFormat) -> [UInt8] {
+    static func removingDeclaration(from bytes: [UInt8], _ type: MediaType?, _ format: BodyFormat) -> [UInt8]
+    {
         guard let label = type?.charset, let encoding = TextEncoding(label: label) else { return bytes }
         switch format {
         case .html:
-            let mark = html(encoding)
-            guard let start = bytes.place(of: mark, in: 0..<min(bytes.count, window)) else { return bytes }
-            return Array(bytes[..<start] + bytes[(start + mark.count)...])
+            let declaration = html(encoding)
+            guard let start = bytes.place(of: declaration, in: 0..<min(bytes.count, searchedBytes)) else {
+                return bytes
+            }
+            return Array(bytes[..<start] + bytes[(start + declaration.count)...])
         case .css:
-            let mark = css(encoding)
-            return bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+            let declaration = css(encoding)
+            return bytes.starts(with: declaration) ? Array(bytes.dropFirst(declaration.count)) : bytes
         default: return bytes
         }
     }
 
     /// The number of bytes at the beginning of a document that are searched.
-    private static let window = 1 << 20
+    private static let searchedBytes = 1 << 20
 }
 
 extension [UInt8] {

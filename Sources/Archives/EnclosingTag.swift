@@ -1,5 +1,5 @@
 /// The HTML start tag around a link, for decisions that need other attributes too.
-package struct TagAround {
+package struct EnclosingTag {
     package struct Attribute {
         /// The name in lower case.
         package let name: String
@@ -11,34 +11,38 @@ package struct TagAround {
     package private(set) var element = ""
     package private(set) var attributes: [Attribute] = []
 
-    private static let longest = 64 << 10
-    private static let mostAttributes = 256
-    private static let mostTries = 16
+    /// The maximum distance of the link from the beginning and the end of the tag. A larger tag is not found.
+    private static let maxTagBytes = 64 << 10
+    /// Further attributes of a tag are ignored.
+    private static let maxAttributes = 256
+    /// The maximum number of `<` characters before the link that are tried as the beginning of the tag.
+    private static let maxAttempts = 16
 
     /// Finds the tag. Returns nil if no tag has the link, which must not be empty, in the value of an
     /// attribute.
     ///
     /// - Parameter isWhole: Whether the link is the whole value, except for white space around it.
     package init?(around link: Range<Int>, in text: [UInt8], isWhole: Bool) {
-        let place = link.lowerBound
-        let least = max(0, place - Self.longest)
-        var (start, tries) = (place, 0)
-        while start > least, tries < Self.mostTries {
+        let offset = link.lowerBound
+        let searchEnd = max(0, offset - Self.maxTagBytes)
+        var (start, attempts) = (offset, 0)
+        while start > searchEnd, attempts < Self.maxAttempts {
             start -= 1
             guard text[start] == UInt8(ascii: "<") else { continue }
-            tries += 1
+            attempts += 1
             // Text in a value may look like a tag, but then its attributes do not include the link.
-            guard read(from: start + 1, to: place, text), let value = attribute(at: place)?.value else {
+            guard read(from: start + 1, to: offset, text), let value = attribute(at: offset)?.value else {
                 continue
             }
-            if !isWhole || Self.trimmed(value, in: text) == link { return }
+            if !isWhole || Self.trimmingSpace(value, in: text) == link { return }
         }
         return nil
     }
 
     /// Returns the attribute whose value contains the position.
-    func attribute(at place: Int) -> Attribute? { attributes.first { $0.value.contains(place) } }
+    func attribute(at offset: Int) -> Attribute? { attributes.first { $0.value.contains(offset) } }
 
+    /// Returns the value of an attribute, without decoding character references.
     func value(of name: String, in text: [UInt8]) -> String? {
         attributes.first { $0.name == name }.map { Self.text(text, $0.value) }
     }
@@ -54,34 +58,34 @@ package struct TagAround {
         String(decoding: text[range], as: UTF8.self)
     }
 
-    /// Reads the rest of the tag. Returns whether the value of one of its attributes contains `place`.
-    private mutating func read(from start: Int, to place: Int, _ text: [UInt8]) -> Bool {
-        var at = start
-        let end = min(text.count, place + Self.longest)
+    /// Reads the rest of the tag. Returns whether the value of one of its attributes contains `offset`.
+    private mutating func read(from start: Int, to offset: Int, _ text: [UInt8]) -> Bool {
+        var position = start
+        let end = min(text.count, offset + Self.maxTagBytes)
         func skip(_ isSkipped: (UInt8) -> Bool) -> Range<Int> {
-            let first = at
-            while at < end, isSkipped(text[at]) { at += 1 }
-            return first..<at
+            let first = position
+            while position < end, isSkipped(text[position]) { position += 1 }
+            return first..<position
         }
         attributes = []
         element = Self.text(text, skip { ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || ($0 &- 0x30) < 10 })
             .lowercased()
         guard !element.isEmpty else { return false }
-        while attributes.count < Self.mostAttributes {
+        while attributes.count < Self.maxAttributes {
             _ = skip { Self.isSpace($0) || $0 == UInt8(ascii: "/") }
-            guard at < end, text[at] != UInt8(ascii: ">") else { break }
+            guard position < end, text[position] != UInt8(ascii: ">") else { break }
             let name = skip { !Self.isSpace($0) && !"=>/".utf8.contains($0) }
             guard !name.isEmpty else { return false }
             _ = skip(Self.isSpace)
-            var value = at..<at
-            if at < end, text[at] == UInt8(ascii: "=") {
-                at += 1
+            var value = position..<position
+            if position < end, text[position] == UInt8(ascii: "=") {
+                position += 1
                 _ = skip(Self.isSpace)
-                if at < end, text[at] == 0x22 || text[at] == 0x27 {
-                    let quote = text[at]
-                    at += 1
+                if position < end, text[position] == 0x22 || text[position] == 0x27 {
+                    let quote = text[position]
+                    position += 1
                     value = skip { $0 != quote }
-                    at += 1
+                    position += 1
                 } else {
                     value = skip { !Self.isSpace($0) && $0 != UInt8(ascii: ">") }
                 }
@@ -89,11 +93,12 @@ package struct TagAround {
             let lowered = Self.text(text, name).lowercased()
             attributes.append(Attribute(name: lowered, nameStart: name.lowerBound, value: value))
         }
-        return attribute(at: place) != nil
+        return attribute(at: offset) != nil
     }
 
-    private static func trimmed(_ range: Range<Int>, in text: [UInt8]) -> Range<Int> {
-        let isText = { (place: Int) in !isSpace(text[place]) }
+    /// Returns the range without white space at its beginning and end.
+    private static func trimmingSpace(_ range: Range<Int>, in text: [UInt8]) -> Range<Int> {
+        let isText = { (offset: Int) in !isSpace(text[offset]) }
         guard let first = range.first(where: isText), let last = range.last(where: isText) else {
             return range.lowerBound..<range.lowerBound
         }

@@ -9,19 +9,22 @@ package struct ExportPlan: Sendable {
     package var site: Site
     /// `Snapshot.id` of the snapshot; nil for the live snapshot with its overlay.
     package var snapshot: Int64?
+    /// The file or folder to write.
     package var path: String
-    package var form: ArchiveForm
-    /// Whether the user wants the URL in the archive.
+    package var format: ArchiveFormat
+    /// Whether the user's URL patterns select the URL.
     package var isWanted: @Sendable (WebURL) -> Bool = { _ in true }
-    /// Whether an unwanted URL may be exported if a wanted page needs it. Nil if no asset is added this way.
-    package var mayGoAlong: (@Sendable (WebURL) -> Bool)?
+    /// Whether a URL that is not wanted may be exported because a wanted page needs it. Nil if only wanted URLs are
+    /// exported.
+    package var canIncludeIfNeeded: (@Sendable (WebURL) -> Bool)?
     /// Whether responses that were fetched with credentials are exported too.
     package var hasPrivate = false
     /// The size in bytes at which the next file is begun; nil for one file.
-    package var split: Int64?
-    package var isVerified = true
+    package var maxFileBytes: Int64?
+    /// Whether the archive is read back and compared with the written responses.
+    package var shouldVerify = true
     /// The key that signs the archive; nil for no signature.
-    package var key: SigningKey?
+    package var signingKey: SigningKey?
     /// The only page to export, with its assets; nil for the whole site.
     package var page: WebURL?
     /// For a program: the path of the `larder` command.
@@ -30,22 +33,23 @@ package struct ExportPlan: Sendable {
     package var language: String?
     /// Whether the scripts of a page that is exported as one file can run.
     package var keepsScripts = true
-    /// The URLs of pages that the mirror serves as frozen copies.
-    package var frozen: Set<String> = []
+    /// The URLs of pages that the mirror serves as frozen copies: the rendered document without its scripts.
+    package var frozenPages: Set<String> = []
     package var pageLimits = PageLimits()
-    /// Receives the number of responses and bytes from time to time.
+    /// Receives the number of exported responses and of their bytes after each response, on the thread of the
+    /// export.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
-    package init(site: Site, path: String, form: ArchiveForm) {
+    package init(site: Site, path: String, format: ArchiveFormat) {
         self.site = site
         self.path = path
-        self.form = form
+        self.format = format
     }
 
-    /// Whether a response may go into the archive.
+    /// Whether the access rules allow a response in the archive.
     ///
     /// - Parameter isPrivate: Whether the response was fetched with credentials.
-    func mayContain(_ url: WebURL, isPrivate: Bool) -> Bool {
+    func canContain(_ url: WebURL, isPrivate: Bool) -> Bool {
         let resource = ProtectedResource.response(url, isPrivate: isPrivate, isPublished: false)
         let archive = Requester(.export, mayHavePrivate: hasPrivate)
         return access(to: resource, by: archive, for: .part) { $0 == $1 } == .granted
@@ -53,39 +57,52 @@ package struct ExportPlan: Sendable {
 }
 
 extension ExportPlan {
-    /// The undamaged frozen copy with which the mirror serves a page; nil if it serves the page itself.
+    /// Returns the frozen copy that the mirror serves in place of a page. Returns nil if it serves the page itself,
+    /// or if the copy is damaged.
     func frozenCopy(
         of response: StoredResponse, _ reader: StoreReader
     ) throws(StoreError) -> StoredResponse? {
-        guard response.request == .get, frozen.contains(response.href),
+        guard response.request == .get, frozenPages.contains(response.href),
             let copy = try reader.frozenCopy(of: response), let body = copy.body,
             let content = try reader.content(of: body), try body.isWhole(content)
         else { return nil }
         return copy
     }
 
-    /// The response as it is exported: with its frozen copy, if the mirror serves that and the form shows it.
-    func exported(_ response: StoredResponse, _ reader: StoreReader) throws(StoreError) -> StoredResponse {
-        guard form.showsFrozenCopies, let copy = try frozenCopy(of: response, reader) else {
+    /// Returns the response as it is exported: with the body of its frozen copy if the mirror serves that copy and
+    /// the format uses frozen copies.
+    func responseToExport(
+        _ response: StoredResponse, _ reader: StoreReader
+    ) throws(StoreError) -> StoredResponse {
+        guard format.usesFrozenCopies, let copy = try frozenCopy(of: response, reader) else {
             return response
         }
         return response.withContent(of: copy)
     }
 }
 
-/// Writes the served responses of a site to an archive, and reads the archive back to verify it. An export is
-/// used by one thread.
+/// Writes the responses that a snapshot serves to an archive, and reads the archive back to verify it.
+///
+/// `run()` makes one pass over the responses in the order of their URLs. Each one is left out, with a count in the
+/// report, unless it is selected by the plan's patterns, allowed by the access rules, undamaged, and possible in the
+/// format. The others go to an ``ArchiveWriter`` for the format. Formats of one page are written by ``PageExport``
+/// instead.
+///
+/// To verify, `ArchiveTally` sums up the written responses, and reading the archive must give the same sum.
+///
+/// An export is used by one thread.
 package final class Export {
     private let plan: ExportPlan
     private let reader: StoreReader
     private let interruption: Interruption
     private var report: ExportReport
+    /// The sum of the written responses.
     private var tally = ArchiveTally()
     /// The URLs of `plan.page` and its assets; nil for all URLs.
-    private var needed: Set<String>?
-    /// URLs that wanted pages need.
-    private var along: Set<String> = []
-    /// A cache that tells whether pages were fetched with credentials.
+    private var neededURLs: Set<String>?
+    /// URLs that wanted pages need, whether they are wanted themselves or not.
+    private var dependencyURLs: Set<String> = []
+    /// Whether pages were fetched with credentials, as a cache by URL.
     private var privatePages: [String: Bool] = [:]
 
     package init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
@@ -93,25 +110,26 @@ package final class Export {
         self.reader = reader
         self.interruption = interruption
         report = ExportReport(
-            site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
+            site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), format: plan.format)
     }
 
     /// Writes the archive. Blocks until it is complete and verified. If it throws before the archive is
     /// complete, no file has its final name.
     package func run() throws(ArchiveError) -> ExportReport {
-        if plan.form.isOfPage {
+        if plan.format.isSinglePage {
             var report = try PageExport(plan, reader, interruption).run()
             try report.countOtherPages(plan, reader)
             return report
         }
         if let page = plan.page {
-            let needs = try ShownCopies(plan, reader).needs(of: page, atMost: Self.mostNeeds)
-            needed = Set(needs.addresses.map(\.href))
-            report.missing = ExportReport.missing(needs.missing.missing)
-        } else if let mayGoAlong = plan.mayGoAlong {
-            try findAlong(mayGoAlong)
+            let (urls, assets) = try ResourceLookup(plan, reader)
+                .neededURLs(of: page, maxCount: Self.maxNeededURLs)
+            neededURLs = Set(urls.map(\.href))
+            report.missing = ExportReport.missing(assets.missing)
+        } else if let canIncludeIfNeeded = plan.canIncludeIfNeeded {
+            try findDependencies(canIncludeIfNeeded)
         }
-        let writer = try writer()
+        let writer = try makeWriter()
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
@@ -127,29 +145,37 @@ package final class Export {
             }
         }
         if let failure { throw failure }
-        guard report.responses > 0 else { throw nothing }
-        report.signer = plan.key.map { DigestStream.digest(.sha256, of: $0.publicKey.span).hex }
+        guard report.responses > 0 else { throw nothingToExport }
+        report.signer = plan.signingKey.map { DigestStream.digest(.sha256, of: $0.publicKey.span).hex }
         let written = try writer.finish()
         report.files = written.map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
-        if let warc = writer as? WARCWriter { report.removed = warc.removed }
+        if let warc = writer as? WARCWriter { report.removedFiles = warc.removedFiles }
         if let program = writer as? ProgramWriter { report.libraries = program.libraries }
         if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
-        if let files = writer as? FolderWriter { report.wantServer = files.wantServer }
-        if plan.isVerified { report.isVerified = try verify(writer, written) }
+        if let files = writer as? FolderWriter { report.urlsNeedingServer = files.urlsNeedingServer }
+        if plan.shouldVerify { report.isVerified = try verify(writer, written) }
         return report
     }
 
-    private static let mostNeeds = 100_000
+    /// The maximum number of URLs that are exported for one page. Further assets are left out.
+    private static let maxNeededURLs = 100_000
 
-    private func findAlong(_ mayGoAlong: @escaping @Sendable (WebURL) -> Bool) throws(ArchiveError) {
-        var all = plan
-        all.isWanted = mayGoAlong
-        let copies = ShownCopies(all, reader)
+    /// Fills `dependencyURLs` with the assets of all wanted pages.
+    private func findDependencies(
+        _ canIncludeIfNeeded: @escaping @Sendable (WebURL) -> Bool
+    ) throws(ArchiveError) {
+        var permissivePlan = plan
+        permissivePlan.isWanted = canIncludeIfNeeded
+        let resources = ResourceLookup(permissivePlan, reader)
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
                 guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return true }
-                do throws(ArchiveError) { try copies.addNeeds(of: url, to: &along) } catch { failure = error }
+                do throws(ArchiveError) {
+                    try resources.addNeededURLs(of: url, to: &dependencyURLs)
+                } catch {
+                    failure = error
+                }
                 return failure == nil && !interruption.isRequested
             }
         }
@@ -157,13 +183,14 @@ package final class Export {
     }
 
     /// Whether the URL is wanted, or needed by a wanted page.
-    private static func isChosen(_ url: WebURL, _ plan: ExportPlan, _ along: Set<String>) -> Bool {
-        plan.isWanted(url) || along.contains(url.key.href) && plan.mayGoAlong?(url) ?? false
+    private static func isSelected(_ url: WebURL, _ plan: ExportPlan, _ dependencyURLs: Set<String>) -> Bool {
+        plan.isWanted(url) || dependencyURLs.contains(url.key.href) && plan.canIncludeIfNeeded?(url) ?? false
     }
 
-    private func isNeeded(_ url: WebURL) -> Bool { needed?.contains(url.key.href) ?? true }
+    private func isNeeded(_ url: WebURL) -> Bool { neededURLs?.contains(url.key.href) ?? true }
 
-    private var nothing: ArchiveError {
+    /// The error for an export without a single response, with the most likely reason.
+    private var nothingToExport: ArchiveError {
         let reason =
             report.leftOutPrivate > 0
             ? "all of it was fetched with your login or cookies; export it anyway"
@@ -174,25 +201,25 @@ package final class Export {
             remedy: report.leftOutPrivate > 0 ? .includePrivate : nil)
     }
 
-    private func writer() throws(ArchiveError) -> any ArchiveWriter {
+    private func makeWriter() throws(ArchiveError) -> any ArchiveWriter {
         let snapshot = plan.site.snapshots.last { $0.id == plan.snapshot ?? plan.site.published }
         let info = ArchiveInfo(
             software: Product.userAgent, site: plan.site.name, snapshot: snapshot?.number,
             date: snapshot?.started ?? 0)
-        switch plan.form {
-        case .warc: return try WARCWriter(plan.path, info, split: plan.split)
+        switch plan.format {
+        case .warc: return try WARCWriter(plan.path, info, maxFileBytes: plan.maxFileBytes)
         case .wacz:
             return try WACZWriter(
-                plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.key)
+                plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.signingKey)
         case .har: return try HARWriter(plan.path, info)
-        case .folder: return try files(FolderTree(plan.path), info)
-        case .zip: return try files(ZipTree(plan.path, date: info.date), info)
-        case .tar: return try files(TarTree(plan.path, date: info.date), info)
+        case .folder: return try makeFolderWriter(FolderTree(plan.path), info)
+        case .zip: return try makeFolderWriter(ZipTree(plan.path, date: info.date), info)
+        case .tar: return try makeFolderWriter(TarTree(plan.path, date: info.date), info)
         case .zim:
-            let about = try ZIMMetadata(
-                site: plan.site, page: plan.page, language: plan.language, ShownCopies(plan, reader))
-            return try ZIMWriter(plan.path, about, interruption) { (tree) throws(ArchiveError) in
-                try files(tree, info, isClosed: true)
+            let metadata = try ZIMMetadata(
+                site: plan.site, page: plan.page, language: plan.language, ResourceLookup(plan, reader))
+            return try ZIMWriter(plan.path, metadata, interruption) { (tree) throws(ArchiveError) in
+                try makeFolderWriter(tree, info, isForZIM: true)
             }
         case .program:
             guard let program = plan.program else {
@@ -207,47 +234,54 @@ package final class Export {
         }
     }
 
-    private func files(
-        _ tree: any FileTree, _ info: ArchiveInfo, isClosed: Bool = false
+    /// - Parameter isForZIM: Whether the files become a ZIM file.
+    private func makeFolderWriter(
+        _ tree: any FileTree, _ info: ArchiveInfo, isForZIM: Bool = false
     ) throws(ArchiveError) -> FolderWriter {
-        let (plan, reader, needed, along) = (plan, reader, needed, along)
+        let (plan, reader, neededURLs, dependencyURLs) = (plan, reader, neededURLs, dependencyURLs)
+        // Repeats the conditions of `write(_:to:)` for the targets of links, which the folder writer looks up.
         func isExported(_ row: ShownRow) -> Bool {
             // ZIM files cannot contain empty entries.
-            if isClosed, row.response.body?.byteCount == 0 { return false }
-            guard let url = WebURL(row.response.href), url.isHTTP, Self.isChosen(url, plan, along) else {
+            if isForZIM, row.response.body?.byteCount == 0 { return false }
+            guard let url = WebURL(row.response.href), url.isHTTP, Self.isSelected(url, plan, dependencyURLs)
+            else {
                 return false
             }
-            guard needed?.contains(url.key.href) ?? true else { return false }
-            return plan.mayContain(url, isPrivate: row.response.flags.contains(.isPrivate))
+            guard neededURLs?.contains(url.key.href) ?? true else { return false }
+            return plan.canContain(url, isPrivate: row.response.flags.contains(.isPrivate))
         }
         return try FolderWriter(
-            tree, reader, plan.site, asOf: plan.snapshot, info, start: plan.page, isClosed: isClosed,
-            content: { (response) throws(StoreError) in try plan.exported(response, reader) },
+            tree, reader, plan.site, asOf: plan.snapshot, info, start: plan.page, isForZIM: isForZIM,
+            content: { (response) throws(StoreError) in try plan.responseToExport(response, reader) },
             isExported: isExported)
     }
 
+    /// Writes a response, or counts in the report why it was left out.
     private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
         let response = try ArchiveError.storing { () throws(StoreError) in
-            try plan.exported(row.response, reader)
+            try plan.responseToExport(row.response, reader)
         }
         guard let url = WebURL(response.href), url.isHTTP, isNeeded(url) else { return }
-        guard Self.isChosen(url, plan, along) else {
+        guard Self.isSelected(url, plan, dependencyURLs) else {
             report.leftOutByPattern += 1
             return
         }
-        guard try plan.mayContain(url, isPrivate: isPrivate(response)) else {
+        guard try plan.canContain(url, isPrivate: isPrivate(response)) else {
             report.leftOutPrivate += 1
             return
         }
         var archived = ArchivedResponse(ShownRow(response: response, referrer: row.referrer))
         let cookies = plan.hasPrivate ? 0 : archived.fields.removeCookies()
+        // The URL of a private page may be a secret, even as a referrer.
         if let referrer = row.referrer,
-            try !plan.mayContain(WebURL(referrer) ?? url, isPrivate: isPrivate(page: referrer))
+            try !plan.canContain(WebURL(referrer) ?? url, isPrivate: isPrivate(page: referrer))
         {
             archived.notes?.referrer = nil
         }
         if let body = response.body {
-            guard let content = try whole(body), let sha256 = Digest(.sha256, bytes: body.sha256) else {
+            guard let content = try undamagedContent(of: body),
+                let sha256 = Digest(.sha256, bytes: body.sha256)
+            else {
                 report.damaged.append(response.href)
                 return
             }
@@ -255,13 +289,13 @@ package final class Export {
             archived.title = body.title
         }
         guard try writer.write(archived) else {
-            report.leftOutByForm += 1
+            report.leftOutByFormat += 1
             return
         }
         tally.add(archived, sha256: archived.body?.sha256)
         report.responses += 1
         // ZIM files do not contain headers.
-        if plan.form != .zim { report.leftOutCookies += cookies }
+        if plan.format != .zim { report.leftOutCookies += cookies }
         if response.role == 0, response.body != nil { report.pages += 1 }
         if response.body != row.response.body {
             report.frozenPages += 1
@@ -272,14 +306,15 @@ package final class Export {
         plan.progress?(report.responses, report.byteCount)
     }
 
+    /// Whether the mirror serves a frozen copy of the page, although the format contains the page itself.
     private func isServedFrozen(_ response: StoredResponse) throws(ArchiveError) -> Bool {
         try ArchiveError.storing { () throws(StoreError) in
             try plan.frozenCopy(of: response, reader) != nil
         }
     }
 
-    /// Earlier versions did not mark screenshots and other renderings as private. They are as private as
-    /// their page.
+    /// Whether the response was fetched with credentials. Earlier versions of Larder did not mark screenshots and
+    /// other renderings as private, so these are as private as their page.
     private func isPrivate(_ response: StoredResponse) throws(ArchiveError) -> Bool {
         if response.flags.contains(.isPrivate) { return true }
         if response.request.isOfRequest { return false }
@@ -299,14 +334,16 @@ package final class Export {
     /// The number of entries above which the cache is emptied.
     private static let maxPrivatePages = 10_000
 
-    /// Returns the body's content, or nil if it is damaged.
-    private func whole(_ body: StoredBody) throws(ArchiveError) -> BodyContent? {
+    /// Returns the content of the body, or nil if it does not match its digest.
+    private func undamagedContent(of body: StoredBody) throws(ArchiveError) -> BodyContent? {
         try ArchiveError.storing { () throws(StoreError) in
             guard let content = try reader.content(of: body), try body.isWhole(content) else { return nil }
             return content
         }
     }
 
+    /// Whether the files on the disk are those that were written, and contain the responses that were written. Nil if
+    /// the tool that checks the format is not installed.
     private func verify(
         _ writer: any ArchiveWriter, _ written: [ArchiveFile]
     ) throws(ArchiveError) -> Bool? {
@@ -315,33 +352,29 @@ package final class Export {
         }
         if let files = writer as? FolderWriter { return try files.verify() }
         if let zim = writer as? ZIMWriter { return try zim.verify() }
-        if let program = writer as? ProgramWriter { return try program.read(holds) }
-        return try verify()
+        if let program = writer as? ProgramWriter { return try program.readBack(hasWrittenResponses) }
+        var readTally = ArchiveTally()
+        for file in report.files {
+            let archive = try ArchiveFiles.reader(of: file.path, .measuredOnly, .own)
+            guard try addResponses(of: archive, to: &readTally) else { return false }
+        }
+        return readTally == tally
     }
 
     /// Whether reading the archive gives the responses that were written.
-    private func verify() throws(ArchiveError) -> Bool {
-        var read = ArchiveTally()
-        for file in report.files {
-            let archive = try ArchiveFiles.reader(of: file.path, .measured, .own)
-            guard try add(archive, to: &read) else { return false }
-        }
-        return read == tally
+    private func hasWrittenResponses(_ archive: any ArchiveReader) throws(ArchiveError) -> Bool {
+        var readTally = ArchiveTally()
+        return try addResponses(of: archive, to: &readTally) && readTally == tally
     }
 
-    private func holds(_ archive: any ArchiveReader) throws(ArchiveError) -> Bool {
-        var read = ArchiveTally()
-        return try add(archive, to: &read) && read == tally
-    }
-
-    /// Returns false if a part of the archive cannot be read.
-    private func add(
-        _ archive: any ArchiveReader, to read: inout ArchiveTally
+    /// Reads the archive to its end. Returns false if a part of it cannot be read.
+    private func addResponses(
+        of archive: any ArchiveReader, to tally: inout ArchiveTally
     ) throws(ArchiveError) -> Bool {
         while let item = try archive.next() {
             switch item {
-            case .response(let response): read.add(response, sha256: response.body?.sha256)
-            case .revisit(let response, let original): read.add(response, sha256: original.payloadDigest)
+            case .response(let response): tally.add(response, sha256: response.body?.sha256)
+            case .revisit(let response, let original): tally.add(response, sha256: original.payloadDigest)
             case .other: break
             case .fault: return false
             }
@@ -354,37 +387,38 @@ extension HTTPFields {
     /// Removes cookies, because they belong to one user and may contain a login. Returns the number of
     /// removed fields.
     fileprivate mutating func removeCookies() -> Int {
-        let before = list.count
+        let count = list.count
         for name in ["Set-Cookie", "Set-Cookie2"] { remove(name) }
-        return before - list.count
+        return count - list.count
     }
 }
 
 extension ArchivedResponse {
     /// Creates an archived response from a stored one, without its body.
     init(_ row: ShownRow) {
-        let held = row.response
+        let stored = row.response
         self.init(
-            url: held.href, status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: nil,
-            fetched: held.fetched)
-        method = held.request.method
+            url: stored.href, status: stored.status, fields: HTTPFields(block: stored.fields.utf8.span),
+            body: nil, fetched: stored.fetched)
+        method = stored.request.method
         // Only the request headers that the response varies by are stored. Secrets stay in the store.
-        requestFields = VaryKey(stored: held.variant).harmlessFields
+        requestFields = VaryKey(stored: stored.variant).harmlessFields
         var notes = ArchiveNotes()
-        notes.role = held.role
-        notes.request = held.request
-        // Earlier versions stored secrets as they are, until the store is next written to.
+        notes.role = stored.role
+        notes.request = stored.request
+        // Earlier versions stored secrets unhashed. They are still there if the store was not written to since.
         var hadSecret = false
         notes.variant =
-            VaryKey.hashingSecrets(of: held.variant, .none, hadSecret: &hadSecret) ?? VaryKey.never
-        notes.flags = held.flags
+            VaryKey.hashingSecrets(of: stored.variant, .none, hadSecret: &hadSecret) ?? VaryKey.never
+        notes.flags = stored.flags
         notes.referrer = row.referrer
         self.notes = notes
     }
 }
 
 /// A digest of the responses in an archive: their number and the sum of their digests. It does not depend on
-/// the order of the responses.
+/// the order of the responses. A sum is enough, because it detects errors of the writer, the reader and the disk, not
+/// forgeries.
 struct ArchiveTally: Equatable {
     private(set) var count = 0
     private var sum: [UInt64] = [0, 0, 0, 0]
@@ -398,9 +432,10 @@ struct ArchiveTally: Equatable {
             "\(response.url)\n\(response.request.text)\n\(response.notes?.variant ?? "")\n\(response.status)\n"
             + "\(response.fetched)\n\(response.fields.block)\n\(isEmpty ? "" : sha256?.hex ?? "")"
         let digest = DigestStream.digest(.sha256, of: Array(text.utf8).span)
-        for (place, byte) in digest.bytes.enumerated() {
-            let part = UInt64(byte) << UInt64(place % 8 * 8)
-            sum[place / 8] = sum[place / 8] &+ part
+        // Adds the 32 bytes as four little-endian numbers, each modulo 2^64.
+        for (index, byte) in digest.bytes.enumerated() {
+            let part = UInt64(byte) << UInt64(index % 8 * 8)
+            sum[index / 8] = sum[index / 8] &+ part
         }
     }
 }
