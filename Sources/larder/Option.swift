@@ -121,7 +121,7 @@ struct Option: Sendable, Equatable {
         help: "Only this media type: text/html, image/*, or a short name such as js",
         brief: "Only this type, such as text/html, image/* or js", standard: "all")
     static let status = Option(
-        name: "--status", value: "N", help: "Only this HTTP status, such as 404", standard: "all")
+        name: "--status", value: "N", help: "Only this HTTP status, such as 404", standard: "all but 404, 410")
     static let site = Option(
         name: "--site", value: nil, help: "Treat the argument as the name of a site", standard: nil)
     static let url = Option(name: "--url", value: nil, help: "Treat the argument as a URL", standard: nil)
