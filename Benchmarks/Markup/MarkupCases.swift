@@ -16,12 +16,12 @@ enum MarkupCases {
         let tables = bodies.indices.map { scan($0) }
         meter.measure("splice", counting: "links") { index in
             let body = bodies[index]
-            _ = Patch(body.span, tables[index]) { _, _ in replacement }.applied(to: body)
+            _ = Patch(body.span, tables[index]) { _, _ in replacement }.apply(to: body)
             return tables[index].occurrences.count
         }
         meter.measure("splice other origins", counting: "links") { index in
             let body = bodies[index]
-            _ = Patch(body.span, tables[index], only: .namesOrigin) { _, _ in replacement }.applied(to: body)
+            _ = Patch(body.span, tables[index], only: .namesOrigin) { _, _ in replacement }.apply(to: body)
             return tables[index].occurrences.count { $0.flags.contains(.namesOrigin) }
         }
         meter.measure("write table", counting: "bytes") { tables[$0].encoded().count }

@@ -47,7 +47,7 @@ enum EncodingDeclaration {
         }
         switch format {
         case .html:
-            guard let place = format.headPlace(in: source.span) else { return [] }
+            guard let place = format.headOffset(in: source.span) else { return [] }
             return [Patch.Change(place..<place, html(encoding))]
         case .css: return [Patch.Change(0..<0, css(encoding))]
         default:

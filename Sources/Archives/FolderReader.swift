@@ -179,7 +179,7 @@ final class FolderReader: ArchiveReader {
             } else {
                 try spool.append(piece)
             }
-            if let bytes = whole, bytes.count > BodyReading.byteLimit {
+            if let bytes = whole, bytes.count > BodyReading.maxBytes {
                 whole = nil
                 try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.append(bytes) }
             }
@@ -298,7 +298,7 @@ final class FolderReader: ArchiveReader {
             return nil
         }
         guard isChanged else { return }
-        bytes = patch.applied(to: source)
+        bytes = patch.apply(to: source)
         if table.isTranscoded, let type = fields.contentType {
             fields.set("Content-Type", "\(type.essence); charset=utf-8")
         }

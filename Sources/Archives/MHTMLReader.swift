@@ -109,7 +109,7 @@ final class MHTMLReader: ArchiveReader {
     private func replacingCIDLinks(
         _ body: ArchivedBody, at url: WebURL, _ type: MediaType?
     ) throws(ArchiveError) -> ArchivedBody {
-        guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type)
+        guard let content = body.content, body.byteCount <= BodyReading.maxBytes, !BodyFormat.isOpaque(type)
         else {
             return body
         }
@@ -122,7 +122,7 @@ final class MHTMLReader: ArchiveReader {
             return Self.contentID(inURL: text).flatMap { self.url(forContentID: $0)?.href }
         }
         guard !patch.isEmpty, !table.isTranscoded else { return body }
-        let changed = patch.applied(to: source)
+        let changed = patch.apply(to: source)
         body.discard()
         return ArchivedBody(
             content: .bytes(changed), byteCount: changed.count,

@@ -105,7 +105,7 @@ final class PageExport {
             return WebURL(utf8: reference, base: base, queryEncoding: table.encoding)?.href
         }
         let whole = table.isTranscoded ? type.prefix { $0 != ";" } + DataURL.charset("utf-8") : type
-        return (patch.applied(to: source), whole)
+        return (patch.apply(to: source), whole)
     }
 
     private func checkInterruption() throws(ArchiveError) {
@@ -210,10 +210,10 @@ extension Patch.Change {
         var changes: [Patch.Change] = []
         for mark in table.marks {
             switch mark.kind {
-            case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
+            case .policy: changes.append(Patch.Change(at: mark.offset, "original-content-policy"))
             case .integrity:
-                if try !isBroken(mark) { changes.append(Patch.Change(at: mark.place, "data-hash")) }
-            case .referrer, .referrerPolicy, .start, .startIfShown: break
+                if try !isBroken(mark) { changes.append(Patch.Change(at: mark.offset, "data-hash")) }
+            case .referrer, .referrerPolicy, .start, .startOfFragment: break
             }
         }
         return changes
@@ -230,7 +230,7 @@ extension LinkTable {
     ) throws(ArchiveError) -> Bool {
         let value = IntegrityScanner.value(of: mark, in: source.span)
         let integrity = Integrity(String(decoding: value, as: UTF8.self))
-        let reference = reference(occurrences[mark.link], in: source.span)
+        let reference = reference(occurrences[mark.occurrence], in: source.span)
         guard let target = WebURL(utf8: reference.span, base: base, queryEncoding: encoding) else {
             return false
         }

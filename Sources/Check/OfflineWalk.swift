@@ -263,8 +263,8 @@ struct OfflineWalk {
         }
         if response.isImported { importedBodies.insert(body.id) }
         let isUnread =
-            body.byteCount > BodyReading.byteLimit
-            && BodyFormat.needsAreIn(HTTPFields(block: response.fields.utf8.span).contentType)
+            body.byteCount > BodyReading.maxBytes
+            && BodyFormat.linksToAssets(HTTPFields(block: response.fields.utf8.span).contentType)
         guard !isUnread, let links = try reader.linkNumbers(of: response) else {
             nodes[number].state = .unscanned(place)
             return
@@ -406,7 +406,7 @@ extension OfflineWalk {
             return faults[place].map { makeFinding($0.verdict, $0.detail) }
                 ?? makeFinding(
                     .unverifiable,
-                    bodies[place].byteCount > BodyReading.byteLimit
+                    bodies[place].byteCount > BodyReading.maxBytes
                         ? "it is stored, but too large to be scanned for what it needs"
                         : "it is stored, but what it needs was never recorded; prefetch it again")
         }

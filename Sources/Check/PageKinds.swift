@@ -62,7 +62,7 @@ package struct PageKinds {
             return nil
         }
         let scriptIDs = (links.numbers.assets + links.numbers.guesses).filter(scripts.contains)
-        let reasons = LinkTable.told(byEnds: links.ends)?.renderReasons ?? []
+        let reasons = LinkTable.readSummary(fromEnds: links.ends)?.renderReasons ?? []
         // An update does not render unchanged pages again.
         var isRendered = rendered.contains(response.url)
         if !isRendered {

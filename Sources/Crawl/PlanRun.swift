@@ -374,7 +374,7 @@ package struct PlanRun: ~Copyable {
     private func contents(of body: FetchedBody) throws(CrawlError) -> [UInt8] {
         defer { body.discard() }
         do throws(StoreError) {
-            return try body.beginning(BodyReading.byteLimit)
+            return try body.beginning(BodyReading.maxBytes)
         } catch {
             throw .store(error)
         }

@@ -689,9 +689,9 @@ extension RenderReasons {
     /// The reasons in words, for reports.
     var words: [String] {
         let all: [(RenderReasons, String)] = [
-            (.hardlyAnyText, "hardly any text"), (.unreadLoader, "a module loader"),
-            (.composedAddress, "URLs put together by a script"),
-            (.unreadFetch, "a fetch whose URL is set elsewhere"),
+            (.littleText, "hardly any text"), (.uninterpretedLoader, "a module loader"),
+            (.composedURL, "URLs put together by a script"),
+            (.indirectFetch, "a fetch whose URL is set elsewhere"),
             (.sendsRequests, "scripts that send requests"),
         ]
         return all.filter { contains($0.0) }.map(\.1)

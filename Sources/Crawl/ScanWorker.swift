@@ -239,11 +239,11 @@ final class ScanWorker {
         case .file(let path, let byteCount):
             let content = BodyContent.file(path: path)
             let isOpaque = job.role != .guide && BodyFormat.isOpaque(response.fields.contentType)
-            guard isOpaque || byteCount > BodyReading.byteLimit else {
+            guard isOpaque || byteCount > BodyReading.maxBytes else {
                 return try describe(try content.load(), content, response.fields, job, known, into: &result)
             }
             references.removeAll()
-            result.isTooLarge = !isOpaque && BodyFormat.needsAreIn(response.fields.contentType)
+            result.isTooLarge = !isOpaque && BodyFormat.linksToAssets(response.fields.contentType)
             read(response.fields, LinkTable(), of: job, into: &result)
             guard !result.isLeftOut else { return nil }
             let body = try NewBody(
@@ -298,7 +298,7 @@ final class ScanWorker {
                 job.wantsWords || result.saysNotFound
                 ? ContentPrint(text: bytes.span)
                 : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
-            if job.wantsPieces, format.mattersToScripts, hasQueries(job.url, result) {
+            if job.wantsPieces, format.affectsScripts, hasQueries(job.url, result) {
                 result.pieces = TextPieces(bytes.span)
             }
         }

@@ -46,7 +46,7 @@ extension Larder {
         let reader = try StoreReader(folder)
         let count = progress == nil ? nil : try reader.summary().bodies
         return try reader.inspect(
-            isTableSound: { $0.isEmpty || LinkTable.isSound($0) },
+            isTableSound: { $0.isEmpty || LinkTable.isDecodable($0) },
             progress: {
                 progress?(
                     WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))

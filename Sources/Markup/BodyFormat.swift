@@ -49,7 +49,7 @@ extension BodyFormat {
     package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
 
     /// Whether a different body of this format may change what the scripts of a page do.
-    package var mattersToScripts: Bool {
+    package var affectsScripts: Bool {
         switch self {
         case .html, .xhtml, .xml, .javaScript, .importMap, .json, .jsonLD, .webManifest, .feed, .plainText:
             true
@@ -70,17 +70,17 @@ extension BodyFormat {
     /// missing or too general.
     package init(mediaType: MediaType?, url: WebURL, body: Span<UInt8>) {
         let essence = mediaType?.essence ?? ""
-        if let format = Self.named(essence) {
+        if let format = Self.format(ofEssence: essence) {
             self = format
             return
         }
-        let sniffed = body.withUnsafeBufferPointer { Self.sniffed($0, path: url.path) }
+        let sniffed = body.withUnsafeBufferPointer { Self.sniff($0, path: url.path) }
         switch essence {
         case "text/plain":
             // Plain text is never markup, but scripts and playlists are often sent with this type.
             self = sniffed.isMarkup ? .plainText : sniffed
         case "text/xml", "application/xml":
-            self = body.withUnsafeBufferPointer { Self.xml($0) }
+            self = body.withUnsafeBufferPointer { Self.sniffXML($0) }
         case "application/json", "text/json":
             self = sniffed == .webManifest ? .webManifest : .json
         default:
@@ -90,16 +90,16 @@ extension BodyFormat {
 
     /// Whether the media type alone excludes links in the body.
     package static func isOpaque(_ mediaType: MediaType?) -> Bool {
-        named(mediaType?.essence ?? "") == .opaque
+        format(ofEssence: mediaType?.essence ?? "") == .opaque
     }
 
     /// Whether a body of this media type contains links to the assets that it needs.
-    package static func needsAreIn(_ mediaType: MediaType?) -> Bool {
-        [.html, .xhtml, .css, .svg].contains(named(mediaType?.essence ?? ""))
+    package static func linksToAssets(_ mediaType: MediaType?) -> Bool {
+        [.html, .xhtml, .css, .svg].contains(format(ofEssence: mediaType?.essence ?? ""))
     }
 
     /// Returns the format of a media type; nil if the type is too general.
-    private static func named(_ essence: String) -> BodyFormat? {
+    private static func format(ofEssence essence: String) -> BodyFormat? {
         switch essence {
         case "text/html": return .html
         case "application/xhtml+xml": return .xhtml
@@ -149,7 +149,7 @@ extension BodyFormat {
         return names.contains { essence.equals($0) }
     }
 
-    private static func sniffed(_ body: Bytes, path: String) -> BodyFormat {
+    private static func sniff(_ body: Bytes, path: String) -> BodyFormat {
         let name = path.utf8.suffix(16).map(\.lowercased)
         let suffix = name.lastIndex(of: UInt8(ascii: ".")).map {
             String(decoding: name[($0 + 1)...], as: UTF8.self)
@@ -167,19 +167,19 @@ extension BodyFormat {
         case "vtt": return .webVTT
         case "pf_meta": return .pagefindIndex
         case "rss", "atom", "rdf": return .feed
-        case "xml", "xsl", "xslt": return xml(body)
-        default: return byContent(body)
+        case "xml", "xsl", "xslt": return sniffXML(body)
+        default: return sniffContent(body)
         }
     }
 
     /// Returns the format by the first bytes.
-    private static func byContent(_ body: Bytes) -> BodyFormat {
+    private static func sniffContent(_ body: Bytes) -> BodyFormat {
         var start = body.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         while start < body.count, body[start].isSpace { start += 1 }
         let head = body.part(start..<min(body.count, start + 1024))
         if head.starts(with: "#extm3u") { return .hls }
         if head.starts(with: "webvtt") { return .webVTT }
-        if head.starts(with: "<?xml") { return xml(body) }
+        if head.starts(with: "<?xml") { return sniffXML(body) }
         for mark: StaticString in [
             "<!doctype html", "<html", "<head", "<body", "<script", "<title", "<meta", "<!--",
         ]
@@ -190,7 +190,7 @@ extension BodyFormat {
     }
 
     /// Returns the format of an XML document by its first elements.
-    private static func xml(_ body: Bytes) -> BodyFormat {
+    private static func sniffXML(_ body: Bytes) -> BodyFormat {
         let head = body.part(0..<min(body.count, 2048))
         if head.firstIndex(of: "<svg") != nil { return .svg }
         if head.firstIndex(of: "<html") != nil { return .xhtml }

@@ -60,9 +60,9 @@ extension Bytes {
 
     /// Whether one of the words separated by white space is `word`, ignoring ASCII case.
     func containsWord(_ word: StaticString) -> Bool {
-        var found = false
-        forEachWord { found = found || part($0).equals(word) }
-        return found
+        var isFound = false
+        forEachWord { isFound = isFound || part($0).equals(word) }
+        return isFound
     }
 
     /// Calls `body` with the range of each word between white space.

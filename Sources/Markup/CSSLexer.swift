@@ -124,7 +124,7 @@ struct CSSLexer {
     /// Reads a function after its `(`. An unquoted `url(` includes everything up to its `)`.
     private mutating func function(_ name: Range<Int>) -> Token {
         tokenStart = name.lowerBound
-        guard CSSText.name(bytes.part(name), equals: "url") else { return .function(name) }
+        guard CSSText.isName(bytes.part(name), equalTo: "url") else { return .function(name) }
         var start = index
         while start < bytes.count, bytes[start].isSpace { start += 1 }
         if start < bytes.count, bytes[start] == UInt8(ascii: "\"") || bytes[start] == UInt8(ascii: "'") {
@@ -317,7 +317,7 @@ enum CSSText {
     }
 
     /// Compares a name, which may contain escapes, ignoring ASCII case. `expected` is in lower case.
-    static func name(_ bytes: Bytes, equals expected: StaticString) -> Bool {
+    static func isName(_ bytes: Bytes, equalTo expected: StaticString) -> Bool {
         guard bytes.contains(UInt8(ascii: "\\")) else { return bytes.equals(expected) }
         var name: [UInt8] = []
         unescape(bytes, into: &name)

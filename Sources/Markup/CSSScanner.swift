@@ -52,34 +52,34 @@ struct CSSScanner {
     private mutating func scan() {
         while let token = lexer.next() {
             switch token {
-            case .string(let range): string(range)
-            case .url(let range): address(range, .cssURL, from: lexer.tokenStart)
-            case .function(let name): function(name)
-            case .atKeyword(let name): atKeyword(name)
+            case .string(let range): handleString(range)
+            case .url(let range): addURL(range, .cssURL, from: lexer.tokenStart)
+            case .function(let name): handleFunction(name)
+            case .atKeyword(let name): handleAtKeyword(name)
             case .open(let mark): open(mark)
             case .close(let mark): close(mark)
             case .semicolon:
                 prelude = .none
                 declarationStart = lexer.index
-            case .comment(let range): comment(range)
+            case .comment(let range): handleComment(range)
             case .badString: if scopes.last?.scope == .address { scopes[scopes.count - 1].scope = .plain }
             case .badURL: break
             }
         }
     }
 
-    private mutating func string(_ range: Range<Int>) {
+    private mutating func handleString(_ range: Range<Int>) {
         let scope = scopes.last?.scope
         let start = scope == .address ? functionStart : lexer.tokenStart
         // In an unclosed `url(`, only the first string is a URL.
         if scope == .address { scopes[scopes.count - 1].scope = .plain }
         if case .importing = prelude {
-            address(range, .cssString, from: start)
+            addURL(range, .cssString, from: start)
             return
         }
         switch scope {
-        case .address, .images: address(range, .cssString, from: start)
-        case .loader: if isSource(range) { address(range, .cssString, from: start, isLoader: true) }
+        case .address, .images: addURL(range, .cssString, from: start)
+        case .loader: if isSource(range) { addURL(range, .cssString, from: start, isLoader: true) }
         case .plain, .font, nil: break
         }
     }
@@ -95,7 +95,7 @@ struct CSSScanner {
     }
 
     /// Adds a URL. `start` is the start of its string or of the function around it.
-    private mutating func address(
+    private mutating func addURL(
         _ range: Range<Int>, _ inner: LinkContext.Inner, from start: Int, isLoader: Bool = false
     ) {
         let range = inner == .cssString ? trimmed(range) : range
@@ -106,7 +106,7 @@ struct CSSScanner {
             guard start >= end, isBlank(end..<start) else { return }
             sink.add(range, in: text, .style, inner)
         case .none, .fontFace:
-            let flags: LinkFlags = !isLoader && isForShape(start) ? .isCORS : []
+            let flags: LinkFlags = !isLoader && isForCORSProperty(start) ? .isCORS : []
             sink.add(range, in: text, openFonts > 0 ? .font : kind, inner, flags)
         }
     }
@@ -114,14 +114,14 @@ struct CSSScanner {
     /// Properties that clip or filter an element with an image. The page could infer the image's content from
     /// the result, so browsers load it in CORS mode (CSS Masking, section 6; Shapes, section 3; Filter
     /// Effects, section 15).
-    private static let shapes: [StaticString] = [
+    private static let corsProperties: [StaticString] = [
         "mask", "mask-image", "mask-border", "mask-border-source", "mask-box-image", "mask-box-image-source",
         "clip-path",
         "filter", "backdrop-filter", "shape-outside",
     ]
 
     /// Whether the declaration around a URL at `start` is for one of those properties.
-    private func isForShape(_ start: Int) -> Bool {
+    private func isForCORSProperty(_ start: Int) -> Bool {
         var begin = declarationStart
         while begin < start, text.bytes[begin].isSpace { begin += 1 }
         // An unclosed `url(` may start before the declaration.
@@ -130,7 +130,7 @@ struct CSSScanner {
         guard let colon = head.firstIndex(of: UInt8(ascii: ":")) else { return false }
         var name = head.part(head.trimmed(0..<colon))
         if name.starts(with: "-webkit-") { name = name.part(8..<name.count) }
-        return Self.shapes.contains { CSSText.name(name, equals: $0) }
+        return Self.corsProperties.contains { CSSText.isName(name, equalTo: $0) }
     }
 
     /// Returns the range without surrounding white space, except for white space that is part of an escape.
@@ -140,16 +140,17 @@ struct CSSScanner {
         return inside.lowerBound..<(endsInEscape ? range.upperBound : inside.upperBound)
     }
 
-    private mutating func function(_ range: Range<Int>) {
+    private mutating func handleFunction(_ range: Range<Int>) {
         let name = text.bytes.part(range)
         var scope = Scope.plain
-        if CSSText.name(name, equals: "url") || CSSText.name(name, equals: "src") {
+        if CSSText.isName(name, equalTo: "url") || CSSText.isName(name, equalTo: "src") {
             scope = .address
             functionStart = range.lowerBound
         } else {
             if case .importing = prelude { prelude = .none }
-            if CSSText.name(name, equals: "image-set") || CSSText.name(name, equals: "-webkit-image-set")
-                || CSSText.name(name, equals: "image")
+            if CSSText.isName(name, equalTo: "image-set")
+                || CSSText.isName(name, equalTo: "-webkit-image-set")
+                || CSSText.isName(name, equalTo: "image")
             {
                 scope = .images
             } else if name.count >= 16, name.part(name.count - 16..<name.count).equals("alphaimageloader") {
@@ -159,14 +160,14 @@ struct CSSScanner {
         scopes.append((UInt8(ascii: ")"), scope))
     }
 
-    private mutating func atKeyword(_ range: Range<Int>) {
+    private mutating func handleAtKeyword(_ range: Range<Int>) {
         let name = text.bytes.part(range)
-        if CSSText.name(name, equals: "import") {
+        if CSSText.isName(name, equalTo: "import") {
             prelude = .importing(range.upperBound)
-        } else if CSSText.name(name, equals: "font-face") {
+        } else if CSSText.isName(name, equalTo: "font-face") {
             prelude = .fontFace
-        } else if CSSText.name(name, equals: "namespace") || CSSText.name(name, equals: "document")
-            || CSSText.name(name, equals: "-moz-document")
+        } else if CSSText.isName(name, equalTo: "namespace") || CSSText.isName(name, equalTo: "document")
+            || CSSText.isName(name, equalTo: "-moz-document")
         {
             prelude = .naming
         } else {
@@ -208,7 +209,7 @@ struct CSSScanner {
     }
 
     /// Handles `/*# sourceMappingURL=… */`.
-    private mutating func comment(_ range: Range<Int>) {
+    private mutating func handleComment(_ range: Range<Int>) {
         if case .importing(let end) = prelude, isBlank(end..<lexer.tokenStart) {
             prelude = .importing(lexer.index)
         }

@@ -6,16 +6,18 @@ extension BodyFormat {
     func encoding(of body: Bytes, charset: String?) -> TextEncoding {
         if let mark = TextEncoding.byteOrderMark(of: Span(_unsafeElements: body)) { return mark.encoding }
         if let charset, let named = TextEncoding(label: charset) { return named }
-        return declared(in: body) ?? (self == .html ? .windows1252 : .utf8)
+        return declaredEncoding(in: body) ?? (self == .html ? .windows1252 : .utf8)
     }
 
     /// Returns the encoding that a body itself declares, independent of the HTTP header; nil if there is
     /// none.
     package func declaredEncoding(of body: Span<UInt8>) -> TextEncoding? {
-        body.withUnsafeBufferPointer { TextEncoding.byteOrderMark(of: body)?.encoding ?? declared(in: $0) }
+        body.withUnsafeBufferPointer {
+            TextEncoding.byteOrderMark(of: body)?.encoding ?? declaredEncoding(in: $0)
+        }
     }
 
-    private func declared(in body: Bytes) -> TextEncoding? {
+    private func declaredEncoding(in body: Bytes) -> TextEncoding? {
         switch self {
         case .html: HTMLPrescan.encoding(of: body)
         case .css: Self.cssCharset(body)
@@ -34,7 +36,7 @@ extension BodyFormat {
             let end = body.prefix(1024).dropFirst(10).firstIndex(of: UInt8(ascii: "\"")),
             end + 1 < body.count, body[end + 1] == UInt8(ascii: ";")
         else { return nil }
-        return HTMLPrescan.declared(body.part(10..<end))
+        return HTMLPrescan.encoding(forLabel: body.part(10..<end))
     }
 
     /// Reads `<?xml … encoding="…"?>`.
@@ -49,7 +51,7 @@ extension BodyFormat {
         guard index < end, head[index] == 0x22 || head[index] == 0x27,
             let close = head[(index + 1)...].firstIndex(of: head[index])
         else { return nil }
-        return HTMLPrescan.declared(head.part(index + 1..<close))
+        return HTMLPrescan.encoding(forLabel: head.part(index + 1..<close))
     }
 }
 
@@ -58,16 +60,16 @@ extension BodyFormat {
 /// browser would restart parsing.
 struct HTMLPrescan {
     /// The number of bytes that the prescan reads.
-    private static let window = 1024
+    private static let maxPrescanBytes = 1024
 
     static func encoding(of body: Bytes) -> TextEncoding? {
-        var prescan = HTMLPrescan(bytes: body.part(0..<min(body.count, window)))
-        return prescan.encoding() ?? MetaCharset.find(in: body)
+        var prescan = HTMLPrescan(bytes: body.part(0..<min(body.count, maxPrescanBytes)))
+        return prescan.scan() ?? MetaCharset.find(in: body)
     }
 
     /// Returns the encoding of a label in a document. UTF-16 becomes UTF-8, because the label itself was
     /// readable as ASCII.
-    static func declared(_ label: Bytes) -> TextEncoding? {
+    static func encoding(forLabel label: Bytes) -> TextEncoding? {
         switch TextEncoding(label: Span(_unsafeElements: label)) {
         case .utf16le, .utf16be: .utf8
         case .userDefined: .windows1252
@@ -82,7 +84,7 @@ struct HTMLPrescan {
         self.bytes = bytes
     }
 
-    private mutating func encoding() -> TextEncoding? {
+    private mutating func scan() -> TextEncoding? {
         while index < bytes.count {
             if bytes.starts(with: "<!--", at: index) {
                 guard let end = commentEnd() else { return nil }
@@ -91,12 +93,12 @@ struct HTMLPrescan {
                 bytes[index + 5].isSpace || bytes[index + 5] == UInt8(ascii: "/")
             {
                 index += 6
-                if let found = meta() { return found }
+                if let found = readMeta() { return found }
             } else if bytes[index] == UInt8(ascii: "<"), isTag {
                 while index < bytes.count, !bytes[index].isSpace, bytes[index] != UInt8(ascii: ">") {
                     index += 1
                 }
-                while attribute() != nil {}
+                while readAttribute() != nil {}
             } else if bytes.starts(with: "<!", at: index) || bytes.starts(with: "</", at: index)
                 || bytes.starts(with: "<?", at: index)
             {
@@ -128,29 +130,29 @@ struct HTMLPrescan {
         return next < bytes.count && bytes[next].isLetter
     }
 
-    private mutating func meta() -> TextEncoding? {
+    private mutating func readMeta() -> TextEncoding? {
         var seen: [[UInt8]] = []
         var needsPragma: Bool?
-        var gotPragma = false
+        var hasPragma = false
         var charset: TextEncoding?
-        while let attribute = attribute() {
+        while let attribute = readAttribute() {
             if seen.contains(attribute.name) { continue }
             seen.append(attribute.name)
             attribute.value.withUnsafeBufferPointer { value in
                 if attribute.name.elementsEqual("http-equiv".utf8) {
-                    gotPragma = gotPragma || value.equals("content-type")
+                    hasPragma = hasPragma || value.equals("content-type")
                 } else if attribute.name.elementsEqual("content".utf8) {
                     if charset == nil, let found = Self.charset(inContent: value) {
                         charset = found
                         needsPragma = true
                     }
                 } else if attribute.name.elementsEqual("charset".utf8) {
-                    charset = Self.declared(value)
+                    charset = Self.encoding(forLabel: value)
                     needsPragma = false
                 }
             }
         }
-        guard index < bytes.count, let needsPragma, !needsPragma || gotPragma else { return nil }
+        guard index < bytes.count, let needsPragma, !needsPragma || hasPragma else { return nil }
         return charset
     }
 
@@ -168,16 +170,16 @@ struct HTMLPrescan {
             let mark = value[index]
             if mark == UInt8(ascii: "\"") || mark == UInt8(ascii: "'") {
                 guard let end = value[(index + 1)...].firstIndex(of: mark) else { return nil }
-                return declared(value.part(index + 1..<end))
+                return encoding(forLabel: value.part(index + 1..<end))
             }
             let end = value[index...].firstIndex { $0.isSpace || $0 == UInt8(ascii: ";") } ?? value.count
-            return declared(value.part(index..<end))
+            return encoding(forLabel: value.part(index..<end))
         }
         return nil
     }
 
     /// Reads the next attribute, in lower case; nil at the end of the tag or of the bytes.
-    private mutating func attribute() -> (name: [UInt8], value: [UInt8])? {
+    private mutating func readAttribute() -> (name: [UInt8], value: [UInt8])? {
         while index < bytes.count, bytes[index].isSpace || bytes[index] == UInt8(ascii: "/") { index += 1 }
         guard index < bytes.count, bytes[index] != UInt8(ascii: ">") else { return nil }
         var name: [UInt8] = []
@@ -232,10 +234,10 @@ final class MetaCharset: HTMLSkimmerDelegate {
         return finder.encoding
     }
 
-    func skimmed(_ tag: HTMLTag) {
+    func didFindTag(_ tag: HTMLTag) {
         guard tag.name == vocabulary.element.meta, encoding == nil else { return }
         if let charset = value(vocabulary.attribute.charset, of: tag) {
-            encoding = HTMLPrescan.declared(charset)
+            encoding = HTMLPrescan.encoding(forLabel: charset)
         } else if let pragma = value(vocabulary.attribute.httpEquiv, of: tag), pragma.equals("content-type"),
             let content = value(vocabulary.attribute.content, of: tag)
         {
@@ -243,9 +245,9 @@ final class MetaCharset: HTMLSkimmerDelegate {
         }
     }
 
-    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
+    func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
 
-    func skimmed(comment: Range<Int>) {}
+    func didFindComment(_ range: Range<Int>) {}
 
     private func value(_ name: UInt8, of tag: HTMLTag) -> Bytes? {
         tag.attributes.first { $0.name == name }.map { text.part($0.valueRange) }
@@ -256,7 +258,7 @@ extension TextEncoding {
     /// Returns a copy of the text in which no character ends in an ASCII byte, so that each `\` or `{` is a
     /// real one. All offsets stay the same. Returns nil if the encoding has no such characters or the text
     /// needs no change.
-    func masked(_ text: Bytes) -> [UInt8]? {
+    func maskingTrailBytes(_ text: Bytes) -> [UInt8]? {
         let isLead: (UInt8) -> Bool
         switch self {
         case .shiftJIS: isLead = { 0x81...0x9F ~= $0 || 0xE0...0xFC ~= $0 }

@@ -65,13 +65,13 @@ struct JSONScanner {
             } else if value["assetGroups"]?.array != nil {
                 scanner.angularWorker(value)
             } else if value["componentChunkName"]?.string != nil {
-                sink.imply(queries(value))
+                sink.addImplied(queries(value))
             } else if value["prefetch"]?.array != nil || value["prerender"]?.array != nil {
                 scanner.speculationRules(value)
             } else if value["icons"]?.array != nil || value["start_url"]?.string != nil {
                 scanner.webManifest(value)
             } else if PagefindIndex.isEntry(value) {
-                sink.imply(PagefindIndex.languages(value))
+                sink.addImplied(PagefindIndex.languages(value))
             }
         }
     }
@@ -131,8 +131,8 @@ struct JSONScanner {
             guard let address = entry.value.string, Self.isAddress(address) else { continue }
             let isPrefix = address.hasSuffix("/")
             add(entry.value, isPrefix ? .name : .module)
-            if isPrefix, max(entry.key.utf8.count, address.utf8.count) <= LoaderNote.maximalLength {
-                sink.note([LoaderNote(.prefix, address, name: entry.key)])
+            if isPrefix, max(entry.key.utf8.count, address.utf8.count) <= LoaderNote.maxBytes {
+                sink.addNotes([LoaderNote(.prefix, address, name: entry.key)])
             }
         }
     }
@@ -158,7 +158,7 @@ struct JSONScanner {
     /// Whether a string in an import map is a URL, which starts with a slash, with dots and a slash, or with
     /// a scheme.
     private static func isAddress(_ text: String) -> Bool {
-        Array(text.utf8).withUnsafeBufferPointer { ScriptAddress($0) != .bare }
+        Array(text.utf8).withUnsafeBufferPointer { ScriptURLForm($0) != .bare }
     }
 
     /// Adds the URLs in speculation rules. Rules that select links of the document contain none.
@@ -175,7 +175,7 @@ struct JSONScanner {
         switch value.content {
         case .null, .bool, .number: break
         case .string(let text):
-            let isAbsolute = Array(text.utf8).withUnsafeBufferPointer { ScriptAddress($0) == .absolute }
+            let isAbsolute = Array(text.utf8).withUnsafeBufferPointer { ScriptURLForm($0) == .absolute }
             if isAbsolute { add(value, key == "@context" || key == "@type" ? .name : .metadata) }
         case .array(let elements): for element in elements { linkedData(element, key: key) }
         case .object(let members): for member in members { linkedData(member.value, key: member.key) }

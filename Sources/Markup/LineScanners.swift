@@ -73,10 +73,10 @@ enum CaptionScanner {
     static func scan(_ text: SourceText, _ sink: LinkSink) {
         let bytes = text.bytes
         var start: Int?
-        var place = 0
-        while place < bytes.count {
-            let end = bytes[place...].firstIndex(of: 0x0A) ?? bytes.count
-            let line = bytes.trimmed(place..<end)
+        var offset = 0
+        while offset < bytes.count {
+            let end = bytes[offset...].firstIndex(of: 0x0A) ?? bytes.count
+            let line = bytes.trimmed(offset..<end)
             if let style = start {
                 if line.isEmpty || end == bytes.count {
                     CSSScanner.scan(text.part(style..<end, adding: .isGuess), sink)
@@ -85,7 +85,7 @@ enum CaptionScanner {
             } else if bytes.part(line).equals("style") {
                 start = min(end + 1, bytes.count)
             }
-            place = end + 1
+            offset = end + 1
         }
     }
 }

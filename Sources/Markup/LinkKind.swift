@@ -173,7 +173,7 @@ package struct LinkFlags: OptionSet, Hashable, Sendable {
     package static let isCORS = LinkFlags(rawValue: 256)
 
     /// The raw value with all bits set; decoding rejects larger ones.
-    static let largest: UInt16 = 511
+    static let allBits: UInt16 = 511
 }
 
 /// The syntax around a reference, which determines how a replacement must be escaped.
@@ -215,22 +215,22 @@ package struct LinkContext: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt16
 
     /// The maximum number of markup levels, which limits how deeply nested `srcdoc` attributes are scanned.
-    package static let maximalLevels = 5
+    package static let maxLevels = 5
 
     package init?(rawValue: UInt16) {
         guard Inner(rawValue: UInt8(truncatingIfNeeded: rawValue)) != nil,
-            rawValue >> 8 & 7 <= Self.maximalLevels,
+            rawValue >> 8 & 7 <= Self.maxLevels,
             rawValue >> 13 == 0
         else { return nil }
         self.rawValue = rawValue
     }
 
     /// - Parameters:
-    ///   - levels: The number of times that character references must be decoded, at most ``maximalLevels``.
+    ///   - levels: The number of times that character references must be decoded, at most ``maxLevels``.
     ///   - isUnquoted: Whether an attribute value at any level has no quotes.
     ///   - isXML: Whether the character references are those of XML.
     package init(levels: Int, isUnquoted: Bool = false, isXML: Bool = false, _ inner: Inner) {
-        precondition((0...Self.maximalLevels).contains(levels))
+        precondition((0...Self.maxLevels).contains(levels))
         let outer = UInt16(levels) | (isUnquoted ? 8 : 0) | (isXML ? 16 : 0)
         rawValue = outer << 8 | UInt16(inner.rawValue)
     }

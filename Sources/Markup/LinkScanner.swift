@@ -1,9 +1,9 @@
 package import Web
 
-/// The format of a body and the links in it, from one scan when the body arrived.
+/// The format of a body and the links in it, found in one scan before the body is stored.
 package struct BodyReading: Sendable {
     /// The maximum length of a body in bytes that is scanned. Larger bodies are stored without a scan.
-    package static let byteLimit = 64 * 1024 * 1024
+    package static let maxBytes = 64 * 1024 * 1024
 
     package var format = BodyFormat.opaque
     package var table = LinkTable()
@@ -15,12 +15,19 @@ package struct BodyReading: Sendable {
         self.table = table
     }
 
-    /// The form that a store keeps with the body: its format, a semicolon, and its character set.
+    /// The form that is stored with the body: the name of its format, a semicolon, and its character set, such as
+    /// `html;UTF-8`.
     package var form: String { "\(format.name);\(table.encoding.name)" }
 }
 
-/// A scanner of bodies, one after the other. Use one per thread: it reuses its libxml2 parser and its
-/// buffers.
+/// The entry point of this module: finds the links of bodies, one body after the other. Use one scanner per thread,
+/// since it reuses its libxml2 parser and its buffers.
+///
+/// A scan works in three steps:
+/// 1. `BodyFormat` chooses the scanner of the format, such as ``HTMLScanner``. It reads the body as a ``SourceText`` and
+///    adds the ranges of links to the ``LinkSink`` in ascending order.
+/// 2. The sink decodes the references and passes each one to the caller.
+/// 3. The result is a ``LinkTable``, which is stored with the body. A ``Patch`` uses it later to replace links.
 package final class LinkScanner {
     private let sink = LinkSink(tags: TagReader())
 
@@ -30,20 +37,20 @@ package final class LinkScanner {
     ///
     /// - Parameters:
     ///   - charset: The character set in the HTTP header.
-    ///   - found: Receives each occurrence with its reference as a browser reads it, in the order of the
+    ///   - onLink: Receives each occurrence with its reference as a browser reads it, in the order of the
     ///     body, before this function returns.
     package func scan(
         _ body: Span<UInt8>, as format: BodyFormat, charset: String?,
-        found: (LinkOccurrence, Span<UInt8>) -> Void
+        onLink: (LinkOccurrence, Span<UInt8>) -> Void
     ) -> LinkTable {
         let encoding = body.withUnsafeBufferPointer { format.encoding(of: $0, charset: charset) }
         let isTranscoded = !encoding.isASCIICompatible
         let source = isTranscoded ? encoding.decode(body) : nil
-        var table = withoutActuallyEscaping(found) { found in
+        var table = withoutActuallyEscaping(onLink) { onLink in
             if let source {
-                return source.withUnsafeBufferPointer { scan($0, format, .utf8, found) }
+                return source.withUnsafeBufferPointer { fillSink($0, format, .utf8, onLink) }
             }
-            return body.withUnsafeBufferPointer { scan($0, format, encoding, found) }
+            return body.withUnsafeBufferPointer { fillSink($0, format, encoding, onLink) }
         }
         table.encoding = encoding
         table.isTranscoded = isTranscoded
@@ -80,78 +87,78 @@ package final class LinkScanner {
     ///
     /// - Parameters:
     ///   - mediaType: The media type in the HTTP header.
-    ///   - found: Receives each occurrence with its reference as a browser reads it, in the order of the
+    ///   - onLink: Receives each occurrence with its reference as a browser reads it, in the order of the
     ///     body, before this function returns.
     package func read(
         _ body: Span<UInt8>, of url: WebURL, as mediaType: MediaType?,
-        found: (LinkOccurrence, Span<UInt8>) -> Void = { _, _ in }
+        onLink: (LinkOccurrence, Span<UInt8>) -> Void = { _, _ in }
     ) -> BodyReading {
-        guard body.count <= BodyReading.byteLimit else { return BodyReading() }
+        guard body.count <= BodyReading.maxBytes else { return BodyReading() }
         let format = BodyFormat(mediaType: mediaType, url: url, body: body)
         return BodyReading(
-            format: format, table: scan(body, as: format, charset: mediaType?.charset, found: found))
+            format: format, table: scan(body, as: format, charset: mediaType?.charset, onLink: onLink))
     }
 
-    private func scan(
+    private func fillSink(
         _ body: Bytes, _ format: BodyFormat, _ encoding: TextEncoding,
-        _ found: @escaping (LinkOccurrence, Span<UInt8>) -> Void
+        _ onLink: @escaping (LinkOccurrence, Span<UInt8>) -> Void
     ) -> LinkTable {
-        sink.begin(body, format, encoding, found: found)
-        if let masked = encoding.masked(body) {
-            masked.withUnsafeBufferPointer { scan($0, format) }
+        sink.begin(body, format, encoding, onLink: onLink)
+        if let maskedText = encoding.maskingTrailBytes(body) {
+            maskedText.withUnsafeBufferPointer { scanText($0, format) }
         } else {
-            scan(body, format)
+            scanText(body, format)
         }
         return sink.end()
     }
 
-    private func scan(_ text: Bytes, _ format: BodyFormat) {
+    private func scanText(_ text: Bytes, _ format: BodyFormat) {
         format.scan(SourceText(text), sink)
         // `javascript:` URLs run scripts, and only reading the pending references finds them.
         sink.flush()
         guard sink.runsScript else { return }
-        if let mark = ScriptPlace.mark(in: text, format) { sink.mark(mark) }
-        guard format == .html, sink.loadsScript, !PageText.isMuch(in: text) else { return }
+        if let mark = FirstScriptOffset.mark(in: text, format) { sink.addMark(mark) }
+        guard format == .html, sink.loadsScript, !PageText.isEnough(in: text) else { return }
         // A page that only redirects needs no text, and many links to pages are content, too.
         var linkCount = 0
         for occurrence in sink.table.occurrences {
             if occurrence.kind == .refresh { return }
             if occurrence.role == .page { linkCount += 1 }
         }
-        if linkCount < Self.fewLinks { sink.table.renderReasons.insert(.hardlyAnyText) }
+        if linkCount < Self.minContentLinks { sink.table.renderReasons.insert(.littleText) }
     }
 
-    /// The minimum number of links to pages with which a document counts as having content. A page that its
-    /// scripts build has hardly more than a start link and legal notices.
-    private static let fewLinks = 8
+    /// A document with at least this number of links to pages counts as having content. A page that its scripts build
+    /// rarely has more than a start link and legal notices.
+    private static let minContentLinks = 8
 }
 
 /// A receiver that collects the links from the scanners in the order of the body, and decodes each reference.
 ///
 /// References that ``TagReader`` must read are pending until ``flush()``, and so are all links after them,
-/// since it reads many tags at once. The cycle is ``begin(_:_:_:found:)``, any number of additions,
+/// since it reads many tags at once. The cycle is ``begin(_:_:_:onLink:)``, any number of additions,
 /// ``end()``.
 final class LinkSink {
     /// A link whose reference is still to be emitted.
-    private struct Pending {
+    private struct PendingLink {
         var range: Range<Int>
         var kind: LinkKind
         var context: LinkContext
         var flags: LinkFlags
-        var reading: TagReader.Reading
+        var reading: TagReader.ValueSource
     }
 
-    /// The number of pending links at which they are read.
-    private static let batch = 4096
+    /// When this many links are pending, they are read and emitted.
+    private static let maxPendingLinks = 4096
     /// The maximum number of implied links. Further ones are ignored.
-    static let maximalImplied = 131_072
-    private static let maximalMarks = 131_072
+    static let maxImplied = 131_072
+    private static let maxMarks = 131_072
 
     private let tags: TagReader
     private var reader = ReferenceReader(encoding: .utf8)
     private var body = Bytes(start: nil, count: 0)
-    private var pending: [Pending] = []
-    private var found: ((LinkOccurrence, Span<UInt8>) -> Void)?
+    private var pending: [PendingLink] = []
+    private var onLink: ((LinkOccurrence, Span<UInt8>) -> Void)?
     var table = LinkTable()
     /// The marks so far, with the ranges of the tags around those that refer to a link.
     private var marks: [(mark: DocumentMark, tag: Range<Int>)] = []
@@ -167,17 +174,17 @@ final class LinkSink {
         self.tags = tags
     }
 
-    /// Starts a body. `found` is called from here until ``end()``.
+    /// Starts a body. `onLink` is called from here until ``end()``.
     func begin(
         _ body: Bytes, _ format: BodyFormat, _ encoding: TextEncoding,
-        found: @escaping (LinkOccurrence, Span<UInt8>) -> Void
+        onLink: @escaping (LinkOccurrence, Span<UInt8>) -> Void
     ) {
         self.body = body
         isDocument = format.isDocument
         runsScript = false
         loadsScript = false
         marks.removeAll(keepingCapacity: true)
-        self.found = found
+        self.onLink = onLink
         reader = ReferenceReader(encoding: encoding)
         table = LinkTable()
         impliedLinks.removeAll()
@@ -186,8 +193,8 @@ final class LinkSink {
 
     func end() -> LinkTable {
         flush()
-        table.marks = settledMarks()
-        found = nil
+        table.marks = resolvedMarks()
+        onLink = nil
         body = Bytes(start: nil, count: 0)
         defer { table = LinkTable() }
         return table
@@ -199,78 +206,81 @@ final class LinkSink {
         _ flags: LinkFlags = []
     ) {
         let context = text.context.with(inner)
-        let place = text.map(range)
-        add(place, kind, context, flags.union(text.flags), .refused)
+        let rangeInBody = text.map(range)
+        add(rangeInBody, kind, context, flags.union(text.flags), .unsupported)
     }
 
     /// Adds a link that is the whole value of an attribute of the document itself.
     func add(
-        attribute place: Range<Int>, name: Bytes, of element: Bytes, isUnquoted: Bool, _ kind: LinkKind,
+        attribute range: Range<Int>, name: Bytes, of element: Bytes, isUnquoted: Bool, _ kind: LinkKind,
         _ flags: LinkFlags
     ) {
-        let reading = tags.add(TagMemory.Tag(element: element, attribute: name, value: body.part(place)))
-        add(place, kind, LinkContext(levels: 1, isUnquoted: isUnquoted, .plain), flags, reading)
+        let reading = tags.add(TagMemory.Tag(element: element, attribute: name, value: body.part(range)))
+        add(range, kind, LinkContext(levels: 1, isUnquoted: isUnquoted, .plain), flags, reading)
     }
 
     private func add(
-        _ place: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags,
-        _ reading: TagReader.Reading
+        _ range: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags,
+        _ reading: TagReader.ValueSource
     ) {
         // Scanners report ascending places. The check keeps a hostile body from producing a table that cannot
         // be decoded.
         let last = pending.last?.range ?? table.occurrences.last?.range
-        guard !place.isEmpty, place.lowerBound >= last?.upperBound ?? 0 else { return }
-        let link = Pending(range: place, kind: kind, context: context, flags: flags, reading: reading)
+        guard !range.isEmpty, range.lowerBound >= last?.upperBound ?? 0 else { return }
+        let link = PendingLink(range: range, kind: kind, context: context, flags: flags, reading: reading)
         if pending.isEmpty, emit(link) { return }
         pending.append(link)
-        if pending.count >= Self.batch { flush() }
+        if pending.count >= Self.maxPendingLinks { flush() }
     }
 
     /// Adds links that the body creates without containing their URLs in one piece.
-    func imply(_ links: [ImpliedLink]) {
+    func addImplied(_ links: [ImpliedLink]) {
         for link in links
-        where table.implied.count < Self.maximalImplied && impliedLinks.insert(link).inserted {
+        where table.implied.count < Self.maxImplied && impliedLinks.insert(link).inserted {
             table.implied.append(link)
         }
     }
 
     /// Adds the body's settings for module loaders and its requests to them.
-    func note(_ notes: [LoaderNote]) {
-        table.notes.append(contentsOf: notes.prefix(LoaderNote.maximalCount - table.notes.count))
+    func addNotes(_ notes: [LoaderNote]) {
+        table.notes.append(contentsOf: notes.prefix(LoaderNote.maxCount - table.notes.count))
     }
 
     /// Returns the decoded reference at `place` of the body.
-    func read(_ place: Range<Int>, _ context: LinkContext) -> String {
-        reader.withReference(body.part(place), context) { String(decoding: $0, as: UTF8.self) }
+    func read(_ range: Range<Int>, _ context: LinkContext) -> String {
+        reader.withReference(body.part(range), context) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Reads the pending references.
+    /// Emits the pending links. Lets libxml2 read their references, all in one call.
     func flush() {
         guard !pending.isEmpty else { return }
         tags.read()
         for link in pending where !emit(link) {
             guard case .queued(let number) = link.reading else { continue }
-            if !tags.withValue(number, { emit(link, $0) }) { emitByOurselves(link) }
+            if !tags.withValue(number, { emit(link, $0) }) { emitDecoding(link) }
         }
         pending.removeAll(keepingCapacity: true)
-        tags.forget()
+        tags.reset()
     }
 
     /// Emits a link. Returns false if its reference must still be read.
-    private func emit(_ link: Pending) -> Bool {
+    private func emit(_ link: PendingLink) -> Bool {
         switch link.reading {
         case .asWritten: emit(link, body.part(link.range))
-        case .refused: emitByOurselves(link)
+        case .unsupported: emitDecoding(link)
         case .queued: return false
         }
         return true
     }
 
-    private func emitByOurselves(_ link: Pending) {
+    /// Emits a link whose reference ``ReferenceReader`` decodes.
+    private func emitDecoding(_ link: PendingLink) {
         reader.withReference(body.part(link.range), link.context) { emit(link, $0) }
     }
 
-    private func emit(_ link: Pending, _ reference: Bytes) {
+    /// Adds a link with its decoded reference to the table and passes it to the caller. Drops references that cannot be
+    /// fetched, such as `data:` URLs.
+    private func emit(_ link: PendingLink, _ reference: Bytes) {
         let origin = ReferenceShape(reference)
         if origin == .inlined {
             let start = reference.trimmed(0..<reference.count).lowerBound
@@ -283,7 +293,7 @@ final class LinkSink {
         let occurrence = LinkOccurrence(
             range: link.range, kind: link.kind, context: link.context, flags: flags)
         table.occurrences.append(occurrence)
-        found?(occurrence, Span(_unsafeElements: reference))
+        onLink?(occurrence, Span(_unsafeElements: reference))
     }
 
     // MARK: - Marks
@@ -291,40 +301,42 @@ final class LinkSink {
     /// Marks a name or a word that is written in the document without escapes.
     ///
     /// - Parameter tag: The range of the tag around it, for a mark that refers to a link.
-    func mark(_ kind: DocumentMark.Kind, _ range: Range<Int>, in text: SourceText, tag: Range<Int>? = nil) {
-        guard isDocument, marks.count < Self.maximalMarks else { return }
+    func addMark(_ kind: DocumentMark.Kind, _ range: Range<Int>, in text: SourceText, tag: Range<Int>? = nil)
+    {
+        guard isDocument, marks.count < Self.maxMarks else { return }
         let place = text.map(range)
         guard place.count == range.count else { return }
         marks.append((DocumentMark(kind, at: place.lowerBound), tag.map(text.map.callAsFunction) ?? place))
     }
 
-    func mark(_ mark: DocumentMark) {
-        marks.append((mark, mark.place..<mark.place))
+    func addMark(_ mark: DocumentMark) {
+        marks.append((mark, mark.offset..<mark.offset))
     }
 
     /// Marks a policy in the value of an `http-equiv`.
-    func mark(policyIn value: Range<Int>, of text: SourceText) {
+    func markPolicy(in value: Range<Int>, of text: SourceText) {
         let word: StaticString = "content-security-policy"
         guard let start = text.bytes.part(value).firstIndex(of: word) else { return }
         let place = value.lowerBound + start
-        mark(.policy, place..<place + word.utf8CodeUnitCount, in: text)
+        addMark(.policy, place..<place + word.utf8CodeUnitCount, in: text)
     }
 
     /// Marks the name of a `<meta>` that sets the referrer policy.
-    func mark(referrerIn value: Range<Int>, of text: SourceText) {
-        if text.bytes.part(value).equals("referrer") { mark(.referrer, value, in: text) }
+    func markReferrer(in value: Range<Int>, of text: SourceText) {
+        if text.bytes.part(value).equals("referrer") { addMark(.referrer, value, in: text) }
     }
 
     /// Returns the marks in ascending order. Those that refer to a link get the index of the first asset in
     /// their tag.
-    private func settledMarks() -> [DocumentMark] {
+    private func resolvedMarks() -> [DocumentMark] {
         guard !marks.isEmpty else { return [] }
-        marks.sort { $0.mark.place < $1.mark.place }
-        var settled: [DocumentMark] = []
+        marks.sort { $0.mark.offset < $1.mark.offset }
+        var resolved: [DocumentMark] = []
         var next = 0
-        for (mark, tag) in marks where mark.place != settled.last?.place || mark.kind != settled.last?.kind {
+        for (mark, tag) in marks
+        where mark.offset != resolved.last?.offset || mark.kind != resolved.last?.kind {
             guard mark.kind == .integrity else {
-                settled.append(mark)
+                resolved.append(mark)
                 continue
             }
             while next < table.occurrences.count, table.occurrences[next].range.lowerBound < tag.lowerBound {
@@ -332,8 +344,8 @@ final class LinkSink {
             }
             let rest = table.occurrences[next...].prefix { $0.range.lowerBound < tag.upperBound }
             guard let link = rest.firstIndex(where: { $0.role == .asset }) else { continue }
-            settled.append(DocumentMark(.integrity, at: mark.place, link: link))
+            resolved.append(DocumentMark(.integrity, at: mark.offset, occurrence: link))
         }
-        return settled
+        return resolved
     }
 }

@@ -1,6 +1,9 @@
 package import Web
 
-/// The links of one body and the other results of scanning it. A store keeps the table beside the body.
+/// The links of one body and the other results of scanning it. The table is stored with the body.
+///
+/// For the body `<a href="/b">` it has one occurrence: the range 9..<11, the kind `page`, and the context `attribute`,
+/// which says how a replacement must be escaped.
 package struct LinkTable: Hashable, Sendable {
     /// The value of the document's `<base href>`, with character references decoded but not resolved.
     package var base: String?
@@ -17,8 +20,8 @@ package struct LinkTable: Hashable, Sendable {
     package var occurrences: [LinkOccurrence]
     /// The links that the body does not contain in one piece, without duplicates.
     package var implied: [ImpliedLink]
-    /// Places that are not links but change when the document is served from another place, in ascending
-    /// order.
+    /// Parts of a document that are not links but must change when the document is served under another URL, in
+    /// ascending order.
     package var marks: [DocumentMark]
     /// The body's settings for module loaders and its requests to them, in the order of the body.
     package var notes: [LoaderNote]
@@ -158,7 +161,7 @@ package struct ImpliedLink: Hashable, Sendable {
     }
 }
 
-/// A place in a document that is not a link but changes when the document is served from another place.
+/// A part of a document that is not a link but must change when the document is served under another URL.
 package struct DocumentMark: Hashable, Sendable {
     /// The kind of a mark. The raw values are stored.
     package enum Kind: UInt8, Sendable {
@@ -170,27 +173,27 @@ package struct DocumentMark: Hashable, Sendable {
         case referrerPolicy = 3
         /// The name of an `integrity` attribute.
         case integrity = 4
-        /// The place for a first script in a document that runs scripts.
+        /// The offset at which to insert a first script into a document that runs scripts.
         case start = 5
-        /// The same place in a body that may be only a fragment of a document, which a script inserts
+        /// The same offset in a body that may be only a fragment of a document, which a script inserts
         /// somewhere.
-        case startIfShown = 6
+        case startOfFragment = 6
     }
 
     package var kind: Kind
-    /// The offset of the marked text, or of the place for the script.
-    package var place: Int
+    /// The offset of the marked text, or that at which to insert the script.
+    package var offset: Int
     /// For an ``Kind/integrity``: the index of the occurrence that the hash applies to. Otherwise 0.
-    package var link: Int
+    package var occurrence: Int
 
-    package init(_ kind: Kind, at place: Int, link: Int = 0) {
+    package init(_ kind: Kind, at offset: Int, occurrence: Int = 0) {
         self.kind = kind
-        self.place = place
-        self.link = link
+        self.offset = offset
+        self.occurrence = occurrence
     }
 }
 
-// MARK: - The stored form
+// MARK: - The stored format
 
 // The parts are, in this order: the version, flags, the encoding, a checksum of all other bytes, the base,
 // the title and the robots directives; each distinct (kind, context, flags) once, with the flags above the
@@ -198,7 +201,7 @@ package struct DocumentMark: Hashable, Sendable {
 // the index of its (kind, context, flags), as variable-length integers; then the implied links, the marks,
 // the notes and the render reasons, if there are any. A link takes about four bytes.
 extension LinkTable {
-    /// The version of the stored form and of the scanners' results. A body whose table has neither this
+    /// The version of the stored format and of the scanners' results. A body whose table has neither this
     /// version nor ``versionWithoutChecksum`` is scanned again when its links are needed.
     ///
     /// - 2 adds markup that scripts write and URLs that they open, 3 the marks of documents, 4 the notes for
@@ -219,18 +222,18 @@ extension LinkTable {
 
     /// Returns whether a stored table has the current version and no notes, and its render reasons, from its
     /// first two bytes and its last one. Returns nil if `ends` does not have three bytes.
-    package static func told(
-        byEnds ends: [UInt8]
+    package static func readSummary(
+        fromEnds ends: [UInt8]
     ) -> (isCurrent: Bool, renderReasons: RenderReasons)? {
         guard ends.count == 3 else { return nil }
-        let hasReasons = ends[1] & Self.hasReasons != 0 && ends[2] <= RenderReasons.largest
+        let hasReasons = ends[1] & Self.hasReasonsBit != 0 && ends[2] <= RenderReasons.allBits
         return (ends[0] == version, hasReasons ? RenderReasons(rawValue: ends[2]) : [])
     }
 
-    private static let hasReasons: UInt8 = 128
+    private static let hasReasonsBit: UInt8 = 128
 
-    /// The upper limit of offsets in a body.
-    private static let placeLimit = 1 << 40
+    /// A table with a larger offset is damaged.
+    private static let maxOffset = 1 << 40
     /// The number of bits that a context uses in its 16-bit word.
     private static let contextBits: UInt16 = 13
 
@@ -241,13 +244,13 @@ extension LinkTable {
         var flags: LinkFlags
     }
 
-    /// Returns the stored form of the table.
+    /// Returns the stored format of the table.
     package func encoded() -> [UInt8] {
-        var has: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
-        has |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
-        has |= (notes.isEmpty ? 0 : 64) | (renderReasons.isEmpty ? 0 : Self.hasReasons)
+        var presentParts: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
+        presentParts |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
+        presentParts |= (notes.isEmpty ? 0 : 64) | (renderReasons.isEmpty ? 0 : Self.hasReasonsBit)
         let version = notes.isEmpty ? Self.version : Self.version | Self.versionWithNotes
-        var output: [UInt8] = [version, has, encoding.rawValue, 0, 0, 0, 0]
+        var output: [UInt8] = [version, presentParts, encoding.rawValue, 0, 0, 0, 0]
         for text in [base, title, robots] {
             guard let text else { continue }
             Self.append(text.utf8.count, to: &output)
@@ -307,7 +310,7 @@ extension LinkTable {
     }
 
     /// Whether stored bytes are a table that can be decoded, or one of another version.
-    package static func isSound(_ bytes: [UInt8]) -> Bool {
+    package static func isDecodable(_ bytes: [UInt8]) -> Bool {
         do throws(MarkupError) {
             _ = try LinkTable(decoding: bytes.span)
             return true
@@ -345,9 +348,9 @@ extension LinkTable {
         var last = 0
         for mark in marks {
             output.append(mark.kind.rawValue)
-            Self.append(mark.place - last, to: &output)
-            if mark.kind == .integrity { Self.append(mark.link, to: &output) }
-            last = mark.place
+            Self.append(mark.offset - last, to: &output)
+            if mark.kind == .integrity { Self.append(mark.occurrence, to: &output) }
+            last = mark.offset
         }
     }
 
@@ -368,60 +371,60 @@ extension LinkTable {
     }
 
     private init(_ bytes: Bytes) throws(MarkupError) {
-        var input = Input(bytes: bytes)
-        let version = try input.byte()
-        let form = version & ~Self.versionWithNotes
-        guard form == Self.version || form == Self.versionWithoutChecksum else {
+        var reader = TableReader(bytes: bytes)
+        let version = try reader.byte()
+        let format = version & ~Self.versionWithNotes
+        guard format == Self.version || format == Self.versionWithoutChecksum else {
             throw .otherVersion(version)
         }
-        let has = try input.byte()
-        guard (has & 64 != 0) == (version & Self.versionWithNotes != 0),
-            let encoding = TextEncoding(rawValue: try input.byte())
-        else { throw input.damage }
-        if form == Self.version {
-            let sum = try input.integer()
-            guard sum == Self.checksum(of: bytes) else { throw input.damage }
+        let presentParts = try reader.byte()
+        guard (presentParts & 64 != 0) == (version & Self.versionWithNotes != 0),
+            let encoding = TextEncoding(rawValue: try reader.byte())
+        else { throw reader.damage }
+        if format == Self.version {
+            let sum = try reader.integer()
+            guard sum == Self.checksum(of: bytes) else { throw reader.damage }
         }
-        self.init(encoding: encoding, isTranscoded: has & 1 != 0)
-        if has & 2 != 0 { base = try input.text() }
-        if has & 4 != 0 { title = try input.text() }
-        if has & 16 != 0 { robots = try input.text() }
+        self.init(encoding: encoding, isTranscoded: presentParts & 1 != 0)
+        if presentParts & 2 != 0 { base = try reader.text() }
+        if presentParts & 4 != 0 { title = try reader.text() }
+        if presentParts & 16 != 0 { robots = try reader.text() }
         var shapes: [Shape] = []
-        for _ in 0..<(try input.count(bytesEach: 4)) {
-            let kind = LinkKind(rawValue: try input.byte())
-            let word = UInt16(try input.byte()) | UInt16(try input.byte()) << 8
+        for _ in 0..<(try reader.count(bytesEach: 4)) {
+            let kind = LinkKind(rawValue: try reader.byte())
+            let word = UInt16(try reader.byte()) | UInt16(try reader.byte()) << 8
             let context = LinkContext(rawValue: word & ((1 << Self.contextBits) - 1))
-            let flags = LinkFlags(rawValue: UInt16(try input.byte()) | ((word >> Self.contextBits) << 8))
-            guard let kind, let context, flags.rawValue <= LinkFlags.largest else { throw input.damage }
+            let flags = LinkFlags(rawValue: UInt16(try reader.byte()) | ((word >> Self.contextBits) << 8))
+            guard let kind, let context, flags.rawValue <= LinkFlags.allBits else { throw reader.damage }
             shapes.append(Shape(kind: kind, context: context, flags: flags))
         }
-        let count = try input.count(bytesEach: 3)
+        let count = try reader.count(bytesEach: 3)
         occurrences.reserveCapacity(count)
         var end = 0
         for _ in 0..<count {
-            let start = end + (try input.number())
-            let length = try input.number()
-            let shape = try input.number()
+            let start = end + (try reader.number())
+            let length = try reader.number()
+            let shape = try reader.number()
             end = start + length
-            guard length > 0, end < Self.placeLimit, shape < shapes.count else { throw input.damage }
+            guard length > 0, end < Self.maxOffset, shape < shapes.count else { throw reader.damage }
             occurrences.append(
                 LinkOccurrence(
                     range: start..<end, kind: shapes[shape].kind, context: shapes[shape].context,
                     flags: shapes[shape].flags))
         }
-        if has & 8 != 0 { implied = try input.implied() }
-        if has & 32 != 0 { marks = try input.marks(below: Self.placeLimit, links: count) }
-        if has & 64 != 0 { notes = try input.notes() }
-        if has & 128 != 0 {
-            let reasons = try input.byte()
-            guard 1...RenderReasons.largest ~= reasons else { throw input.damage }
+        if presentParts & 8 != 0 { implied = try reader.readImplied() }
+        if presentParts & 32 != 0 { marks = try reader.marks(below: Self.maxOffset, links: count) }
+        if presentParts & 64 != 0 { notes = try reader.notes() }
+        if presentParts & 128 != 0 {
+            let reasons = try reader.byte()
+            guard 1...RenderReasons.allBits ~= reasons else { throw reader.damage }
             renderReasons = RenderReasons(rawValue: reasons)
         }
-        guard input.isAtEnd else { throw input.damage }
+        guard reader.isAtEnd else { throw reader.damage }
     }
 
-    /// A reader of the stored form. Each read throws if the bytes are damaged.
-    private struct Input {
+    /// A reader of the stored format. Each read throws if the bytes are damaged.
+    private struct TableReader {
         let bytes: Bytes
         private var index = 0
 
@@ -464,7 +467,7 @@ extension LinkTable {
             return count
         }
 
-        mutating func implied() throws(MarkupError) -> [ImpliedLink] {
+        mutating func readImplied() throws(MarkupError) -> [ImpliedLink] {
             var links: [ImpliedLink] = []
             for _ in 0..<(try count(bytesEach: 4)) {
                 let kind = LinkKind(rawValue: try byte())
@@ -478,13 +481,13 @@ extension LinkTable {
 
         mutating func marks(below limit: Int, links: Int) throws(MarkupError) -> [DocumentMark] {
             var marks: [DocumentMark] = []
-            var place = 0
+            var offset = 0
             for _ in 0..<(try count(bytesEach: 2)) {
                 guard let kind = DocumentMark.Kind(rawValue: try byte()) else { throw damage }
-                place += try number()
+                offset += try number()
                 let link = kind == .integrity ? try number() : 0
-                guard place < limit, kind != .integrity || link < links else { throw damage }
-                marks.append(DocumentMark(kind, at: place, link: link))
+                guard offset < limit, kind != .integrity || link < links else { throw damage }
+                marks.append(DocumentMark(kind, at: offset, occurrence: link))
             }
             return marks
         }

@@ -1,7 +1,7 @@
 internal import Codings
 internal import Web
 
-/// The files of Pagefind, the search of many static sites. When a person types, its script loads a list of
+/// The files of Pagefind, the search of many static sites. When a user types, its script loads a list of
 /// languages, then the list of the files of one language, then some of these files:
 ///
 ///     pagefind.js → pagefind-entry.json → pagefind.HASH.pf_meta → index, fragment and filter files
@@ -18,7 +18,7 @@ enum PagefindIndex {
     /// Returns the files that a list of languages names: for each one, a program and a list of files.
     static func languages(_ entry: JSONValue) -> [ImpliedLink] {
         var links = [ImpliedLink("wasm.unknown.pagefind", .data, .isGuess)]
-        for language in (entry["languages"]?.members ?? []).prefix(languageLimit) {
+        for language in (entry["languages"]?.members ?? []).prefix(maxLanguages) {
             if let hash = name(language.value["hash"]?.string) {
                 links.append(ImpliedLink("pagefind.\(hash).pf_meta", .data))
             }
@@ -31,7 +31,7 @@ enum PagefindIndex {
 
     /// Adds the files that the list of one language names. A body of another form has no links.
     static func scan(_ text: SourceText, _ sink: LinkSink) {
-        guard let bytes = unpacked(text.bytes), bytes.starts(with: mark) else { return }
+        guard let bytes = decompress(text.bytes), bytes.starts(with: mark) else { return }
         var reader = CBORReader(bytes[mark.count...])
         // The version, then the pages, parts of the index and filters.
         guard let parts = reader.array(first: 4) else { return }
@@ -40,8 +40,8 @@ enum PagefindIndex {
         ]
         for (part, kind) in zip(parts.dropFirst(), kinds) {
             guard case .array(let entries) = part else { return }
-            sink.imply(
-                entries.prefix(LinkSink.maximalImplied).compactMap { entry in
+            sink.addImplied(
+                entries.prefix(LinkSink.maxImplied).compactMap { entry in
                     guard case .array(let members) = entry, members.indices.contains(kind.hashPlace),
                         case .text(let hash) = members[kind.hashPlace], let hash = name(hash)
                     else { return nil }
@@ -58,24 +58,26 @@ enum PagefindIndex {
         return text
     }
 
-    private static func unpacked(_ bytes: Bytes) -> [UInt8]? {
+    private static func decompress(_ bytes: Bytes) -> [UInt8]? {
         // Servers may have removed the compression.
-        guard bytes.count > 2, bytes[0] == 0x1F, bytes[1] == 0x8B else { return Array(bytes.prefix(limit)) }
+        guard bytes.count > 2, bytes[0] == 0x1F, bytes[1] == 0x8B else {
+            return Array(bytes.prefix(maxBytes))
+        }
         guard let decoder = ContentCoding.gzip.decoder() else { return nil }
-        var output = [UInt8](repeating: 0, count: 64 * 1024)
-        var (rest, unpacked) = (UnsafeRawBufferPointer(bytes), [UInt8]())
-        while !decoder.isComplete, unpacked.count < limit {
-            let step = output.withUnsafeMutableBytes { decoder.decode(rest, into: $0) }
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        var (rest, output) = (UnsafeRawBufferPointer(bytes), [UInt8]())
+        while !decoder.isComplete, output.count < maxBytes {
+            let step = buffer.withUnsafeMutableBytes { decoder.decode(rest, into: $0) }
             guard let step, step.consumed + step.produced > 0 else { return nil }
             rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
-            unpacked += output[..<step.produced]
+            output += buffer[..<step.produced]
         }
-        return unpacked
+        return output
     }
 
     private static let mark = Array("pagefind_dcd".utf8)
-    private static let languageLimit = 100
-    private static let limit = 16 << 20
+    private static let maxLanguages = 100
+    private static let maxBytes = 16 << 20
 }
 
 /// Reads arrays and texts in CBOR. Other values are skipped; those of indefinite length are invalid.
@@ -87,66 +89,66 @@ private struct CBORReader {
     }
 
     private let bytes: ArraySlice<UInt8>
-    private var place: Int
+    private var offset: Int
     private var depth = 0
     private var count = 0
 
-    private static let depthLimit = 8
-    private static let valueLimit = 400_000
+    private static let maxDepth = 8
+    private static let maxValues = 400_000
 
     init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
-        place = bytes.startIndex
+        offset = bytes.startIndex
     }
 
     /// Returns the elements of an array up to a number; nil if the value is something else.
-    mutating func array(first most: Int) -> [Value]? {
-        guard place < bytes.endIndex, bytes[place] >> 5 == 4 else { return nil }
-        let head = bytes[place]
-        place += 1
-        guard let number = argument(head & 31) else { return nil }
-        return elements(min(number, most))
+    mutating func array(first maxCount: Int) -> [Value]? {
+        guard offset < bytes.endIndex, bytes[offset] >> 5 == 4 else { return nil }
+        let head = bytes[offset]
+        offset += 1
+        guard let number = readArgument(head & 31) else { return nil }
+        return readElements(min(number, maxCount))
     }
 
     /// Returns nil at the end and for invalid input.
-    private mutating func value() -> Value? {
-        guard place < bytes.endIndex, depth < Self.depthLimit, count < Self.valueLimit else { return nil }
+    private mutating func readValue() -> Value? {
+        guard offset < bytes.endIndex, depth < Self.maxDepth, count < Self.maxValues else { return nil }
         count += 1
-        let head = bytes[place]
-        place += 1
-        guard let number = argument(head & 31) else { return nil }
+        let head = bytes[offset]
+        offset += 1
+        guard let number = readArgument(head & 31) else { return nil }
         switch head >> 5 {
         case 2, 3:
-            guard number <= bytes.endIndex - place else { return nil }
-            defer { place += number }
+            guard number <= bytes.endIndex - offset else { return nil }
+            defer { offset += number }
             return head >> 5 == 2
-                ? .other : .text(String(decoding: bytes[place..<place + number], as: UTF8.self))
-        case 4: return elements(number).map(Value.array)
-        case 5: return number > Self.valueLimit ? nil : elements(2 * number).map { _ in .other }
-        case 6: return value()
+                ? .other : .text(String(decoding: bytes[offset..<offset + number], as: UTF8.self))
+        case 4: return readElements(number).map(Value.array)
+        case 5: return number > Self.maxValues ? nil : readElements(2 * number).map { _ in .other }
+        case 6: return readValue()
         default: return .other
         }
     }
 
-    private mutating func elements(_ number: Int) -> [Value]? {
+    private mutating func readElements(_ number: Int) -> [Value]? {
         // Each element has at least one byte.
-        guard number <= bytes.endIndex - place, number <= Self.valueLimit else { return nil }
+        guard number <= bytes.endIndex - offset, number <= Self.maxValues else { return nil }
         depth += 1
         defer { depth -= 1 }
         var elements: [Value] = []
         for _ in 0..<number {
-            guard let element = value() else { return nil }
+            guard let element = readValue() else { return nil }
             elements.append(element)
         }
         return elements
     }
 
-    private mutating func argument(_ short: UInt8) -> Int? {
+    private mutating func readArgument(_ short: UInt8) -> Int? {
         guard short >= 24 else { return Int(short) }
         guard short < 28 else { return nil }
         let count = 1 << Int(short - 24)
-        guard count <= bytes.endIndex - place else { return nil }
-        defer { place += count }
-        return Int(clamping: bytes[place..<place + count].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        guard count <= bytes.endIndex - offset else { return nil }
+        defer { offset += count }
+        return Int(clamping: bytes[offset..<offset + count].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
 }

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Web
 
-/// The replacements in a body: those of its links, and those of other places. All other bytes stay unchanged.
+/// The replacements in a body: those of its links, and other changes. All other bytes stay unchanged.
 ///
 /// A patch is applied to a whole body, or to the parts of a file while they are sent, so that a large body is
 /// never in memory as a whole. It is immutable after initialization, so any number of threads can share it.
@@ -17,8 +17,8 @@ package struct Patch: Sendable {
         }
 
         /// Overwrites as many bytes as the text has.
-        package init(at place: Int, _ text: StaticString) {
-            range = place..<place + text.utf8CodeUnitCount
+        package init(at offset: Int, _ text: StaticString) {
+            range = offset..<offset + text.utf8CodeUnitCount
             self.text = text.withUTF8Buffer { Array($0) }
         }
     }
@@ -27,8 +27,8 @@ package struct Patch: Sendable {
     private struct Edit: Sendable {
         /// The range of the body that is replaced.
         let source: Range<Int>
-        /// The offset of the text in the patched body, and its range in `texts`.
-        let place: Int
+        /// The offset of the new text in the patched body, and the range of the text in `texts`.
+        let offset: Int
         let text: Range<Int>
     }
 
@@ -38,7 +38,7 @@ package struct Patch: Sendable {
     private var edits: [Edit] = []
     private var texts: [UInt8] = []
     /// The end of the last edit in the body. Edits before it are rejected, so that none overlap.
-    private var read = 0
+    private var lastEditEnd = 0
 
     /// Creates a patch of changes in ascending order.
     ///
@@ -80,7 +80,7 @@ package struct Patch: Sendable {
                     rest.removeFirst()
                 }
                 // The table of another body must not damage this one.
-                guard range.lowerBound >= read, range.upperBound <= body.count else { continue }
+                guard range.lowerBound >= lastEditEnd, range.upperBound <= body.count else { continue }
                 let replaced = reader.withReference(body.part(range), occurrence.context) { reference in
                     let text = replacement(occurrence, Span(_unsafeElements: reference))
                     // A reference can be written in several ways, so an unchanged one keeps its spelling.
@@ -97,7 +97,9 @@ package struct Patch: Sendable {
     }
 
     private mutating func add(_ change: Change) {
-        guard change.range.lowerBound >= read, change.range.upperBound <= sourceByteCount else { return }
+        guard change.range.lowerBound >= lastEditEnd, change.range.upperBound <= sourceByteCount else {
+            return
+        }
         let start = texts.count
         texts += change.text
         add(change.range, textFrom: start)
@@ -105,30 +107,31 @@ package struct Patch: Sendable {
 
     private mutating func add(_ source: Range<Int>, textFrom start: Int) {
         let text = start..<texts.count
-        edits.append(Edit(source: source, place: source.lowerBound + byteCount - sourceByteCount, text: text))
+        edits.append(
+            Edit(source: source, offset: source.lowerBound + byteCount - sourceByteCount, text: text))
         byteCount += text.count - source.count
-        read = source.upperBound
+        lastEditEnd = source.upperBound
     }
 
     /// Whether the patch leaves the body unchanged.
     package var isEmpty: Bool { edits.isEmpty }
 
     /// The memory that the patch uses, in bytes.
-    package var heldByteCount: Int { edits.capacity * MemoryLayout<Edit>.stride + texts.capacity }
+    package var memoryByteCount: Int { edits.capacity * MemoryLayout<Edit>.stride + texts.capacity }
 
-    /// Returns an equal patch that uses less memory, for caching. It stores equal texts once, since most
-    /// links of a page have few targets.
-    package func compacted() -> Patch {
+    /// Returns an equal patch that uses less memory, for caching. It stores equal texts once, since many
+    /// links of a page have the same target.
+    package func compactCopy() -> Patch {
         var patch = Patch(of: sourceByteCount)
         patch.byteCount = byteCount
-        patch.read = read
+        patch.lastEditEnd = lastEditEnd
         patch.edits.reserveCapacity(edits.count)
         var known: [ArraySlice<UInt8>: Range<Int>] = [:]
         for edit in edits {
             let text = texts[edit.text]
-            let place = known[text] ?? patch.texts.count..<patch.texts.count + text.count
-            if known.updateValue(place, forKey: text) == nil { patch.texts += text }
-            patch.edits.append(Edit(source: edit.source, place: edit.place, text: place))
+            let range = known[text] ?? patch.texts.count..<patch.texts.count + text.count
+            if known.updateValue(range, forKey: text) == nil { patch.texts += text }
+            patch.edits.append(Edit(source: edit.source, offset: edit.offset, text: range))
         }
         return patch
     }
@@ -138,7 +141,7 @@ package struct Patch: Sendable {
     /// Returns the patched body.
     ///
     /// - Parameter body: The body that the patch was created for.
-    package func applied(to body: [UInt8]) -> [UInt8] {
+    package func apply(to body: [UInt8]) -> [UInt8] {
         precondition(body.count == sourceByteCount)
         if edits.isEmpty { return body }
         return [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
@@ -172,20 +175,20 @@ package struct Patch: Sendable {
         return [UInt8](unsafeUninitializedCapacity: range.count) { output, count in
             bytes.withUnsafeBufferPointer { bytes in
                 texts.withUnsafeBufferPointer { texts in
-                    var place = range.lowerBound
-                    while place < range.upperBound {
-                        guard next < edits.count, place >= edits[next].place else {
-                            let from = source(of: place, after: next - 1) - start
-                            let end = next < edits.count ? edits[next].place : byteCount
-                            let size = min(end, range.upperBound) - place
+                    var offset = range.lowerBound
+                    while offset < range.upperBound {
+                        guard next < edits.count, offset >= edits[next].offset else {
+                            let from = source(of: offset, after: next - 1) - start
+                            let end = next < edits.count ? edits[next].offset : byteCount
+                            let size = min(end, range.upperBound) - offset
                             Self.copy(bytes, from..<from + size, to: output, &count)
-                            place += size
+                            offset += size
                             continue
                         }
-                        let text = edits[next].text.dropFirst(place - edits[next].place)
-                        let size = min(text.count, range.upperBound - place)
+                        let text = edits[next].text.dropFirst(offset - edits[next].offset)
+                        let size = min(text.count, range.upperBound - offset)
                         Self.copy(texts, text.lowerBound..<text.lowerBound + size, to: output, &count)
-                        place += size
+                        offset += size
                         next += 1
                     }
                 }
@@ -204,20 +207,20 @@ package struct Patch: Sendable {
 
     /// Returns the index of the last edit whose text starts at or before an offset in the patched body; -1 if
     /// there is none.
-    private func lastEdit(before place: Int) -> Int {
+    private func lastEdit(before offset: Int) -> Int {
         var (low, high) = (0, edits.count)
         while low < high {
             let middle = (low + high) / 2
-            if edits[middle].place <= place { low = middle + 1 } else { high = middle }
+            if edits[middle].offset <= offset { low = middle + 1 } else { high = middle }
         }
         return low - 1
     }
 
     /// Returns the offset in the body of an offset in the patched body. In the text of an edit, returns the
     /// end of the replaced range.
-    private func source(of place: Int, after number: Int) -> Int {
-        guard edits.indices.contains(number), edits[number].place <= place else { return place }
+    private func source(of offset: Int, after number: Int) -> Int {
+        guard edits.indices.contains(number), edits[number].offset <= offset else { return offset }
         let edit = edits[number]
-        return edit.source.upperBound + max(0, place - edit.place - edit.text.count)
+        return edit.source.upperBound + max(0, offset - edit.offset - edit.text.count)
     }
 }

@@ -11,7 +11,8 @@ struct ReferenceReader {
         self.encoding = encoding
     }
 
-    /// Calls `body` with the decoded reference in UTF-8. Most references need no decoding.
+    /// Calls `body` with the decoded reference in UTF-8, which is valid only during the call. Most references need no
+    /// decoding.
     mutating func withReference<Result>(
         _ written: Bytes, _ context: LinkContext, _ body: (Bytes) throws -> Result
     ) rethrows -> Result {
@@ -23,8 +24,8 @@ struct ReferenceReader {
             text = encoding.decode(Span(_unsafeElements: written))
         }
         for _ in 0..<context.levels {
-            step { bytes, output in
-                guard CharacterReferences.isNeeded(bytes) else { return false }
+            transform { bytes, output in
+                guard CharacterReferences.mayBeIn(bytes) else { return false }
                 CharacterReferences.decode(bytes, into: &output)
                 return true
             }
@@ -33,20 +34,20 @@ struct ReferenceReader {
         case .plain, .srcset, .spaceList, .commaList, .refresh, .line:
             break
         case .cssString, .cssURL:
-            step { bytes, output in
+            transform { bytes, output in
                 guard bytes.contains(where: { $0 == UInt8(ascii: "\\") || $0 == 0 }) else { return false }
                 CSSText.unescape(bytes, isURL: context.inner == .cssURL, into: &output)
                 return true
             }
         case .scriptString, .scriptTemplate, .scriptMarkup, .json:
-            step { bytes, output in
+            transform { bytes, output in
                 guard bytes.contains(UInt8(ascii: "\\")) else { return false }
                 ScriptText.unescape(bytes, into: &output)
                 return true
             }
             guard context.inner == .scriptMarkup else { break }
-            step { bytes, output in
-                guard CharacterReferences.isNeeded(bytes) else { return false }
+            transform { bytes, output in
+                guard CharacterReferences.mayBeIn(bytes) else { return false }
                 CharacterReferences.decode(bytes, into: &output)
                 return true
             }
@@ -66,7 +67,8 @@ struct ReferenceReader {
         return marks == 0
     }
 
-    private mutating func step(_ body: (Bytes, inout [UInt8]) -> Bool) {
+    /// Replaces `text` by the output of `body`, unless `body` returns false because nothing changes.
+    private mutating func transform(_ body: (Bytes, inout [UInt8]) -> Bool) {
         spare.removeAll(keepingCapacity: true)
         let isChanged = text.withUnsafeBufferPointer { body($0, &spare) }
         if isChanged { swap(&text, &spare) }
@@ -96,9 +98,9 @@ struct ReferenceWriter {
         if !followsName, reference.withUTF8({ Self.append($0, ifPlain: &output) }) { return }
         text.removeAll(keepingCapacity: true)
         text.append(contentsOf: reference.utf8)
-        if !isUTF8 { each { Self.percent($0, $0 >= 0x80, into: &$1) } }
-        inside(context.inner)
-        for _ in 0..<context.levels { markup(isUnquoted: context.isUnquoted, followsName: followsName) }
+        if !isUTF8 { forEachByte { Self.percent($0, $0 >= 0x80, into: &$1) } }
+        escapeInner(context.inner)
+        for _ in 0..<context.levels { escapeMarkup(isUnquoted: context.isUnquoted, followsName: followsName) }
         output.append(contentsOf: text)
     }
 
@@ -115,42 +117,47 @@ struct ReferenceWriter {
         return true
     }
 
-    private mutating func inside(_ inner: LinkContext.Inner) {
+    /// Escapes the text for the syntax of the value itself.
+    private mutating func escapeInner(_ inner: LinkContext.Inner) {
         switch inner {
         case .plain: break
-        case .cssString: each { CSSText.escape($0, isURL: false, into: &$1) }
-        case .cssURL: each { CSSText.escape($0, isURL: true, into: &$1) }
-        case .scriptString, .scriptTemplate: each { ScriptText.escape($0, into: &$1) }
+        case .cssString: forEachByte { CSSText.escape($0, isURL: false, into: &$1) }
+        case .cssURL: forEachByte { CSSText.escape($0, isURL: true, into: &$1) }
+        case .scriptString, .scriptTemplate: forEachByte { ScriptText.escape($0, into: &$1) }
         case .scriptMarkup:
-            markup(isUnquoted: true, followsName: false)
-            each { ScriptText.escape($0, into: &$1) }
-        case .json: each { ScriptText.escapeJSON($0, into: &$1) }
-        case .srcset: commas()
-        case .spaceList: each { Self.percent($0, $0.isSpace, into: &$1) }
-        case .commaList: each { Self.percent($0, $0.isSpace || $0 == UInt8(ascii: ","), into: &$1) }
-        case .refresh: each { Self.percent($0, $0.isSpace || $0 == 0x22 || $0 == 0x27, into: &$1) }
-        case .line: each { Self.percent($0, $0.isSpace, into: &$1) }
+            escapeMarkup(isUnquoted: true, followsName: false)
+            forEachByte { ScriptText.escape($0, into: &$1) }
+        case .json: forEachByte { ScriptText.escapeJSON($0, into: &$1) }
+        case .srcset: escapeSourceSetCandidate()
+        case .spaceList: forEachByte { Self.percent($0, $0.isSpace, into: &$1) }
+        case .commaList: forEachByte { Self.percent($0, $0.isSpace || $0 == UInt8(ascii: ","), into: &$1) }
+        case .refresh: forEachByte { Self.percent($0, $0.isSpace || $0 == 0x22 || $0 == 0x27, into: &$1) }
+        case .line: forEachByte { Self.percent($0, $0.isSpace, into: &$1) }
         }
     }
 
     /// Escapes a `srcset` candidate, which ends at white space and loses its leading and trailing commas.
-    private mutating func commas() {
+    private mutating func escapeSourceSetCandidate() {
         var lower = 0
         var upper = text.count
         let comma = UInt8(ascii: ",")
         while lower < upper, text[lower] == comma { lower += 1 }
         while upper > lower, text[upper - 1] == comma { upper -= 1 }
         var index = 0
-        each { byte, output in
+        forEachByte { byte, output in
             Self.percent(
                 byte, byte.isSpace || (byte == comma && !(lower..<upper).contains(index)), into: &output)
             index += 1
         }
     }
 
-    private mutating func markup(isUnquoted: Bool, followsName: Bool) {
+    /// Escapes the text for one level of markup.
+    ///
+    /// - Parameter followsName: Whether a letter or digit precedes the reference, which could belong to the name of a
+    ///   character reference.
+    private mutating func escapeMarkup(isUnquoted: Bool, followsName: Bool) {
         var isFirst = followsName
-        each { byte, output in
+        forEachByte { byte, output in
             defer { isFirst = false }
             switch byte {
             case UInt8(ascii: "&"): output.append(contentsOf: "&amp;".utf8)
@@ -161,8 +168,8 @@ struct ReferenceWriter {
             case 0x09, 0x0A, 0x0D, 0x0C, 0x20, UInt8(ascii: "="), UInt8(ascii: "`"):
                 Self.append(byte, asNumber: isUnquoted || byte == 0x0D || isFirst, to: &output)
             default:
-                let wouldGoOn = byte.isLetter || byte.isDigit || byte == UInt8(ascii: ";")
-                Self.append(byte, asNumber: isFirst && wouldGoOn, to: &output)
+                let continuesName = byte.isLetter || byte.isDigit || byte == UInt8(ascii: ";")
+                Self.append(byte, asNumber: isFirst && continuesName, to: &output)
             }
         }
     }
@@ -175,7 +182,7 @@ struct ReferenceWriter {
         }
     }
 
-    private mutating func each(_ body: (UInt8, inout [UInt8]) -> Void) {
+    private mutating func forEachByte(_ body: (UInt8, inout [UInt8]) -> Void) {
         spare.removeAll(keepingCapacity: true)
         for byte in text { body(byte, &spare) }
         swap(&text, &spare)

@@ -32,12 +32,12 @@ struct SourceText {
     func withDecoded(
         _ range: Range<Int>, isUnquoted: Bool = false, flags: LinkFlags = [], _ body: (SourceText) -> Void
     ) {
-        guard context.levels < LinkContext.maximalLevels else { return }
+        guard context.levels < LinkContext.maxLevels else { return }
         let context = LinkContext(
             levels: context.levels + 1, isUnquoted: context.isUnquoted || isUnquoted, isXML: context.isXML,
             .plain)
         let flags = self.flags.union(flags)
-        guard CharacterReferences.isNeeded(bytes.part(range)) else {
+        guard CharacterReferences.mayBeIn(bytes.part(range)) else {
             body(
                 SourceText(
                     bytes.part(range), map: map.part(from: range.lowerBound), context: context, flags: flags))
@@ -62,7 +62,8 @@ struct SourceText {
 /// A mapping of offsets in a text to offsets in the body that it comes from.
 ///
 /// A text without character references is a contiguous part of the body. Otherwise the map has a step before
-/// and after each decoded reference.
+/// and after each decoded reference. For example, the text `a&b` comes from `a&amp;b` at the offset 100 of the body: its
+/// steps are 0 → 100, 1 → 101 and 2 → 106.
 struct OffsetMap {
     /// The start of a contiguous part: its offset in the text, and that in the body.
     struct Step {
@@ -85,9 +86,9 @@ struct OffsetMap {
     }
 
     /// Returns the offset in the body of an offset in the text.
-    func callAsFunction(_ place: Int) -> Int {
-        let step = steps[index(of: place)]
-        return step.body + (place + origin - step.text)
+    func callAsFunction(_ offset: Int) -> Int {
+        let step = steps[index(of: offset)]
+        return step.body + (offset + origin - step.text)
     }
 
     func callAsFunction(_ range: Range<Int>) -> Range<Int> {
@@ -100,13 +101,13 @@ struct OffsetMap {
         OffsetMap(steps: steps, origin: origin + start)
     }
 
-    /// Returns the index of the last step at or before `place`.
-    private func index(of place: Int) -> Int {
+    /// Returns the index of the last step at or before `offset`.
+    private func index(of offset: Int) -> Int {
         var lower = 0
         var upper = steps.count
         while upper - lower > 1 {
             let middle = (lower + upper) / 2
-            if steps[middle].text <= place + origin { lower = middle } else { upper = middle }
+            if steps[middle].text <= offset + origin { lower = middle } else { upper = middle }
         }
         return lower
     }
@@ -142,43 +143,43 @@ struct OffsetMap {
         }
     }
 
-    /// - Parameter undo: Decodes the escape at an offset, appends the result and moves the offset after the
+    /// - Parameter decodeEscape: Decodes the escape at an offset, appends the result and moves the offset after the
     ///   escape. Returns false and changes nothing if there is no escape.
     private static func decode(
         _ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap,
-        _ undo: (Bytes, inout Int, inout [UInt8]) -> Bool
+        _ decodeEscape: (Bytes, inout Int, inout [UInt8]) -> Bool
     ) -> (text: [UInt8], map: OffsetMap) {
         var text: [UInt8] = []
         var steps: [Step] = []
-        var known = map.index(of: range.lowerBound) + 1
+        var nextStep = map.index(of: range.lowerBound) + 1
         let part = Bytes(rebasing: bytes[range])
         var index = 0
-        var run = 0
+        var runStart = 0
         func flush(_ end: Int) {
-            guard run < end else { return }
+            guard runStart < end else { return }
             let start = text.count
-            steps.append(Step(text: start, body: map(range.lowerBound + run)))
-            while known < map.steps.count, map.steps[known].text - map.origin < range.lowerBound + end {
-                let inside = map.steps[known].text - map.origin - range.lowerBound
-                if inside > run {
-                    steps.append(Step(text: start + inside - run, body: map.steps[known].body))
+            steps.append(Step(text: start, body: map(range.lowerBound + runStart)))
+            while nextStep < map.steps.count, map.steps[nextStep].text - map.origin < range.lowerBound + end {
+                let inside = map.steps[nextStep].text - map.origin - range.lowerBound
+                if inside > runStart {
+                    steps.append(Step(text: start + inside - runStart, body: map.steps[nextStep].body))
                 }
-                known += 1
+                nextStep += 1
             }
-            text.append(contentsOf: part[run..<end])
+            text.append(contentsOf: part[runStart..<end])
         }
-        var undone: [UInt8] = []
+        var decoded: [UInt8] = []
         while index < part.count {
             let start = index
-            undone.removeAll(keepingCapacity: true)
-            guard undo(part, &index, &undone) else {
+            decoded.removeAll(keepingCapacity: true)
+            guard decodeEscape(part, &index, &decoded) else {
                 index += 1
                 continue
             }
             flush(start)
             steps.append(Step(text: text.count, body: map(range.lowerBound + start)))
-            text.append(contentsOf: undone)
-            run = index
+            text.append(contentsOf: decoded)
+            runStart = index
         }
         flush(part.count)
         steps.append(Step(text: text.count, body: map(range.upperBound)))

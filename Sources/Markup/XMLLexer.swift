@@ -7,7 +7,7 @@ struct XMLLexer {
     private(set) var index = 0
 
     /// The maximum number of attributes of an element. Further ones are ignored.
-    private static let maximalAttributes = 256
+    private static let maxAttributes = 256
 
     init(_ bytes: Bytes) {
         self.bytes = bytes
@@ -60,8 +60,8 @@ struct XMLLexer {
 
     private func find(_ byte: UInt8, from start: Int) -> Int? {
         guard let base = bytes.baseAddress else { return nil }
-        let place = base.find(byte, from: start, to: bytes.count)
-        return place < bytes.count ? place : nil
+        let offset = base.find(byte, from: start, to: bytes.count)
+        return offset < bytes.count ? offset : nil
     }
 
     // MARK: Tags
@@ -107,7 +107,7 @@ struct XMLLexer {
             let start = index + 1
             let close = find(bytes[index], from: start) ?? bytes.count
             index = min(close + 1, bytes.count)
-            if tag.attributes.count < Self.maximalAttributes {
+            if tag.attributes.count < Self.maxAttributes {
                 tag.attributes.append(XMLTag.Attribute(name: name, value: start..<close))
             }
         }
@@ -122,10 +122,10 @@ struct XMLLexer {
     /// Skips a comment or a document type after `<!`. Returns the content of a CDATA section.
     private mutating func declaration() -> Range<Int>? {
         if bytes.starts(with: "<!--", at: index) {
-            index = behind("-->", from: index + 4)
+            index = offset(after: "-->", from: index + 4)
         } else if bytes.starts(with: "<![cdata[", at: index) {
             let start = index + 9
-            index = behind("]]>", from: start)
+            index = offset(after: "]]>", from: start)
             let isClosed = index - start >= 3 && bytes.starts(with: "]]>", at: index - 3)
             return start..<(isClosed ? index - 3 : index)
         } else {
@@ -147,7 +147,7 @@ struct XMLLexer {
             case UInt8(ascii: "["): brackets += 1
             case UInt8(ascii: "]"): brackets -= 1
             case UInt8(ascii: "<"):
-                if bytes.starts(with: "!--", at: index) { index = behind("-->", from: index + 3) }
+                if bytes.starts(with: "!--", at: index) { index = offset(after: "-->", from: index + 3) }
             case UInt8(ascii: ">"): if brackets <= 0 { return }
             default: break
             }
@@ -162,13 +162,13 @@ struct XMLLexer {
     }
 
     /// Returns the offset after the mark, or the end of the text.
-    private func behind(_ mark: StaticString, from start: Int) -> Int {
+    private func offset(after mark: StaticString, from start: Int) -> Int {
         let last = mark.utf8Start[mark.utf8CodeUnitCount - 1]
-        var place = start
-        while let end = find(last, from: place) {
+        var offset = start
+        while let end = find(last, from: offset) {
             let first = end + 1 - mark.utf8CodeUnitCount
             if first >= start, bytes.starts(with: mark, at: first) { return end + 1 }
-            place = end + 1
+            offset = end + 1
         }
         return bytes.count
     }

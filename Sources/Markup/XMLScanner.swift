@@ -19,14 +19,14 @@ final class XMLScanner {
     /// The open elements, from the root to the innermost one.
     private(set) var elements: [Element] = []
     /// The number of open elements beyond the maximum depth, which are ignored.
-    private var surplus = 0
+    private var ignoredDepth = 0
     /// Links whose URLs are composed from several places.
     var implied: [ImpliedLink] = []
 
-    private static let maximalDepth = 256
-    private static let maximalPieces = 64
+    private static let maxDepth = 256
+    private static let maxTextPieces = 64
     /// The maximum distance of an end tag's element from the innermost open one.
-    private static let nearness = 16
+    private static let maxEndTagDistance = 16
 
     private init(_ text: SourceText, _ sink: LinkSink, _ vocabulary: any XMLVocabulary) {
         let context = LinkContext(
@@ -39,7 +39,7 @@ final class XMLScanner {
     static func scan(_ text: SourceText, _ sink: LinkSink, _ vocabulary: any XMLVocabulary) {
         let scanner = XMLScanner(text, sink, vocabulary)
         scanner.scan()
-        sink.imply(scanner.implied)
+        sink.addImplied(scanner.implied)
     }
 
     private func scan() {
@@ -48,8 +48,8 @@ final class XMLScanner {
             switch token {
             case .start(let tag): open(tag)
             case .end(let name): close(name)
-            case .text(let range): content(range, isSection: false)
-            case .section(let range): content(range, isSection: true)
+            case .text(let range): addText(range, isSection: false)
+            case .section(let range): addText(range, isSection: true)
             case .instruction(let tag): if elements.isEmpty { XMLProlog.add(tag, text, sink) }
             }
         }
@@ -58,43 +58,43 @@ final class XMLScanner {
 
     private func open(_ tag: XMLTag) {
         if !elements.isEmpty { elements[elements.count - 1].hasElements = true }
-        guard elements.count < Self.maximalDepth else {
-            if !tag.isEmpty { surplus += 1 }
+        guard elements.count < Self.maxDepth else {
+            if !tag.isEmpty { ignoredDepth += 1 }
             return
         }
         elements.append(Element(tag: tag))
         if elements.count == 1 { base(of: tag) }
-        vocabulary.opened(self)
+        vocabulary.didOpenElement(self)
         if tag.isEmpty { close() }
     }
 
     /// Closes the innermost element with this name and all unclosed elements inside it. Does nothing if none
     /// of the innermost 16 elements has that name.
     private func close(_ name: Range<Int>) {
-        if surplus > 0 {
-            surplus -= 1
+        if ignoredDepth > 0 {
+            ignoredDepth -= 1
             return
         }
         let name = text.bytes.part(name)
-        let near = elements.indices.suffix(Self.nearness).last {
+        let match = elements.indices.suffix(Self.maxEndTagDistance).last {
             text.bytes.part(elements[$0].tag.name).elementsEqual(name)
         }
-        guard let near else { return }
-        while elements.count > near { close() }
+        guard let match else { return }
+        while elements.count > match { close() }
     }
 
     private func close() {
         guard let element = elements.last else { return }
-        if !element.content.isEmpty, !element.hasElements { vocabulary.closed(self) }
+        if !element.content.isEmpty, !element.hasElements { vocabulary.didCloseElement(self) }
         elements.removeLast()
     }
 
-    private func content(_ range: Range<Int>, isSection: Bool) {
-        guard surplus == 0, !elements.isEmpty else { return }
+    private func addText(_ range: Range<Int>, isSection: Bool) {
+        guard ignoredDepth == 0, !elements.isEmpty else { return }
         let range = text.bytes.trimmed(range)
         guard !range.isEmpty else { return }
         let last = elements.count - 1
-        guard elements[last].content.count < Self.maximalPieces else { return }
+        guard elements[last].content.count < Self.maxTextPieces else { return }
         elements[last].content.append((range, isSection))
     }
 
@@ -113,9 +113,9 @@ final class XMLScanner {
 /// The meaning of the elements in one type of XML document.
 protocol XMLVocabulary: AnyObject {
     /// Handles the start tag of the scanner's innermost element. Its attributes are available.
-    func opened(_ scanner: XMLScanner)
+    func didOpenElement(_ scanner: XMLScanner)
     /// Handles the end of the scanner's innermost element, which contains only text.
-    func closed(_ scanner: XMLScanner)
+    func didCloseElement(_ scanner: XMLScanner)
 }
 
 extension XMLScanner {
@@ -168,18 +168,18 @@ extension XMLScanner {
 
     /// Marks the places in the innermost element that are not links but change when the document is served
     /// from another place, and records whether the document runs scripts.
-    func mark() {
+    func addMarks() {
         guard let tag = elements.last?.tag else { return }
         if isElement("script") { sink.runsScript = true }
         let isMeta = isElement("meta")
         for attribute in tag.attributes {
             let name = text.bytes.part(attribute.name)
             if name.equals("referrerpolicy") {
-                sink.mark(.referrerPolicy, attribute.name, in: text)
+                sink.addMark(.referrerPolicy, attribute.name, in: text)
             } else if isMeta, name.equals("http-equiv") {
-                sink.mark(policyIn: attribute.value, of: text)
+                sink.markPolicy(in: attribute.value, of: text)
             } else if isMeta, name.equals("name") {
-                sink.mark(referrerIn: attribute.value, of: text)
+                sink.markReferrer(in: attribute.value, of: text)
             } else if name.starts(with: "on"), name.count > 2, name.allSatisfy(\.isLetter) {
                 sink.runsScript = true
             }
@@ -197,7 +197,7 @@ extension XMLScanner {
     /// an implied link.
     func addContent(_ kind: LinkKind, _ flags: LinkFlags = []) {
         guard elements.last?.content.count == 1 else {
-            imply(ImpliedLink(content, kind, flags))
+            addImplied(ImpliedLink(content, kind, flags))
             return
         }
         withContent { [sink] text in
@@ -216,15 +216,15 @@ extension XMLScanner {
         }
     }
 
-    func imply(_ link: ImpliedLink) {
-        if implied.count < Self.maximalImplied, link.reference.utf8.count <= Self.maximalLength {
+    func addImplied(_ link: ImpliedLink) {
+        if implied.count < Self.maxImplied, link.reference.utf8.count <= Self.maxURLBytes {
             implied.append(link)
         }
     }
 
-    private static var maximalImplied: Int { 65_536 }
+    private static var maxImplied: Int { 65_536 }
     /// The maximum length of a composed URL in bytes. Longer ones are ignored.
-    static var maximalLength: Int { 4096 }
+    static var maxURLBytes: Int { 4096 }
 }
 
 /// The part of an XML document before the root element: `<?xml-stylesheet href="…"?>`.

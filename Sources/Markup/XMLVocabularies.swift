@@ -3,7 +3,7 @@ final class FeedVocabulary: XMLVocabulary {
     /// Whether the open entry has a link so far.
     private var isLinked = false
 
-    func opened(_ scanner: XMLScanner) {
+    func didOpenElement(_ scanner: XMLScanner) {
         if scanner.isElement("item") || scanner.isElement("entry") { isLinked = false }
         if scanner.isElement("link") {
             scanner.add(scanner.attribute("href"), linkKind(scanner))
@@ -38,7 +38,7 @@ final class FeedVocabulary: XMLVocabulary {
         }
     }
 
-    func closed(_ scanner: XMLScanner) {
+    func didCloseElement(_ scanner: XMLScanner) {
         if scanner.isElement("link") {
             isLinked = true
             scanner.addContent(isEntry(scanner) ? .feedEntry : .page)
@@ -102,11 +102,11 @@ final class FeedVocabulary: XMLVocabulary {
 
 /// Sitemaps and their indexes, with the extensions for images, videos and other languages.
 final class SitemapVocabulary: XMLVocabulary {
-    func opened(_ scanner: XMLScanner) {
+    func didOpenElement(_ scanner: XMLScanner) {
         if scanner.isElement("link") { scanner.add(scanner.attribute("href"), .alternate) }
     }
 
-    func closed(_ scanner: XMLScanner) {
+    func didCloseElement(_ scanner: XMLScanner) {
         if scanner.isElement("loc") {
             scanner.addContent(scanner.isElement("image", out: 1) ? .image : .sitemapEntry)
         } else if scanner.isElement("sitemap") {
@@ -131,7 +131,7 @@ final class SitemapVocabulary: XMLVocabulary {
             return
         }
         TextLines.forEach(text.bytes) { line in
-            if ScriptAddress(text.bytes.part(line)) == .absolute {
+            if ScriptURLForm(text.bytes.part(line)) == .absolute {
                 sink.add(line, in: text, .sitemapEntry, .line)
             }
         }
@@ -147,7 +147,7 @@ final class DASHVocabulary: XMLVocabulary {
     /// The folders in effect, with the depth of their elements.
     private var folders: [(depth: Int, folder: String)] = []
 
-    func opened(_ scanner: XMLScanner) {
+    func didOpenElement(_ scanner: XMLScanner) {
         while let last = folders.last, last.depth >= scanner.elements.count { folders.removeLast() }
         if scanner.isElement("period") || scanner.isElement("adaptationset") {
             scanner.add(scanner.attribute("xlink:href"), .playlist)
@@ -169,15 +169,15 @@ final class DASHVocabulary: XMLVocabulary {
         }
     }
 
-    func closed(_ scanner: XMLScanner) {
+    func didCloseElement(_ scanner: XMLScanner) {
         if scanner.isElement("location") || scanner.isElement("patchlocation") {
             scanner.addContent(.playlist)
         } else if scanner.isElement("baseurl") {
-            base(scanner)
+            handleBaseURL(scanner)
         }
     }
 
-    private func base(_ scanner: XMLScanner) {
+    private func handleBaseURL(_ scanner: XMLScanner) {
         let address = scanner.content
         let isFolder = address.hasSuffix("/")
         let depth = scanner.elements.count - 1
@@ -185,26 +185,26 @@ final class DASHVocabulary: XMLVocabulary {
             scanner.addContent(.base, .ignoresBase)
             if scanner.sink.table.base == nil { scanner.sink.table.base = address }
         } else if !isFolder {
-            media(address, scanner) { scanner.addContent(.media) }
+            addMedia(address, scanner) { scanner.addContent(.media) }
         } else if !folders.contains(where: { $0.depth == depth }) {
             // Several base URLs of one element are alternatives, so only the first one counts.
             scanner.addContent(.codebase)
             let folder = Self.join(folders.last?.folder ?? "", address)
-            if folder.utf8.count <= XMLScanner.maximalLength { folders.append((depth, folder)) }
+            if folder.utf8.count <= XMLScanner.maxURLBytes { folders.append((depth, folder)) }
         }
     }
 
     private func add(_ attribute: XMLTag.Attribute, _ scanner: XMLScanner) {
         let address = scanner.value(attribute)
-        if !address.contains("$") { media(address, scanner) { scanner.add(attribute, .media) } }
+        if !address.contains("$") { addMedia(address, scanner) { scanner.add(attribute, .media) } }
     }
 
-    private func media(_ address: String, _ scanner: XMLScanner, _ add: () -> Void) {
+    private func addMedia(_ address: String, _ scanner: XMLScanner, _ add: () -> Void) {
         guard let folder = folders.last?.folder, Self.isRelative(address) else {
             add()
             return
         }
-        scanner.imply(ImpliedLink(folder + address, .media))
+        scanner.addImplied(ImpliedLink(folder + address, .media))
     }
 
     private static func isRelative(_ address: String) -> Bool {
@@ -221,8 +221,8 @@ final class DASHVocabulary: XMLVocabulary {
 /// XML that has no vocabulary of its own: XSLT style sheets, OpenSearch descriptions, Windows tiles, and
 /// XLink references.
 final class XMLDocumentVocabulary: XMLVocabulary {
-    func opened(_ scanner: XMLScanner) {
-        scanner.mark()
+    func didOpenElement(_ scanner: XMLScanner) {
+        scanner.addMarks()
         if scanner.isElement("import") || scanner.isElement("include") {
             // XSLT and XInclude.
             scanner.add(scanner.attribute("href"), .transform)
@@ -236,7 +236,7 @@ final class XMLDocumentVocabulary: XMLVocabulary {
         }
     }
 
-    func closed(_ scanner: XMLScanner) {
+    func didCloseElement(_ scanner: XMLScanner) {
         guard scanner.isElement("opensearchdescription", out: 1) else { return }
         // Only a browser that installs the search engine loads its image; no page needs it.
         if scanner.isElement("image") { scanner.addContent(.sharing) }

@@ -123,7 +123,7 @@ struct CopyFinder {
     private func isApplication(_ page: StoredResponse) throws(StoreError) -> Bool {
         guard let body = page.body else { return false }
         let links = try reader.links(of: body)
-        return (try? LinkTable(decoding: links.span))?.renderReasons.contains(.hardlyAnyText) ?? false
+        return (try? LinkTable(decoding: links.span))?.renderReasons.contains(.littleText) ?? false
     }
 
     /// The paths of pages. A folder and its index page count as one.

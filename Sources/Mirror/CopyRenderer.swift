@@ -99,7 +99,7 @@ final class CopyRenderer {
         {
             let patch = try patch(for: bytes, table, copy.url, format)
             let file = Answer.FileBody(
-                path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compacted(),
+                path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compactCopy(),
                 stamp: stamp)
             let ownTag = finder.fields.isProxy && patch.isEmpty ? copy.fields["ETag"] : tag
             return Answer(
@@ -230,7 +230,7 @@ final class CopyRenderer {
     ) throws(StoreError) -> Answer {
         let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
         let patch = try patch(for: bytes, body.table, url, body.format)
-        var shown = patch.applied(to: bytes)
+        var shown = patch.apply(to: bytes)
         if hasPrefix(url) { shown = prefix(of: body.bytes, url) + shown }
         // The origin's entity tag identifies only the origin's bytes.
         let isSame = finder.fields.isProxy && shown == body.bytes
@@ -322,29 +322,29 @@ final class CopyRenderer {
         let bar = lacksBar ? PageBar.tag(of: url, layout, language) : []
         for mark in table.marks {
             switch mark.kind {
-            case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
-            case .referrer: changes.append(Patch.Change(at: mark.place, "original"))
-            case .referrerPolicy: changes.append(Patch.Change(at: mark.place, "data-refpolicy"))
+            case .policy: changes.append(Patch.Change(at: mark.offset, "original-content-policy"))
+            case .referrer: changes.append(Patch.Change(at: mark.offset, "original"))
+            case .referrerPolicy: changes.append(Patch.Change(at: mark.offset, "data-refpolicy"))
             case .integrity:
                 // If the body is unchanged, the browser goes on checking it.
-                let reference = table.reference(table.occurrences[mark.link], in: source.span)
+                let reference = table.reference(table.occurrences[mark.occurrence], in: source.span)
                 let base = table.base.flatMap { WebURL($0, base: url) } ?? url
                 if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
                     case let value = IntegrityScanner.value(of: mark, in: source.span),
                     try isRewritten(target, from: Integrity(String(decoding: value, as: UTF8.self)))
                 {
-                    changes.append(Patch.Change(at: mark.place, "data-hash"))
+                    changes.append(Patch.Change(at: mark.offset, "data-hash"))
                 }
-            case .start, .startIfShown:
+            case .start, .startOfFragment:
                 if lacksBar {
-                    changes.append(Patch.Change(mark.place..<mark.place, bar))
+                    changes.append(Patch.Change(mark.offset..<mark.offset, bar))
                     lacksBar = false
                 }
                 guard let shim, notice.isEmpty else { continue }
-                if mark.kind == .startIfShown { dependsOnUse = true }
+                if mark.kind == .startOfFragment { dependsOnUse = true }
                 guard mark.kind == .start || isShown else { continue }
                 let tag = shim.tag(format, layout, steadySince: steadySince)
-                changes.append(Patch.Change(mark.place..<mark.place, tag))
+                changes.append(Patch.Change(mark.offset..<mark.offset, tag))
             }
         }
         // A document without scripts has no such mark: the bar goes to its end.

@@ -310,7 +310,7 @@ private final class TextReaders {
     private static func text(of candidate: TextCandidate, _ reader: StoreReader) throws(StoreError)
         -> DocumentText
     {
-        guard candidate.body.byteCount <= BodyReading.byteLimit,
+        guard candidate.body.byteCount <= BodyReading.maxBytes,
             let bytes = try reader.content(of: candidate.body)?.load()
         else { return DocumentText() }
         guard candidate.isShownText else {

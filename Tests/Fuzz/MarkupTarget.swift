@@ -71,12 +71,12 @@ struct MarkupTarget: Target {
             case .referrer: word = "referrer"
             case .referrerPolicy: word = "referrerpolicy"
             case .integrity: word = "integrity"
-            case .start, .startIfShown: word = ""
+            case .start, .startOfFragment: word = ""
             }
-            let text = source.dropFirst(mark.place).prefix(word.utf8.count).map {
+            let text = source.dropFirst(mark.offset).prefix(word.utf8.count).map {
                 $0 &- 0x41 < 26 ? $0 | 0x20 : $0
             }
-            guard mark.place <= source.count, text.elementsEqual(word.utf8) else {
+            guard mark.offset <= source.count, text.elementsEqual(word.utf8) else {
                 return "a mark: \(mark) in \(self.text(Array(source)))"
             }
         }

@@ -59,7 +59,7 @@ func patched(
 ) -> [UInt8] {
     let source = table.source(of: body.span) ?? body
     let patch = Patch(source.span, table, replacement: replacement)
-    let output = patch.applied(to: source)
+    let output = patch.apply(to: source)
     let part = output.count / 3..<output.count * 2 / 3
     precondition(
         patch.part(part) { Array(source[$0]) } == Array(output[part]), "a part differs from the whole")

@@ -19,7 +19,7 @@ import Web
     {
         let scan = Scan(read(text).body, format)
         #expect(scan.faults == [], "\(text)")
-        return scan.table.marks.filter { kinds.contains($0.kind) }.map(\.place)
+        return scan.table.marks.filter { kinds.contains($0.kind) }.map(\.offset)
     }
 
     @Test(arguments: [
@@ -66,8 +66,8 @@ import Web
         if text.contains("integrity=x |integrity") {
             places = [body.firstRange(of: Array("integrity".utf8))?.lowerBound ?? 0]
         }
-        #expect(marks.map(\.place) == places)
-        #expect(marks.map { scan.found[$0.link].reference } == references)
+        #expect(marks.map(\.offset) == places)
+        #expect(marks.map { scan.found[$0.occurrence].reference } == references)
         #expect(scan.faults == [])
     }
 
@@ -108,7 +108,7 @@ import Web
         text: String, format: BodyFormat
     ) {
         #expect(Self.marks(text, format, [.start]) == Self.read(text).places)
-        #expect(Self.marks(text, format, [.startIfShown]) == [])
+        #expect(Self.marks(text, format, [.startOfFragment]) == [])
     }
 
     @Test(arguments: [
@@ -116,7 +116,7 @@ import Web
         "|text<html><script>1</script>",
     ])
     func `without doctype, html and head it may be a piece of a document`(text: String) {
-        #expect(Self.marks(text, .html, [.startIfShown]) == Self.read(text).places)
+        #expect(Self.marks(text, .html, [.startOfFragment]) == Self.read(text).places)
         #expect(Self.marks(text, .html, [.start]) == [])
     }
 
@@ -131,7 +131,7 @@ import Web
         let source = scan.table.source(of: wide.span) ?? []
         let words = zip(scan.table.marks, ["\u{E4}", "content-security-policy", "integrity"]).map {
             mark, word in
-            String(decoding: source.dropFirst(mark.place).prefix(word.utf8.count), as: UTF8.self)
+            String(decoding: source.dropFirst(mark.offset).prefix(word.utf8.count), as: UTF8.self)
         }
         #expect(words == ["\u{E4}", "content-security-policy", "integrity"])
     }

@@ -98,12 +98,12 @@ import Web
 
     @Test func `hostile documents end soon, and have no more than is taken`() {
         let nested = Self.html(String(repeating: "<div>", count: 1_000_000) + "deep")
-        #expect(nested.body.count <= DocumentText.mostText)
+        #expect(nested.body.count <= DocumentText.maxTextBytes)
         let word = Self.html("<p>" + String(repeating: "w", count: 20_000_000))
-        #expect(word.body.count <= DocumentText.mostText + 2048)
+        #expect(word.body.count <= DocumentText.maxTextBytes + 2048)
         let bytes: [UInt8] = Array("<p>a\u{0}b<p>".utf8) + [0xFF, 0xC3, 0x28, 0x00] + Array("<p>end".utf8)
         #expect(Self.said(DocumentText(bytes.span, form: "html;utf-8")).contains("end"))
         let sections = Self.html(String(repeating: "<h1>x", count: 50_000))
-        #expect(sections.sections.count <= DocumentText.mostSections)
+        #expect(sections.sections.count <= DocumentText.maxSections)
     }
 }

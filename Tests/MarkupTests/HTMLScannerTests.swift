@@ -281,7 +281,7 @@ import Web
     static func addresses(_ srcset: String) -> [String] {
         Array(srcset.utf8).withUnsafeBufferPointer { bytes in
             var found: [String] = []
-            SourceSet.forEachAddress(bytes) { found.append(String(decoding: bytes[$0], as: UTF8.self)) }
+            SourceSet.forEachURL(bytes) { found.append(String(decoding: bytes[$0], as: UTF8.self)) }
             return found
         }
     }

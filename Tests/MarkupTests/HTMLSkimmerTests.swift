@@ -18,7 +18,7 @@ private final class StartTags: HTMLSkimmerDelegate {
         self.text = text
     }
 
-    func skimmed(_ tag: HTMLTag) {
+    func didFindTag(_ tag: HTMLTag) {
         var found = Tag(name: name(tag.nameRange))
         for attribute in tag.attributes where found.attributes[name(attribute.nameRange)] == nil {
             var value: [UInt8] = []
@@ -32,21 +32,23 @@ private final class StartTags: HTMLSkimmerDelegate {
         String(decoding: text.part(range).map(\.lowercased), as: UTF8.self).replacing("\0", with: "\u{FFFD}")
     }
 
-    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
-    func skimmed(comment: Range<Int>) {}
+    func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
+    func didFindComment(_ range: Range<Int>) {}
 
     /// The tags of a text that starts in one of the tokenizer's states.
     static func read(_ text: String, state: String = "Data state", lastTag: String = "") -> [Tag] {
         let vocabulary = HTMLVocabulary.shared
         return Array(text.utf8).withUnsafeBufferPointer { bytes in
             let delegate = StartTags(bytes)
-            guard var skimmer = HTMLSkimmer(bytes, .bare, isThorough: true, delegate) else { return [] }
+            guard var skimmer = HTMLSkimmer(bytes, .tokenizerOnly, reportsAllTags: true, delegate) else {
+                return []
+            }
             let name = UInt8(vocabulary.elements.names.firstIndex(of: Array(lastTag.utf8)) ?? 0)
             switch state {
             case "PLAINTEXT state": break
             case "RCDATA state", "RAWTEXT state":
-                skimmer.skim(from: skimmer.content(of: name, .rawText, from: 0))
-            case "Script data state": skimmer.skim(from: skimmer.content(of: name, .script, from: 0))
+                skimmer.skim(from: skimmer.scanContent(of: name, .rawText, from: 0))
+            case "Script data state": skimmer.skim(from: skimmer.scanContent(of: name, .script, from: 0))
             case "CDATA section state": skimmer.skim(from: skimmer.cdataEnd(from: 0).next)
             default: skimmer.skim()
             }
@@ -101,14 +103,16 @@ private final class StartTags: HTMLSkimmerDelegate {
     /// The numbers of a tag's name and of its attributes, as they come.
     private final class Numbers: HTMLSkimmerDelegate {
         var found: [UInt8] = []
-        func skimmed(_ tag: HTMLTag) { found += [tag.name] + tag.attributes.map(\.name) }
-        func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
-        func skimmed(comment: Range<Int>) {}
+        func didFindTag(_ tag: HTMLTag) { found += [tag.name] + tag.attributes.map(\.name) }
+        func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
+        func didFindComment(_ range: Range<Int>) {}
 
         static func read(_ text: String) -> [UInt8] {
             Array(text.utf8).withUnsafeBufferPointer { bytes in
                 let numbers = Numbers()
-                guard var skimmer = HTMLSkimmer(bytes, .bare, isThorough: true, numbers) else { return [] }
+                guard var skimmer = HTMLSkimmer(bytes, .tokenizerOnly, reportsAllTags: true, numbers) else {
+                    return []
+                }
                 skimmer.skim()
                 return numbers.found
             }

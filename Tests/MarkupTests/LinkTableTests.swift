@@ -61,7 +61,7 @@ import Web
 
     @Test func `notes for loaders and reasons to render are kept, and a table with notes says so`() throws {
         let kinds = (UInt8.min...UInt8.max).compactMap(LoaderNote.Kind.init)
-        for reasons in [RenderReasons(), .hardlyAnyText, [.unreadLoader, .unreadFetch, .composedAddress]] {
+        for reasons in [RenderReasons(), .littleText, [.uninterpretedLoader, .indirectFetch, .composedURL]] {
             var table = LinkTable(renderReasons: reasons)
             #expect(try LinkTable(decoding: table.encoded().span) == table)
             #expect(table.encoded().first == LinkTable.version)
@@ -105,7 +105,7 @@ import Web
     @Test func `each flipped bit of a table with a checksum is noticed`() throws {
         let body = Array("<base href=/x/><title>t</title><script src=/a.js></script><a href=/b>".utf8)
         let stored = LinkScanner().scan(body.span, as: .html, charset: "utf-8") { _, _ in }.encoded()
-        #expect(LinkTable.isSound(stored))
+        #expect(LinkTable.isDecodable(stored))
         for bit in 0..<stored.count * 8 {
             var bytes = stored
             bytes[bit / 8] ^= 1 << UInt8(bit % 8)

@@ -26,9 +26,9 @@ import Testing
     func `what a script reads of where its page is can be given to it`(script: String, changed: String) {
         let bytes = Array(script.utf8)
         let changes = LocationReads.changes(in: bytes.span)
-        let text = Patch(changes, of: bytes.count).applied(to: bytes)
+        let text = Patch(changes, of: bytes.count).apply(to: bytes)
         #expect(String(decoding: text, as: UTF8.self) == changed)
-        #expect(LocationReads.undone(text) == bytes)
+        #expect(LocationReads.removingChanges(text) == bytes)
     }
 
     @Test(arguments: [
@@ -44,13 +44,13 @@ import Testing
     ])
     func `everything else stays as it is`(script: String) {
         #expect(LocationReads.changes(in: Array(script.utf8).span).isEmpty)
-        #expect(LocationReads.undone(Array(script.utf8)) == Array(script.utf8))
+        #expect(LocationReads.removingChanges(Array(script.utf8)) == Array(script.utf8))
     }
 
     @Test(arguments: [
         ".larder$||\"location\"]", "a.larder$||\"location\"]", "[.larder$||\"location\"", "[[[",
     ])
     func `what nobody wrote is undone without harm`(script: String) {
-        _ = LocationReads.undone(Array(script.utf8))
+        _ = LocationReads.removingChanges(Array(script.utf8))
     }
 }

@@ -17,10 +17,10 @@ import Testing
     func `a module asks for its own address, and imports by it`(script: String, changed: String?) {
         let bytes = Array(script.utf8)
         let changes = ModuleReads.changes(in: bytes.span, named: "a.js")
-        let text = Patch(changes, of: bytes.count).applied(to: bytes)
+        let text = Patch(changes, of: bytes.count).apply(to: bytes)
         #expect(String(decoding: text, as: UTF8.self) == changed ?? script)
         guard !text.contains("meta".utf8) else { return }
-        let plain = String(decoding: ModuleReads.undone(text), as: UTF8.self)
+        let plain = String(decoding: ModuleReads.removingChanges(text), as: UTF8.self)
         #expect(plain.filter { $0 != " " } == script.filter { $0 != " " })
     }
 

@@ -136,9 +136,9 @@ import Web
         let expected = Self.applied(changes, to: bytes)
         let patch = Patch(changes, of: bytes.count)
         #expect(patch.isEmpty == changes.isEmpty)
-        for patch in [patch, patch.compacted()] {
+        for patch in [patch, patch.compactCopy()] {
             #expect(patch.byteCount == expected.count)
-            #expect(patch.applied(to: bytes) == expected)
+            #expect(patch.apply(to: bytes) == expected)
             for start in expected.indices {
                 for end in start..<expected.count {
                     let part = patch.part(start..<end + 1) { Array(bytes[$0]) }
@@ -172,9 +172,9 @@ import Web
         ]
         var scanned = Scan(body).table
         let patch = Patch(body.span, scanned, changes: changes) { _, _ in "y" }
-        #expect(String(decoding: patch.applied(to: body), as: UTF8.self) == "<b href=0lost>-<a href=y>!")
+        #expect(String(decoding: patch.apply(to: body), as: UTF8.self) == "<b href=0lost>-<a href=y>!")
         scanned.occurrences.removeFirst()
         let later = Patch(body.span, scanned, changes: Array(changes.prefix(2))) { _, _ in "y" }
-        #expect(String(decoding: later.applied(to: body), as: UTF8.self) == "<b href=0x><b><a href=y>")
+        #expect(String(decoding: later.apply(to: body), as: UTF8.self) == "<b href=0x><b><a href=y>")
     }
 }

@@ -7,15 +7,15 @@ import Testing
     @Test(
         "A script that asks for what cannot be read gives a reason",
         arguments: [
-            (#"fetch("/api/"+id)"#, .composedAddress), ("fetch(`/api/${id}.json`)", .composedAddress),
-            (#"fetch(base+"/a.json")"#, .composedAddress), (#"import("./"+a+".js")"#, .composedAddress),
-            ("import(`./${a}.js`)", .composedAddress), (#"new Worker("/w/"+a)"#, .composedAddress),
-            (#"$.getJSON("/a?b="+c)"#, .composedAddress), (#"x.open("GET","/a/"+b)"#, .composedAddress),
-            ("fetch(config.url)", .unreadFetch), ("window.fetch(api('x'))", .unreadFetch),
-            ("fetch(urls[0])", .unreadFetch),
-            ("import(a)", .unreadLoader), ("require.config(a)", .unreadLoader),
-            ("require.config({baseUrl:a()})", .unreadLoader),
-            ("require([a?b:c])", .unreadLoader), ("r.u=e=>f(e)+'.js';r.e(12)", .unreadLoader),
+            (#"fetch("/api/"+id)"#, .composedURL), ("fetch(`/api/${id}.json`)", .composedURL),
+            (#"fetch(base+"/a.json")"#, .composedURL), (#"import("./"+a+".js")"#, .composedURL),
+            ("import(`./${a}.js`)", .composedURL), (#"new Worker("/w/"+a)"#, .composedURL),
+            (#"$.getJSON("/a?b="+c)"#, .composedURL), (#"x.open("GET","/a/"+b)"#, .composedURL),
+            ("fetch(config.url)", .indirectFetch), ("window.fetch(api('x'))", .indirectFetch),
+            ("fetch(urls[0])", .indirectFetch),
+            ("import(a)", .uninterpretedLoader), ("require.config(a)", .uninterpretedLoader),
+            ("require.config({baseUrl:a()})", .uninterpretedLoader),
+            ("require([a?b:c])", .uninterpretedLoader), ("r.u=e=>f(e)+'.js';r.e(12)", .uninterpretedLoader),
             // What is read, and what hardly ever is an address.
             (#"fetch("/a.json")"#, []), ("function get(url){return fetch(url)}", []), ("fetch(a,{b:1})", []),
             ("cache.fetch(a.b)", []), ("x.import(a)", []), (#"f("/a/"+b)"#, []), ("f(`/a/${b}`)", []),
@@ -32,7 +32,7 @@ import Testing
         #expect(scan.table.renderReasons.strong == reasons)
         let page = Scan(Self.text + "<script>" + script + "</script>")
         let ofPage: RenderReasons =
-            script.contains("fetch(url)") || script.contains("fetch(a,") ? .unreadFetch : reasons
+            script.contains("fetch(url)") || script.contains("fetch(a,") ? .indirectFetch : reasons
         #expect(page.table.renderReasons.strong == ofPage)
         #expect(page.faults == [])
     }
@@ -72,6 +72,6 @@ import Testing
     func documents(_ page: String, _ isHardlyAny: Bool) {
         let scan = Scan(page)
         #expect(scan.faults == [])
-        #expect(scan.table.renderReasons.contains(.hardlyAnyText) == isHardlyAny)
+        #expect(scan.table.renderReasons.contains(.littleText) == isHardlyAny)
     }
 }

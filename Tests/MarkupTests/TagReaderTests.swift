@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    private func value(_ reading: TagReader.Reading, _ reader: TagReader) -> String? {
+    private func value(_ reading: TagReader.ValueSource, _ reader: TagReader) -> String? {
         guard case .queued(let number) = reading else { return nil }
         var text = ""
         return reader.withValue(number) { text = String(decoding: $0, as: UTF8.self) } ? text : nil
@@ -77,12 +77,12 @@ import Testing
             reader.read()
             let found = numbers.map { value($0, reader) }
             #expect(found == values.map { $0.replacing("&amp;", with: "&") })
-            reader.forget()
+            reader.reset()
         }
     }
 
     private func add(_ element: String, _ attribute: String, _ value: String, to reader: TagReader)
-        -> TagReader.Reading
+        -> TagReader.ValueSource
     {
         Array(element.utf8).withUnsafeBufferPointer { element in
             Array(attribute.utf8).withUnsafeBufferPointer { attribute in
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    private static func isAsWritten(_ reading: TagReader.Reading) -> Bool {
+    private static func isAsWritten(_ reading: TagReader.ValueSource) -> Bool {
         if case .asWritten = reading { true } else { false }
     }
 
@@ -104,10 +104,10 @@ import Testing
         let reader = TagReader()
         #expect(!Self.isAsWritten(add("a", "href", "x?a&amp;b", to: reader)))
         reader.read()
-        reader.forget()
+        reader.reset()
         #expect(!Self.isAsWritten(add("a", "href", "x", to: reader)))
         reader.read()
-        reader.forget()
+        reader.reset()
         for value in ["y", "", "a \"b\" 'c' <d> #e", String(repeating: "z", count: 100_000)] {
             #expect(Self.isAsWritten(add("a", "href", value, to: reader)))
         }
@@ -120,7 +120,7 @@ import Testing
         for _ in 1...2 {
             #expect(!Self.isAsWritten(add(long, "href", "y", to: reader)))
             reader.read()
-            reader.forget()
+            reader.reset()
         }
     }
 
@@ -130,7 +130,7 @@ import Testing
         for _ in 1...3 {
             #expect(!Self.isAsWritten(add("head", "profile", "y", to: reader)))
             reader.read()
-            reader.forget()
+            reader.reset()
         }
     }
 }

@@ -8,8 +8,8 @@ package enum ActionLinkScanner {
     ///
     /// - Parameter isUTF8: Whether the document is in UTF-8; else libxml2 looks for its encoding.
     package static func links(in body: Span<UInt8>, isUTF8: Bool = true, base: WebURL) -> Set<WebURL> {
-        guard body.count <= sizeLimit else { return [] }
-        TagReader.setUpLibrary()
+        guard body.count <= maxBytes else { return [] }
+        TagReader.initializeLibraryOnce()
         let options = Int32(
             HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue
                 | HTML_PARSE_NONET.rawValue)
@@ -29,8 +29,8 @@ package enum ActionLinkScanner {
         return found
     }
 
-    /// Larger documents are lists rather than forms.
-    private static let sizeLimit = 16 << 20
+    /// Larger documents are not examined: they are lists rather than forms.
+    private static let maxBytes = 16 << 20
 
     /// The next node in the order of the document, or of the descendants of `root`.
     private static func successor(of node: xmlNodePtr, in root: xmlNodePtr? = nil) -> xmlNodePtr? {
@@ -89,10 +89,10 @@ package enum ActionLinkScanner {
         for name in ["onclick", "onsubmit"] {
             if let script = attribute(name, of: node), script.lowercased().contains("confirm") { return true }
         }
-        let picture = node.pointee.children.flatMap { attribute("alt", of: $0) }
+        let imageText = node.pointee.children.flatMap { attribute("alt", of: $0) }
         let isForm = node.pointee.name.map { String(cString: $0) == "form" } ?? false
         let texts = [
-            attribute("aria-label", of: node), attribute("title", of: node), picture,
+            attribute("aria-label", of: node), attribute("title", of: node), imageText,
             isForm ? nil : content(of: node),
         ]
         return texts.contains { $0.map { ActionLink.isActionText($0) } ?? false }

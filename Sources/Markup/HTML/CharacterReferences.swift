@@ -12,11 +12,11 @@ enum CharacterReferences {
     static func read(_ bytes: Bytes, at start: Int) -> Reference? {
         let next = start + 1
         guard next < bytes.count else { return nil }
-        if bytes[next] == UInt8(ascii: "#") { return numeric(bytes, at: start) }
-        return bytes[next].isLetter || bytes[next].isDigit ? named(bytes, at: start) : nil
+        if bytes[next] == UInt8(ascii: "#") { return readNumeric(bytes, at: start) }
+        return bytes[next].isLetter || bytes[next].isDigit ? readNamed(bytes, at: start) : nil
     }
 
-    private static func numeric(_ bytes: Bytes, at start: Int) -> Reference? {
+    private static func readNumeric(_ bytes: Bytes, at start: Int) -> Reference? {
         var index = start + 2
         let isHex = index < bytes.count && bytes[index] | 0x20 == UInt8(ascii: "x")
         if isHex { index += 1 }
@@ -28,12 +28,12 @@ enum CharacterReferences {
         }
         guard index > digits else { return nil }
         if index < bytes.count, bytes[index] == UInt8(ascii: ";") { index += 1 }
-        return Reference(length: index - start, first: meaning(ofNumber: value))
+        return Reference(length: index - start, first: codePoint(ofNumber: value))
     }
 
     /// Implements the numeric character reference end state: invalid characters, and the C1 codes, which are
     /// decoded as windows-1252.
-    private static func meaning(ofNumber value: UInt32) -> UInt32 {
+    private static func codePoint(ofNumber value: UInt32) -> UInt32 {
         switch value {
         case 0, 0xD800...0xDFFF, 0x110000...: 0xFFFD
         case 0x80...0x9F: c1[Int(value - 0x80)]
@@ -49,29 +49,29 @@ enum CharacterReferences {
         0x17E, 0x178,
     ]
 
-    private static func named(_ bytes: Bytes, at start: Int) -> Reference? {
+    private static func readNamed(_ bytes: Bytes, at start: Int) -> Reference? {
         let lower = start + 1
         var upper = lower
-        while upper < bytes.count, upper - lower <= NamedReferences.longest,
+        while upper < bytes.count, upper - lower <= NamedReferences.maxNameBytes,
             bytes[upper].isLetter || bytes[upper].isDigit
         {
             upper += 1
         }
         if upper < bytes.count, bytes[upper] == UInt8(ascii: ";"),
-            let found = NamedReferences.find(bytes.part(lower..<upper))
+            let match = NamedReferences.find(bytes.part(lower..<upper))
         {
-            return Reference(length: upper + 1 - start, first: found.first, second: found.second)
+            return Reference(length: upper + 1 - start, first: match.first, second: match.second)
         }
-        var end = min(upper, lower + NamedReferences.longestWithoutSemicolon)
+        var end = min(upper, lower + NamedReferences.maxBareNameBytes)
         while end > lower + 1 {
-            if let found = NamedReferences.find(bytes.part(lower..<end)), found.countsWithoutSemicolon {
+            if let match = NamedReferences.find(bytes.part(lower..<end)), match.countsWithoutSemicolon {
                 // In an attribute, `&copy=` and `&copyright` are not references, because old URLs use them as
                 // parameters.
                 if end < bytes.count {
                     let next = bytes[end]
                     if next == UInt8(ascii: "=") || next.isLetter || next.isDigit { return nil }
                 }
-                return Reference(length: end - start, first: found.first, second: found.second)
+                return Reference(length: end - start, first: match.first, second: match.second)
             }
             end -= 1
         }
@@ -105,8 +105,8 @@ enum CharacterReferences {
         }
     }
 
-    /// Whether ``decode(_:into:)`` would change the bytes.
-    static func isNeeded(_ bytes: Bytes) -> Bool {
+    /// Whether the bytes contain `&`, a carriage return or NUL, so that ``decode(_:into:)`` may change them.
+    static func mayBeIn(_ bytes: Bytes) -> Bool {
         var marks: UInt8 = 0
         for byte in bytes { marks |= byte == UInt8(ascii: "&") || byte == 0x0D || byte == 0 ? 1 : 0 }
         return marks != 0
@@ -115,14 +115,14 @@ enum CharacterReferences {
 
 extension NamedReferences {
     /// An entry of the table.
-    struct Found {
+    struct Match {
         var first: UInt32
         var second: UInt32
         var countsWithoutSemicolon: Bool
     }
 
     /// Finds a name by binary search. Each step moves to the next start of an entry.
-    static func find(_ name: Bytes) -> Found? {
+    static func find(_ name: Bytes) -> Match? {
         table.withUTF8Buffer { text in
             var lower = 0
             var upper = text.count
@@ -148,7 +148,7 @@ extension NamedReferences {
         }
     }
 
-    private static func value(_ text: Bytes, at mark: Int) -> Found {
+    private static func value(_ text: Bytes, at mark: Int) -> Match {
         var first: UInt32 = 0
         var value: UInt32 = 0
         var index = mark + 1
@@ -163,7 +163,7 @@ extension NamedReferences {
         }
         let countsWithoutSemicolon = text[mark] == UInt8(ascii: "!")
         return first == 0
-            ? Found(first: value, second: 0, countsWithoutSemicolon: countsWithoutSemicolon)
-            : Found(first: first, second: value, countsWithoutSemicolon: countsWithoutSemicolon)
+            ? Match(first: value, second: 0, countsWithoutSemicolon: countsWithoutSemicolon)
+            : Match(first: first, second: value, countsWithoutSemicolon: countsWithoutSemicolon)
     }
 }

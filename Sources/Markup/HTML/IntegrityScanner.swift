@@ -2,7 +2,7 @@
 /// Use one per thread.
 package final class IntegrityScanner {
     /// One attribute, with the `src` or `href` of the same tag.
-    package struct Found: Hashable, Sendable {
+    package struct Attribute: Hashable, Sendable {
         /// The reference as a browser reads it, before any URL parsing.
         package var reference: [UInt8]
         package var integrity: [UInt8]
@@ -14,21 +14,22 @@ package final class IntegrityScanner {
 
     /// Returns the attributes in the order of the page, and the page's own `<base href>`, decoded but not
     /// resolved.
-    package func scan(_ body: Span<UInt8>) -> (base: String?, found: [Found]) {
+    package func scan(_ body: Span<UInt8>) -> (base: String?, attributes: [Attribute]) {
         let table = links.scan(body, as: .html, charset: nil) { _, _ in }
-        let found = table.source(of: body).map { Self.found(table, $0.span) } ?? Self.found(table, body)
-        return (table.base, found)
+        let attributes =
+            table.source(of: body).map { Self.attributes(table, $0.span) } ?? Self.attributes(table, body)
+        return (table.base, attributes)
     }
 
-    private static func found(_ table: LinkTable, _ source: Span<UInt8>) -> [Found] {
+    private static func attributes(_ table: LinkTable, _ source: Span<UInt8>) -> [Attribute] {
         table.marks.filter { $0.kind == .integrity }.compactMap { mark in
-            let link = table.occurrences[mark.link]
+            let link = table.occurrences[mark.occurrence]
             // Markup in a script, a comment or a `srcdoc` is not part of the page itself.
             let isOfPage =
                 link.context.levels == 1 && link.context.inner != .scriptMarkup
                 && !link.flags.contains(.isConditional)
             guard isOfPage else { return nil }
-            return Found(
+            return Attribute(
                 reference: table.reference(link, in: source), integrity: value(of: mark, in: source))
         }
     }
@@ -38,7 +39,7 @@ package final class IntegrityScanner {
         source.withUnsafeBufferPointer { bytes in
             var value: [UInt8] = []
             CharacterReferences.decode(
-                bytes.part(HTMLAttribute.value(behind: mark.place, in: bytes)), into: &value)
+                bytes.part(HTMLAttribute.value(ofAttributeAt: mark.offset, in: bytes)), into: &value)
             return value
         }
     }

@@ -5,9 +5,10 @@
 /// each with its code points in hexadecimal. `!` marks a name that is also valid without a semicolon, `=` the
 /// others.
 enum NamedReferences {
-    /// The length of the longest name that is valid without a semicolon.
-    static let longestWithoutSemicolon = 6
-    static let longest = 31
+    /// The length of the longest name in the table that is valid without a semicolon.
+    static let maxBareNameBytes = 6
+    /// The length of the longest name in the table.
+    static let maxNameBytes = 31
 
     static let table: StaticString = """
         AElig!C6 AMP!26 Aacute!C1 Abreve=102 Acirc!C2 Acy=410 Afr=1D504 Agrave!C0 Alpha=391 Amacr=100 And=2A53 \

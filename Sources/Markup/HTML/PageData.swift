@@ -22,12 +22,12 @@ enum PageData {
 
     func links(of data: Bytes, in document: Bytes) -> [ImpliedLink] {
         switch self {
-        case .next: Self.next(data, document)
-        case .material: Self.material(data)
+        case .next: Self.nextLinks(data, document)
+        case .material: Self.materialLinks(data)
         }
     }
 
-    private static func material(_ data: Bytes) -> [ImpliedLink] {
+    private static func materialLinks(_ data: Bytes) -> [ImpliedLink] {
         let config: JSONValue
         do throws(JSONError) {
             let limits = JSONLimits(depth: 16, byteCount: 1 << 16, valueCount: 4096)
@@ -37,7 +37,7 @@ enum PageData {
             return []
         }
         guard let base = config["base"]?.string, let worker = config["search"]?.string,
-            worker.hasSuffix(".js"), base.utf8.count + worker.utf8.count <= LoaderNote.maximalLength
+            worker.hasSuffix(".js"), base.utf8.count + worker.utf8.count <= LoaderNote.maxBytes
         else { return [] }
         let folder = base.hasSuffix("/") ? base : base + "/"
         let isInstant = config["features"]?.array?.contains { $0.string == "navigation.instant" } ?? false
@@ -47,9 +47,10 @@ enum PageData {
     }
 
     /// Returns the URL of the page's data. Only pages with `gsp` or `gssp` have such a file.
-    private static func next(_ data: Bytes, _ document: Bytes) -> [ImpliedLink] {
+    private static func nextLinks(_ data: Bytes, _ document: Bytes) -> [ImpliedLink] {
         let key: StaticString = "\"buildId\":\""
-        guard let build = last(key, in: data), let end = data[build...].firstIndex(of: UInt8(ascii: "\""))
+        guard let build = end(ofLast: key, in: data),
+            let end = data[build...].firstIndex(of: UInt8(ascii: "\""))
         else {
             return []
         }
@@ -65,17 +66,17 @@ enum PageData {
         else { return [] }
         let text = String(decoding: name, as: UTF8.self)
         return [
-            ImpliedLink("\(root(of: document))#/_next/data/\(text)*.json", .data, .isGuess, from: .path)
+            ImpliedLink("\(rootPath(of: document))#/_next/data/\(text)*.json", .data, .isGuess, from: .path)
         ]
     }
 
     /// Returns the files in `self.__next_f.push([1,"…"])`. Next.js's app router streams their names into a
     /// page, and loads them when the user navigates.
-    static func streamed(_ script: Bytes, in document: Bytes) -> [ImpliedLink] {
+    static func appRouterFiles(in script: Bytes, of document: Bytes) -> [ImpliedLink] {
         guard script.starts(with: "self.__next_f.push(", at: 0) else { return [] }
         var files: Set<String> = []
         var index = 0
-        while let start = script.firstIndex(of: "\"static/", from: index), files.count < maximalFiles {
+        while let start = script.firstIndex(of: "\"static/", from: index), files.count < maxFiles {
             let end =
                 script[(start + 1)...].firstIndex { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
                 ?? script.count
@@ -86,7 +87,7 @@ enum PageData {
             files.insert(String(decoding: name, as: UTF8.self))
         }
         guard !files.isEmpty else { return [] }
-        let folder = prefix(of: document) + "/_next/"
+        let folder = urlPrefix(of: document) + "/_next/"
         return files.sorted().compactMap { file in
             if file.hasSuffix(".js") { return ImpliedLink(folder + file, .script, .isGuess) }
             return file.hasSuffix(".css") ? ImpliedLink(folder + file, .style, .isGuess) : nil
@@ -103,9 +104,9 @@ enum PageData {
         else { return [] }
         var files: [ImpliedLink] = []
         func find(in value: JSONValue) {
-            guard files.count < maximalGuesses else { return }
+            guard files.count < maxGuesses else { return }
             switch value.content {
-            case .string(let text): if let file = file(text) { files.append(file) }
+            case .string(let text): if let file = fileLink(text) { files.append(file) }
             case .array(let elements): for element in elements { find(in: element) }
             case .object(let members): for member in members { find(in: member.value) }
             case .null, .bool, .number: break
@@ -116,7 +117,7 @@ enum PageData {
     }
 
     /// The link to a file of the same host, if the text is the path of one.
-    private static func file(_ text: String) -> ImpliedLink? {
+    private static func fileLink(_ text: String) -> ImpliedLink? {
         guard 5...512 ~= text.utf8.count, !text.hasPrefix("//"),
             ["/", "./", "../"].contains(where: text.hasPrefix), text.utf8.allSatisfy(isPlain)
         else { return nil }
@@ -131,43 +132,43 @@ enum PageData {
         0x21...0x7E ~= byte && !#"\{}<>*$"|^`"#.utf8.contains(byte)
     }
 
-    private static let maximalGuesses = 256
-    private static let maximalFiles = 1024
+    private static let maxGuesses = 256
+    private static let maxFiles = 1024
 
     /// Returns the part before `/_next/` in the page's first URL with `/_next/static/`, on any host.
-    private static func prefix(of document: Bytes) -> String {
-        guard let place = document.firstIndex(of: "/_next/static/") else { return "" }
-        var start = place
-        while start > 0, place - start < 256, document[start - 1] > 0x20,
+    private static func urlPrefix(of document: Bytes) -> String {
+        guard let offset = document.firstIndex(of: "/_next/static/") else { return "" }
+        var start = offset
+        while start > 0, offset - start < 256, document[start - 1] > 0x20,
             ![UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "="), UInt8(ascii: "(")].contains(
                 document[start - 1])
         {
             start -= 1
         }
-        let prefix = String(decoding: document.part(start..<place), as: UTF8.self)
+        let prefix = String(decoding: document.part(start..<offset), as: UTF8.self)
         let isAddress = prefix.hasPrefix("https://") || prefix.hasPrefix("http://") || prefix.hasPrefix("/")
         return isAddress && !prefix.contains("\\") ? prefix : ""
     }
 
     /// Returns the path before `/_next/` in the page's first URL that contains it.
-    private static func root(of document: Bytes) -> String {
-        guard let place = document.firstIndex(of: "/_next/") else { return "" }
-        var start = place
-        while start > 0, place - start < 256, document[start - 1] != UInt8(ascii: "\""),
+    private static func rootPath(of document: Bytes) -> String {
+        guard let offset = document.firstIndex(of: "/_next/") else { return "" }
+        var start = offset
+        while start > 0, offset - start < 256, document[start - 1] != UInt8(ascii: "\""),
             document[start - 1] != UInt8(ascii: "'"), document[start - 1] != UInt8(ascii: "=")
         {
             start -= 1
         }
-        let root = document.part(start..<place)
+        let root = document.part(start..<offset)
         // If the files are on another host, the data is still on the page's own.
-        guard root.first == UInt8(ascii: "/"), ScriptAddress(root) == .rooted,
+        guard root.first == UInt8(ascii: "/"), ScriptURLForm(root) == .rooted,
             !root.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "*") })
         else { return "" }
         return String(decoding: root, as: UTF8.self)
     }
 
     /// Returns the offset after the last occurrence of a key.
-    private static func last(_ key: StaticString, in data: Bytes) -> Int? {
+    private static func end(ofLast key: StaticString, in data: Bytes) -> Int? {
         var index = data.count - key.utf8CodeUnitCount
         while index >= 0 {
             // The comparison is exact, so only quotes need a closer look.

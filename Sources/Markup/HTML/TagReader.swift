@@ -6,39 +6,45 @@ internal import Glibc
 /// Each attribute is queued as a tag of its own, so results match queued attributes by their order. A value
 /// that libxml2 reads differently from the HTML standard is not queued, and one that it did not read as
 /// expected has no result. ``ReferenceReader`` decodes both.
+///
+/// A call of libxml2 is expensive, so most values skip it: once libxml2 returned a value without special characters as
+/// written, `TagMemory` remembers the element and attribute, and further such values are used as written.
+///
+/// It belongs to one thread. The cycle is: any number of `add(_:)`, `read()`, `withValue(_:_:)` for each queued number,
+/// `reset()`.
 final class TagReader {
     /// The way in which an attribute's value is read.
-    enum Reading {
+    enum ValueSource {
         /// The value is used as written, because libxml2 did not change another plain value of the same
         /// attribute.
         case asWritten
         /// The value is available under this number after ``read()``.
         case queued(Int)
         /// The value cannot be read by libxml2.
-        case refused
+        case unsupported
     }
 
-    /// The maximum length of a queued value in bytes.
-    private static let lengthLimit = 1 << 16
+    /// Longer values are not queued; ``ReferenceReader`` decodes them.
+    private static let maxValueBytes = 1 << 16
     /// The number of bytes after which the parser is replaced, since it never frees its input.
-    private static let renewal = 1 << 20
+    private static let maxParserBytes = 1 << 20
 
     private var parser: htmlParserCtxtPtr?
-    private var fed = 0
+    private var parsedBytes = 0
     private var memory = TagMemory()
     private var queue = TagQueue()
     /// The values that were read, one after the other, and the range of each; nil for a tag whose attribute
     /// was lost, as happens for `<head>`.
     private var values: [UInt8] = []
-    private var places: [Range<Int>?] = []
+    private var valueRanges: [Range<Int>?] = []
 
     /// The global initialization of libxml2, which must not run on two threads at once.
-    private static let setUp: Void = larder_xml_set_up()
+    private static let initializeLibrary: Void = larder_xml_set_up()
 
-    static func setUpLibrary() { setUp }
+    static func initializeLibraryOnce() { initializeLibrary }
 
     init() {
-        Self.setUpLibrary()
+        Self.initializeLibraryOnce()
     }
 
     deinit {
@@ -46,18 +52,18 @@ final class TagReader {
     }
 
     /// Queues one attribute of a tag, unless it can be used as written or libxml2 cannot read it.
-    func add(_ tag: TagMemory.Tag) -> Reading {
-        let form = ValueForm(tag.value)
-        if form == .plain, memory.holds(tag) { return .asWritten }
-        guard tag.value.count <= Self.lengthLimit, let quote = Self.quote(for: tag.value, form) else {
-            return .refused
+    func add(_ tag: TagMemory.Tag) -> ValueSource {
+        let form = ValueCharacters(tag.value)
+        if form == .plain, memory.contains(tag) { return .asWritten }
+        guard tag.value.count <= Self.maxValueBytes, let quote = Self.quote(for: tag.value, form) else {
+            return .unsupported
         }
         queue.append(tag, quote: quote, isPlain: form == .plain)
         return .queued(queue.count - 1)
     }
 
     /// The characters of a value, which determine how it is read.
-    private enum ValueForm {
+    private enum ValueCharacters {
         /// Printable ASCII without special characters.
         case plain
         /// Printable ASCII with ampersands.
@@ -79,7 +85,7 @@ final class TagReader {
     /// Returns the quote to write around a value; nil if libxml2 would read the value differently from the
     /// standard. That applies to control characters, non-ASCII bytes (it supports one encoding at a time),
     /// and most character references.
-    private static func quote(for value: Bytes, _ form: ValueForm) -> UInt8? {
+    private static func quote(for value: Bytes, _ form: ValueCharacters) -> UInt8? {
         switch form {
         case .other: return nil
         case .hasAmpersands:
@@ -105,25 +111,25 @@ final class TagReader {
     /// Parses the queued tags.
     func read() {
         guard queue.count > 0 else { return }
-        if fed > Self.renewal { renew() }
-        guard let parser = parser ?? renew() else { return }
+        if parsedBytes > Self.maxParserBytes { replaceParser() }
+        guard let parser = parser ?? replaceParser() else { return }
         let bytes = queue.bytes
-        fed += bytes.count
+        parsedBytes += bytes.count
         let status = bytes.withUnsafeBytes {
             htmlParseChunk(parser, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count), 0)
         }
         // After an error, or with a different number of tags than queued, results cannot be matched.
         let isBroken = status == XML_ERR_NO_MEMORY.rawValue || parser.pointee.instate == XML_PARSER_EOF
-        if isBroken || places.count != queue.count {
-            places.removeAll(keepingCapacity: true)
-            renew()
+        if isBroken || valueRanges.count != queue.count {
+            valueRanges.removeAll(keepingCapacity: true)
+            replaceParser()
             return
         }
         values.withUnsafeBufferPointer { values in
-            for (number, place) in places.enumerated() {
-                guard let place else { continue }
+            for (number, range) in valueRanges.enumerated() {
+                guard let range else { continue }
                 queue.withPlainTag(number) {
-                    if values.part(place).isEqual(to: $0.value) { memory.remember($0) }
+                    if values.part(range).isEqual(to: $0.value) { memory.remember($0) }
                 }
             }
         }
@@ -131,26 +137,26 @@ final class TagReader {
 
     /// Calls `body` with the value that libxml2 read under a number. Returns false if it read none.
     func withValue(_ number: Int, _ body: (Bytes) -> Void) -> Bool {
-        guard number < places.count, let place = places[number] else { return false }
-        values.withUnsafeBufferPointer { body($0.part(place)) }
+        guard number < valueRanges.count, let range = valueRanges[number] else { return false }
+        values.withUnsafeBufferPointer { body($0.part(range)) }
         return true
     }
 
     /// Empties the queue and discards the values.
-    func forget() {
+    func reset() {
         queue.removeAll()
         values.removeAll(keepingCapacity: true)
-        places.removeAll(keepingCapacity: true)
+        valueRanges.removeAll(keepingCapacity: true)
     }
 
     @discardableResult
-    private func renew() -> htmlParserCtxtPtr? {
+    private func replaceParser() -> htmlParserCtxtPtr? {
         htmlFreeParserCtxt(parser)
-        fed = 0
+        parsedBytes = 0
         var handler = xmlSAXHandler()
         handler.startElement = { context, _, attributes in
             guard let context else { return }
-            Unmanaged<TagReader>.fromOpaque(context).takeUnretainedValue().started(attributes)
+            Unmanaged<TagReader>.fromOpaque(context).takeUnretainedValue().didStartTag(attributes)
         }
         parser = htmlCreatePushParserCtxt(
             &handler, Unmanaged.passUnretained(self).toOpaque(), nil, 0, nil, XML_CHAR_ENCODING_UTF8)
@@ -165,14 +171,14 @@ final class TagReader {
     }
 
     /// Records a tag. libxml2 calls this for each one; the pointers are valid only during the call.
-    private func started(_ attributes: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?) {
+    private func didStartTag(_ attributes: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?) {
         guard let attributes, attributes[0] != nil, let value = attributes[1] else {
-            places.append(nil)
+            valueRanges.append(nil)
             return
         }
         let start = values.count
         values.append(contentsOf: Bytes(start: value, count: Int(xmlStrlen(value))))
-        places.append(start..<values.count)
+        valueRanges.append(start..<values.count)
     }
 }
 
@@ -183,15 +189,15 @@ final class TagReader {
 /// a fixed size: a tag replaces another one with the same hash.
 struct TagMemory: ~Copyable {
     private static let slotCount = 256
-    private static let slotSize = 32
+    private static let slotBytes = 32
     /// The size of the two lengths at the start of a slot, one byte each.
-    private static let headSize = 2
+    private static let headerBytes = 2
 
     private let slots: UnsafeMutableRawPointer
 
     init() {
-        slots = .allocate(byteCount: Self.slotCount * Self.slotSize, alignment: 64)
-        slots.initializeMemory(as: UInt8.self, repeating: 0, count: Self.slotCount * Self.slotSize)
+        slots = .allocate(byteCount: Self.slotCount * Self.slotBytes, alignment: 64)
+        slots.initializeMemory(as: UInt8.self, repeating: 0, count: Self.slotCount * Self.slotBytes)
     }
 
     deinit {
@@ -204,33 +210,33 @@ struct TagMemory: ~Copyable {
         var attribute: Bytes
         var value: Bytes
 
-        var fits: Bool { headSize + element.count + attribute.count <= slotSize }
+        var fits: Bool { headerBytes + element.count + attribute.count <= slotBytes }
         fileprivate var slot: Int { Int(truncatingIfNeeded: attribute.hash(element.hash(0)) >> 56) }
     }
 
     /// Whether libxml2 returned a plain value of this element's attribute as written. An empty slot matches
     /// no tag, because every tag has an element.
-    func holds(_ tag: Tag) -> Bool {
+    func contains(_ tag: Tag) -> Bool {
         guard tag.fits else { return false }
-        let slot = slots + tag.slot * Self.slotSize
+        let slot = slots + tag.slot * Self.slotBytes
         let lengths = slot.loadUnaligned(as: (UInt8, UInt8).self)
         guard Int(lengths.0) == tag.element.count, Int(lengths.1) == tag.attribute.count,
             let element = tag.element.baseAddress, let attribute = tag.attribute.baseAddress
         else { return false }
-        let place = slot + Self.headSize
-        return memcmp(place, element, tag.element.count) == 0
-            && memcmp(place + tag.element.count, attribute, tag.attribute.count) == 0
+        let names = slot + Self.headerBytes
+        return memcmp(names, element, tag.element.count) == 0
+            && memcmp(names + tag.element.count, attribute, tag.attribute.count) == 0
     }
 
     mutating func remember(_ tag: Tag) {
         guard tag.fits, let element = tag.element.baseAddress, let attribute = tag.attribute.baseAddress
         else { return }
-        let slot = slots + tag.slot * Self.slotSize
+        let slot = slots + tag.slot * Self.slotBytes
         slot.storeBytes(of: UInt8(tag.element.count), as: UInt8.self)
         slot.storeBytes(of: UInt8(tag.attribute.count), toByteOffset: 1, as: UInt8.self)
-        let place = slot + Self.headSize
-        place.copyMemory(from: element, byteCount: tag.element.count)
-        (place + tag.element.count).copyMemory(from: attribute, byteCount: tag.attribute.count)
+        let names = slot + Self.headerBytes
+        names.copyMemory(from: element, byteCount: tag.element.count)
+        (names + tag.element.count).copyMemory(from: attribute, byteCount: tag.attribute.count)
     }
 }
 

@@ -10,33 +10,34 @@ struct ChunkLoader {
         case script([UInt8])
     }
 
+    /// Beyond these limits, further names, calls and links are ignored.
     private enum Limit {
-        static let names = 4096
-        static let calls = 65_536
-        static let links = 65_536
+        static let maxNames = 4096
+        static let maxCalls = 65_536
+        static let maxLinks = 65_536
         /// The maximum number of loaders whose chunks may be known from calls alone.
-        static let callers = 16
+        static let maxCallers = 16
     }
 
     var publicPath = PublicPath.unknown
-    private var names: [ChunkNames] = []
+    private var names: [ChunkNameExpression] = []
     /// The chunks that have a style sheet.
-    var styled: Set<[UInt8]> = []
+    var chunksWithStyle: Set<[UInt8]> = []
     /// The chunks that the bundle loads by their number or name.
     private var calls: Set<[UInt8]> = []
 
     /// Whether there was a function that seems to name chunks but could not be interpreted.
-    var hasUnreadNames = false
+    var hasUninterpretedNames = false
 
     /// Whether the bundle loads chunks whose file names are unknown.
-    var isUnread: Bool { hasUnreadNames && names.isEmpty && !calls.isEmpty }
+    var isUninterpreted: Bool { hasUninterpretedNames && names.isEmpty && !calls.isEmpty }
 
-    mutating func add(_ name: ChunkNames) {
-        if names.count < Limit.names { names.append(name) }
+    mutating func add(_ name: ChunkNameExpression) {
+        if names.count < Limit.maxNames { names.append(name) }
     }
 
     mutating func add(call chunk: [UInt8]) {
-        if calls.count < Limit.calls { calls.insert(chunk) }
+        if calls.count < Limit.maxCalls { calls.insert(chunk) }
     }
 
     /// Returns the files that the loader can request, sorted.
@@ -50,19 +51,19 @@ struct ChunkLoader {
             }
             let chunks = names.chunks
             if chunks.isEmpty {
-                for chunk in styled where links.count < Limit.links {
+                for chunk in chunksWithStyle where links.count < Limit.maxLinks {
                     if let name = names.name(of: chunk), let link = link(name), link.kind == .style {
                         links.insert(link)
                     }
                 }
             }
-            for chunk in chunks where links.count < Limit.links {
+            for chunk in chunks where links.count < Limit.maxLinks {
                 if let name = names.name(of: chunk), let link = link(name) { links.insert(link) }
             }
             callers += 1
-            guard callers <= Limit.callers else { continue }
+            guard callers <= Limit.maxCallers else { continue }
             // Only calls mention chunks without a name or a hash of their own.
-            for chunk in calls where links.count < Limit.links && !chunks.contains(chunk) {
+            for chunk in calls where links.count < Limit.maxLinks && !chunks.contains(chunk) {
                 guard let name = names.name(of: chunk), let link = link(name), link.kind != .style else {
                     continue
                 }
@@ -84,7 +85,7 @@ struct ChunkLoader {
             return ImpliedLink(String(decoding: up, as: UTF8.self) + text, kind)
         case .written(let path):
             let prefix = String(decoding: path, as: UTF8.self)
-            switch path.withUnsafeBufferPointer({ ScriptAddress($0) }) {
+            switch path.withUnsafeBufferPointer({ ScriptURLForm($0) }) {
             case .absolute, .rooted: return ImpliedLink(prefix + text, kind)
             // The path is relative to the page, which the script does not know. It is almost always that of
             // the build.
@@ -107,36 +108,38 @@ struct ChunkLoader {
 // "media/a.png"` is a file that a module imports.
 extension ScriptScanner {
     /// Handles a property name that may be one of those.
-    mutating func loaderProperty(_ range: Range<Int>) {
+    mutating func handleLoaderProperty(_ range: Range<Int>) {
         guard lexer.isProperty(0) else { return }
         switch range.count {
         case 1:
             switch lexer.bytes[range.lowerBound] {
-            case UInt8(ascii: "p"): publicPath()
-            case UInt8(ascii: "u"), UInt8(ascii: "k"): fileNames()
+            case UInt8(ascii: "p"): handlePublicPath()
+            case UInt8(ascii: "u"), UInt8(ascii: "k"): handleChunkNameFunction()
             default: break
             }
-        case 7: if lexer.name(before: 0, is: "miniCss"), loader.styled.isEmpty { styledChunks() }
-        case 8: if lexer.name(before: 0, is: "miniCssF") { fileNames() }
+        case 7:
+            if lexer.name(before: 0, is: "miniCss"), loader.chunksWithStyle.isEmpty { handleStyledChunks() }
+        case 8: if lexer.name(before: 0, is: "miniCssF") { handleChunkNameFunction() }
         default: break
         }
     }
 
     /// Handles `.u = chunk => …`.
-    private mutating func fileNames() {
-        guard let start = behindEquals() else { return }
-        var parser = ChunkNamesParser(text.bytes, lexer.ahead(from: start))
+    private mutating func handleChunkNameFunction() {
+        guard let start = offsetAfterEquals() else { return }
+        var parser = ChunkNameParser(text.bytes, lexer.ahead(from: start))
         if let names = parser.function() {
             loader.add(names)
-        } else if lexer.name(at: lexer.trivia(from: start), is: "function") || lexer.mark(before: 0) != 0 {
-            loader.hasUnreadNames = true
+        } else if lexer.name(at: lexer.skipTrivia(from: start), is: "function") || lexer.mark(before: 0) != 0
+        {
+            loader.hasUninterpretedNames = true
         }
     }
 
     /// Handles `.miniCss = (chunk, promises) => { … {12: 1, 34: 1}[chunk] … }`, which lists the chunks with a
     /// style sheet.
-    private mutating func styledChunks() {
-        guard let start = behindEquals(), lookaheads < 8 else { return }
+    private mutating func handleStyledChunks() {
+        guard let start = offsetAfterEquals(), lookaheads < 8 else { return }
         lookaheads += 1
         var ahead = lexer.ahead(from: start)
         var chunks: Set<[UInt8]> = []
@@ -145,7 +148,7 @@ extension ScriptScanner {
             let token = ahead.next()
             switch token.kind {
             case .number, .name, .string:
-                let text = ChunkNamesParser.number(text.bytes.part(token.range))
+                let text = ChunkNameParser.number(text.bytes.part(token.range))
                 if text == [UInt8(ascii: "1")], let chunk = key, ahead.mark(before: 1) == UInt8(ascii: ":") {
                     chunks.insert(chunk)
                 } else {
@@ -155,7 +158,7 @@ extension ScriptScanner {
                 switch lexer.bytes[token.range.lowerBound] {
                 case UInt8(ascii: "}"):
                     guard chunks.isEmpty else {
-                        loader.styled = chunks
+                        loader.chunksWithStyle = chunks
                         return
                     }
                 case UInt8(ascii: ":"), UInt8(ascii: ","): break
@@ -167,18 +170,18 @@ extension ScriptScanner {
         }
     }
 
-    private mutating func publicPath() {
-        let next = lexer.trivia(from: lexer.index)
+    private mutating func handlePublicPath() {
+        let next = lexer.skipTrivia(from: lexer.index)
         guard next < lexer.count else { return }
         if lexer.bytes[next] == UInt8(ascii: "+") {
             guard next + 1 < lexer.count, lexer.bytes[next + 1] != UInt8(ascii: "+"),
                 lexer.bytes[next + 1] != UInt8(ascii: "=")
             else { return }
-            var parser = ChunkNamesParser(text.bytes, lexer.ahead(from: next + 1))
+            var parser = ChunkNameParser(text.bytes, lexer.ahead(from: next + 1))
             if let names = parser.expression() { loader.add(names) }
-        } else if let start = behindEquals() {
+        } else if let start = offsetAfterEquals() {
             if case .written = loader.publicPath { return }
-            var parser = ChunkNamesParser(text.bytes, lexer.ahead(from: start))
+            var parser = ChunkNameParser(text.bytes, lexer.ahead(from: start))
             guard let value = parser.expression() else { return }
             if let written = value.constant, written.first.map({ !$0.isDigit }) ?? true {
                 loader.publicPath = .written(written)
@@ -199,23 +202,23 @@ extension ScriptScanner {
     }
 
     /// Returns the relative path in `folder + "../"`.
-    private static func suffix(_ names: ChunkNames) -> [UInt8] {
+    private static func suffix(_ names: ChunkNameExpression) -> [UInt8] {
         guard case .sum(let parts) = names, let last = parts.last?.constant else { return [] }
         return last
     }
 
     /// Handles `.e(12)` and `.e("name")`.
-    mutating func loaderCall(_ chunk: Range<Int>) {
+    mutating func handleChunkLoad(_ chunk: Range<Int>) {
         guard lexer.mark(before: 1) == UInt8(ascii: "("), lexer.name(before: 2, is: "e"), lexer.isProperty(2)
         else {
             return
         }
-        loader.add(call: ChunkNamesParser.number(text.bytes.part(chunk)))
+        loader.add(call: ChunkNameParser.number(text.bytes.part(chunk)))
     }
 
     /// Returns the offset after an `=` that assigns; nil if the next token is something else.
-    private func behindEquals() -> Int? {
-        let next = lexer.trivia(from: lexer.index)
+    private func offsetAfterEquals() -> Int? {
+        let next = lexer.skipTrivia(from: lexer.index)
         guard next + 1 < lexer.count, lexer.bytes[next] == UInt8(ascii: "="),
             lexer.bytes[next + 1] != UInt8(ascii: "=")
         else {

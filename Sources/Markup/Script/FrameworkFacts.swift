@@ -16,17 +16,17 @@ struct FrameworkFacts {
     private var vitePressRoot: String?
     private var links: [ImpliedLink] = []
 
-    private static let maximalMap = 4 << 20
-    private static let maximalPages = 65_536
+    private static let maxMapBytes = 4 << 20
+    private static let maxPages = 65_536
 
     /// - Parameter isInline: Whether the script is inline.
     func links(isInline: Bool) -> [ImpliedLink] {
         var links = links
         if let buildID, let assetsFolder {
             let root = root ?? "/"
-            let folder = Self.joined(root, assetsFolder)
-            links.append(ImpliedLink(Self.joined(folder, "builds/meta/\(buildID).json"), .data, .isGuess))
-            links.append(ImpliedLink(Self.joined(folder, "builds/latest.json"), .data, .isGuess))
+            let folder = Self.join(root, assetsFolder)
+            links.append(ImpliedLink(Self.join(folder, "builds/meta/\(buildID).json"), .data, .isGuess))
+            links.append(ImpliedLink(Self.join(folder, "builds/latest.json"), .data, .isGuess))
         }
         if isInline, let svelteFolder {
             links.append(ImpliedLink(svelteFolder + "version.json", .data, .isGuess))
@@ -35,7 +35,7 @@ struct FrameworkFacts {
         for (page, hash) in hashes {
             let file = "assets/\(page).\(hash).js"
             if let vitePressRoot {
-                links.append(ImpliedLink(Self.joined(vitePressRoot, file), .module))
+                links.append(ImpliedLink(Self.join(vitePressRoot, file), .module))
             } else {
                 links.append(ImpliedLink(file, .module, from: .build))
             }
@@ -43,18 +43,18 @@ struct FrameworkFacts {
         return links
     }
 
-    private static func joined(_ folder: String, _ file: String) -> String {
+    private static func join(_ folder: String, _ file: String) -> String {
         let name = file.hasPrefix("/") ? String(file.dropFirst()) : file
         return folder.hasSuffix("/") ? folder + name : folder + "/" + name
     }
 
     /// Records the value of a key in an object.
-    mutating func property(_ key: Property, _ value: String) {
+    mutating func set(_ key: Property, _ value: String) {
         switch key {
         case .buildID: buildID = buildID ?? value
         case .assetsFolder: assetsFolder = value
         case .root: root = root ?? value
-        case .nuxtFolder: links.append(ImpliedLink(Self.joined(value, "manifest.js"), .script, .isGuess))
+        case .nuxtFolder: links.append(ImpliedLink(Self.join(value, "manifest.js"), .script, .isGuess))
         case .data: hasServerData = true
         }
     }
@@ -67,7 +67,7 @@ struct FrameworkFacts {
     }
 
     /// Handles `import("./_app/immutable/entry/start.1a2b.js")`.
-    mutating func imported(_ address: String) {
+    mutating func addImport(_ address: String) {
         guard svelteFolder == nil, let start = address.firstIndex(of: "_app/immutable/") else { return }
         svelteFolder = address[..<start] + "_app/"
     }
@@ -75,7 +75,7 @@ struct FrameworkFacts {
     /// Handles `__VP_HASH_MAP__=JSON.parse("…")`.
     mutating func hashMap(_ text: [UInt8]) {
         guard let members = Self.members(text) else { return }
-        for member in members where hashes.count < Self.maximalPages {
+        for member in members where hashes.count < Self.maxPages {
             guard let hash = member.value.string, hash.utf8.count < 64, member.key.utf8.count < 512 else {
                 continue
             }
@@ -90,12 +90,12 @@ struct FrameworkFacts {
 
     /// Handles `self.__SSG_MANIFEST=new Set(["\u002Fa"])`, the list of pages with data of their own. Ignores
     /// names with a parameter, which represent many pages.
-    mutating func pages(_ script: Bytes) {
-        guard script.count <= Self.maximalMap, script.starts(with: "self.__ssg_manifest=new set(", at: 0),
+    mutating func readNextPageList(_ script: Bytes) {
+        guard script.count <= Self.maxMapBytes, script.starts(with: "self.__ssg_manifest=new set(", at: 0),
             let start = script.firstIndex(of: UInt8(ascii: "[")),
             let end = script.lastIndex(of: UInt8(ascii: "]")), start < end
         else { return }
-        let limits = JSONLimits(depth: 2, byteCount: Self.maximalMap, valueCount: Self.maximalPages)
+        let limits = JSONLimits(depth: 2, byteCount: Self.maxMapBytes, valueCount: Self.maxPages)
         let pages: [JSONValue]?
         do throws(JSONError) {
             pages = try JSONValue.parse(Span(_unsafeElements: script.part(start..<end + 1)), limits: limits)
@@ -106,14 +106,14 @@ struct FrameworkFacts {
         }
         for page in pages ?? [] {
             guard let path = page.string, path.hasPrefix("/"), !path.hasPrefix("//"), !path.contains("["),
-                !path.contains(".."), path.utf8.count <= LoaderNote.maximalLength
+                !path.contains(".."), path.utf8.count <= LoaderNote.maxBytes
             else { continue }
             links.append(ImpliedLink(path, .data, .isGuess, from: .page))
         }
     }
 
     private static func members(_ text: [UInt8]) -> [JSONValue.Member]? {
-        let limits = JSONLimits(depth: 64, byteCount: maximalMap, valueCount: 2 * maximalPages)
+        let limits = JSONLimits(depth: 64, byteCount: maxMapBytes, valueCount: 2 * maxPages)
         do throws(JSONError) {
             return try JSONValue.parse(text.span, limits: limits).members
         } catch {
@@ -127,14 +127,14 @@ extension String {
     /// Returns the index of the first occurrence of `part`.
     fileprivate func firstIndex(of part: StaticString) -> String.Index? {
         let bytes = Array(utf8)
-        let place = bytes.withUnsafeBufferPointer { $0.firstIndex(of: part) }
-        return place.map { utf8.index(startIndex, offsetBy: $0) }
+        let offset = bytes.withUnsafeBufferPointer { $0.firstIndex(of: part) }
+        return offset.map { utf8.index(startIndex, offsetBy: $0) }
     }
 }
 
 extension ScriptScanner {
     /// Handles a string that is the value of the key at an offset.
-    mutating func frameworkProperty(_ literal: ScriptLiteral, _ key: Int) {
+    mutating func handleFrameworkProperty(_ literal: ScriptLiteral, _ key: Int) {
         let isQuoted = lexer.bytes[key] == UInt8(ascii: "\"") || lexer.bytes[key] == UInt8(ascii: "'")
         guard key + 1 < lexer.count, literal.range.count <= 256 else { return }
         let property: FrameworkFacts.Property
@@ -161,11 +161,11 @@ extension ScriptScanner {
             property = .data
         default: return
         }
-        framework.property(property, value(of: literal))
+        framework.set(property, value(of: literal))
     }
 
     /// Handles `JSON.parse("…")`.
-    mutating func parsed(_ literal: ScriptLiteral) {
+    mutating func handleJSONParse(_ literal: ScriptLiteral) {
         guard lexer.mark(before: 5) == UInt8(ascii: "=") else { return }
         let isMap = lexer.name(before: 6, is: "__VP_HASH_MAP__")
         guard isMap || lexer.name(before: 6, is: "__VP_SITE_DATA__") else { return }
@@ -175,14 +175,14 @@ extension ScriptScanner {
     }
 
     /// Whether a string may end with the file name of Angular's service worker.
-    func mayBeWorkerOfAngular(_ range: Range<Int>) -> Bool {
+    func mayBeAngularWorker(_ range: Range<Int>) -> Bool {
         range.count >= 14 && range.count < 256 && lexer.bytes[range.upperBound - 1] == UInt8(ascii: "s")
             && lexer.bytes[range.upperBound - 4] == UInt8(ascii: "r")
     }
 
     /// Handles `register("ngsw-worker.js")`, for any name of the function. The worker reads the list of its
     /// files.
-    mutating func workerOfAngular(_ literal: ScriptLiteral) {
+    mutating func handleAngularWorker(_ literal: ScriptLiteral) {
         let name = text.bytes.part(literal.range)
         guard name.starts(with: "ngsw-worker.js", at: name.count - 14) else { return }
         let path = value(of: literal)

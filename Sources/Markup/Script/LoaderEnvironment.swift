@@ -31,7 +31,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
     package private(set) var isConfigured = false
 
     /// The maximum number of settings. Further ones are ignored.
-    private static let maximalCount = 65_536
+    private static let maxSettings = 65_536
 
     package init(document: WebURL) {
         self.document = document
@@ -44,7 +44,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
     package mutating func apply(_ notes: [LoaderNote], of url: WebURL) -> Bool {
         let before = isConfigured || hasLoader ? nil : (isConfigured, hasLoader)
         var isNew = false
-        for note in notes where note.kind.isSetting && count < Self.maximalCount {
+        for note in notes where note.kind.isSetting && count < Self.maxSettings {
             if set(note, url) { isNew = true }
         }
         return isNew || before.map { $0 != (isConfigured, hasLoader) } ?? false
@@ -52,10 +52,11 @@ package struct LoaderEnvironment: Hashable, Sendable {
 
     private var count: Int { paths.count + packages.count + definitions.count + prefixes.count }
 
+    /// Applies one setting. Returns whether it is new.
     private mutating func set(_ note: LoaderNote, _ url: WebURL) -> Bool {
         switch note.kind {
         case .base:
-            let value = filled(note.value)
+            let value = replacingConstants(in: note.value)
             guard let value, let folder = WebURL(value.hasSuffix("/") ? value : value + "/", base: document)
             else { return false }
             defer { base = folder }
@@ -79,7 +80,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
         case .alias: return put(note, into: \.aliases)
         case .bundle: return put(note, into: \.bundles)
         case .arguments:
-            guard let value = filled(note.value), arguments != value else { return false }
+            guard let value = replacingConstants(in: note.value), arguments != value else { return false }
             arguments = value
             return true
         case .constant:
@@ -100,15 +101,15 @@ package struct LoaderEnvironment: Hashable, Sendable {
     }
 
     private mutating func put(
-        _ note: LoaderNote, into place: WritableKeyPath<LoaderEnvironment, [String: String]>
+        _ note: LoaderNote, into table: WritableKeyPath<LoaderEnvironment, [String: String]>
     ) -> Bool {
-        guard let value = filled(note.value) else { return false }
+        guard let value = replacingConstants(in: note.value) else { return false }
         (isConfigured, hasLoader) = (true, true)
-        return self[keyPath: place].updateValue(value, forKey: note.name) != value
+        return self[keyPath: table].updateValue(value, forKey: note.name) != value
     }
 
     /// Returns the text with its constants replaced by their values; nil if one is unknown.
-    private func filled(_ text: String) -> String? {
+    private func replacingConstants(in text: String) -> String? {
         let bytes = Array(text.utf8)
         var filled: [UInt8] = []
         var index = 0
@@ -122,7 +123,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
                 let value = constants[String(decoding: bytes[index + 2..<end], as: UTF8.self)]
             else { return nil }
             filled.append(contentsOf: value.utf8)
-            if filled.count > LoaderNote.maximalLength { return nil }
+            if filled.count > LoaderNote.maxBytes { return nil }
             index = end + 1
         }
         return String(decoding: filled, as: UTF8.self)
@@ -149,10 +150,10 @@ package struct LoaderEnvironment: Hashable, Sendable {
         // Only if there is a loader: many libraries are modules only then.
         case .dependency: return hasLoader ? modules(note.value, url) : []
         case .resource:
-            guard hasLoader, let value = filled(note.value) else { return [] }
+            guard hasLoader, let value = replacingConstants(in: note.value) else { return [] }
             return link(address(of: value, url, suffix: ""), ScriptScanner.kind(ofName: value) ?? .data)
         case .address:
-            guard let value = filled(note.value) else { return [] }
+            guard let value = replacingConstants(in: note.value) else { return [] }
             return link(WebURL(value, base: document), note.link)
         case .specifier:
             let longest = prefixes.keys.filter { note.value.hasPrefix($0) }.max {
@@ -189,7 +190,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
 
     /// Returns the URL of a module, or those of a plugin and its resource.
     private func modules(_ text: String, _ url: WebURL) -> [Link] {
-        guard let name = filled(text) else { return [] }
+        guard let name = replacingConstants(in: text) else { return [] }
         guard let mark = name.utf8.firstIndex(of: UInt8(ascii: "!")) else { return module(name, url) }
         let plugin = String(name[..<mark])
         return module(plugin, url) + resource(String(name[name.index(after: mark)...]), plugin, url)
@@ -236,23 +237,23 @@ package struct LoaderEnvironment: Hashable, Sendable {
             name.hasPrefix("/") || name.contains(":") || name.contains("?")
             || suffix == ".js" && name.hasSuffix(".js")
         if isAddress { return WebURL(name, base: document).flatMap(withArguments) }
-        let meant = longest(name, in: aliases) ?? name
-        let module = bundles[meant] ?? meant
-        let path = placed(module)
+        let target = replacingLongestPrefix(of: name, in: aliases) ?? name
+        let module = bundles[target] ?? target
+        let path = path(ofModule: module)
         let isWhole = path.contains("?") || path.hasSuffix(".js") && suffix == ".js" && path != module
         return WebURL(isWhole ? path : path + suffix, base: base ?? document).flatMap(withArguments)
     }
 
     /// Returns the path of a module name, by its longest configured prefix.
-    private func placed(_ name: String) -> String {
-        if let path = longest(name, in: paths) { return path }
+    private func path(ofModule name: String) -> String {
+        if let path = replacingLongestPrefix(of: name, in: paths) { return path }
         if let folder = packages[name] { return folder + "/" + (mains[name] ?? "main") }
-        return longest(name, in: packages) ?? name
+        return replacingLongestPrefix(of: name, in: packages) ?? name
     }
 
     /// Returns the name with its longest prefix of whole segments in the table replaced by the prefix's
     /// value; nil if the table has none.
-    private func longest(_ name: String, in table: [String: String]) -> String? {
+    private func replacingLongestPrefix(of name: String, in table: [String: String]) -> String? {
         guard !table.isEmpty else { return nil }
         var head = Substring(name)
         while true {

@@ -64,9 +64,9 @@ package struct LoaderNote: Hashable, Sendable {
     }
 
     /// The maximum length of a name or a value in bytes. Notes with longer ones are ignored.
-    static let maximalLength = 2048
+    static let maxBytes = 2048
     /// The maximum number of notes of a script. Further ones are ignored.
-    static let maximalCount = 4096
+    static let maxCount = 4096
 }
 
 /// The reasons why a browser may find more links in a page than a scan: code that the scan could not
@@ -79,13 +79,13 @@ package struct RenderReasons: OptionSet, Hashable, Sendable {
     }
 
     /// The document has scripts and hardly any text.
-    package static let hardlyAnyText = RenderReasons(rawValue: 1)
+    package static let littleText = RenderReasons(rawValue: 1)
     /// A loader of modules or chunks composes its URLs in an unknown way.
-    package static let unreadLoader = RenderReasons(rawValue: 2)
+    package static let uninterpretedLoader = RenderReasons(rawValue: 2)
     /// A script requests a URL that it composes.
-    package static let composedAddress = RenderReasons(rawValue: 4)
+    package static let composedURL = RenderReasons(rawValue: 4)
     /// A script requests a URL that is defined elsewhere.
-    package static let unreadFetch = RenderReasons(rawValue: 8)
+    package static let indirectFetch = RenderReasons(rawValue: 8)
     /// A script can send requests, by `fetch`, `XMLHttpRequest`, jQuery, a socket or the source of an element.
     /// This reason is weak: the scan may have found all of them, so it justifies one look at each kind of page.
     package static let sendsRequests = RenderReasons(rawValue: 16)
@@ -94,5 +94,5 @@ package struct RenderReasons: OptionSet, Hashable, Sendable {
     package var strong: RenderReasons { subtracting(.sendsRequests) }
 
     /// The raw value with all bits set; decoding rejects larger ones.
-    static let largest: UInt8 = 31
+    static let allBits: UInt8 = 31
 }

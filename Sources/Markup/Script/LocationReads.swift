@@ -1,4 +1,4 @@
-/// The places in a script that read the location of its page: through a property `location` of a named
+/// The expressions in a script that read the location of its page: through a property `location` of a named
 /// object, such as `window.location` or a minified name, or as `location` alone if the script does not use
 /// that name for anything else.
 ///
@@ -35,7 +35,7 @@ package enum LocationReads {
                 else { continue }
                 guard lexer.isProperty(0) else {
                     switch use(bytes, lexer, token.range) {
-                    case .read: bare?.append(Patch.Change(token.range, Array(window.utf8)))
+                    case .read: bare?.append(Patch.Change(token.range, Array(globalReplacement.utf8)))
                     case .mention: break
                     case .other: bare = nil
                     }
@@ -61,28 +61,28 @@ package enum LocationReads {
 
     /// The replacement for `location` alone. It starts with a name, since after a line end a bracket would
     /// continue the statement before it.
-    private static let window = "self[self.\(name)||'location']"
+    private static let globalReplacement = "self[self.\(name)||'location']"
 
     private static func use(
         _ bytes: UnsafeBufferPointer<UInt8>, _ lexer: borrowing ScriptLexer, _ range: Range<Int>
     ) -> Use {
         let next = bytes[range.upperBound...].firstIndex { $0 > 0x20 }
-        let isAsked = lexer.name(before: 1, is: "typeof")
+        let isTypeofOperand = lexer.name(before: 1, is: "typeof")
         if range.lowerBound > 0, bytes[range.lowerBound - 1] == UInt8(ascii: "#") { return .mention }
-        guard let next else { return isAsked ? .mention : .other }
+        guard let next else { return isTypeofOperand ? .mention : .other }
         switch bytes[next] {
         case UInt8(ascii: ":"): return .mention
-        case UInt8(ascii: "."), UInt8(ascii: "["): return isAsked ? .mention : .read
-        default: return isAsked ? .mention : .other
+        case UInt8(ascii: "."), UInt8(ascii: "["): return isTypeofOperand ? .mention : .read
+        default: return isTypeofOperand ? .mention : .other
         }
     }
 
     /// Returns the script without the replacements.
-    package static func undone(_ script: [UInt8]) -> [UInt8] {
-        undoneOwners(script.replacing(Array(window.utf8), with: Array("location".utf8)))
+    package static func removingChanges(_ script: [UInt8]) -> [UInt8] {
+        removingPropertyChanges(script.replacing(Array(globalReplacement.utf8), with: Array("location".utf8)))
     }
 
-    private static func undoneOwners(_ script: [UInt8]) -> [UInt8] {
+    private static func removingPropertyChanges(_ script: [UInt8]) -> [UInt8] {
         let mark = Array(".\(name)||\"location\"]".utf8)
         guard script.firstRange(of: mark) != nil else { return script }
         var text: [UInt8] = []
@@ -98,19 +98,19 @@ package enum LocationReads {
 
     /// Names before a dot that are not replaced: keywords, and other windows, which may belong to another
     /// origin and then do not allow access to properties of their own.
-    private static let foreign: [StaticString] = [
+    private static let excludedOwners: [StaticString] = [
         "this", "super", "top", "parent", "opener", "meta", "import", "new",
     ]
-    private static let longest = 64
+    private static let maxNameBytes = 64
 
     /// Returns the range of the object before the dot, if it is a simple name.
     private static func owner(_ lexer: ScriptLexer) -> Range<Int>? {
         let (dot, start) = (lexer.before(1), lexer.before(2))
-        guard start >= 0, dot - start <= longest, !lexer.isProperty(2) else { return nil }
+        guard start >= 0, dot - start <= maxNameBytes, !lexer.isProperty(2) else { return nil }
         let owner = start..<dot
         let isName = owner.allSatisfy { lexer.alphabet.name[Int(lexer.bytes[$0])] }
         guard isName, !lexer.bytes[start].isDigit, start == 0 || lexer.bytes[start - 1] != UInt8(ascii: "#"),
-            !foreign.contains(where: { lexer.name(at: start, is: $0) })
+            !excludedOwners.contains(where: { lexer.name(at: start, is: $0) })
         else { return nil }
         return owner
     }

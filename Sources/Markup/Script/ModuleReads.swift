@@ -1,4 +1,4 @@
-/// The places in a script that depend on the URL of the script itself: `import.meta.url`, and calls of
+/// The expressions in a script that depend on the URL of the script itself: `import.meta.url`, and calls of
 /// `import()`.
 ///
 /// A module that runs from another URL than its own gets the original one this way: `import.meta.url` becomes
@@ -14,20 +14,22 @@ package enum ModuleReads {
             var changes: [Patch.Change] = []
             // Calls whose arguments are being read: the number of open brackets around each, and its change.
             var calls: [(depth: Int, change: Int)] = []
-            var others: Set<Int> = []
+            var methodNames: Set<Int> = []
             while true {
                 let token = lexer.next()
                 if token.kind == .end { break }
                 while let call = calls.last, lexer.openings.count <= call.depth {
                     calls.removeLast()
-                    let next = lexer.trivia(from: lexer.index)
+                    let next = lexer.skipTrivia(from: lexer.index)
                     // `import(name) { … }` is a method of that name.
-                    if next < lexer.count, bytes[next] == UInt8(ascii: "{") { others.insert(call.change) }
+                    if next < lexer.count, bytes[next] == UInt8(ascii: "{") {
+                        methodNames.insert(call.change)
+                    }
                 }
                 guard token.kind == .name, token.range.count == 6,
                     lexer.name(at: token.range.lowerBound, is: "import"), !lexer.isProperty(0)
                 else { continue }
-                let next = lexer.trivia(from: lexer.index)
+                let next = lexer.skipTrivia(from: lexer.index)
                 guard next < lexer.count else { continue }
                 let start = token.range.lowerBound
                 if bytes[next] == UInt8(ascii: "(") {
@@ -36,16 +38,16 @@ package enum ModuleReads {
                     _ = lexer.next()
                     changes.append(
                         Patch.Change(start..<next + 1, Array("larder$import(\"\(name)\",".utf8)))
-                } else if bytes[next] == UInt8(ascii: "."), let end = metaURL(lexer, behind: next) {
+                } else if bytes[next] == UInt8(ascii: "."), let end = metaURL(lexer, after: next) {
                     changes.append(Patch.Change(start..<end, Array("larder$meta(\"\(name)\")".utf8)))
                 }
             }
-            return changes.enumerated().filter { !others.contains($0.offset) }.map(\.element)
+            return changes.enumerated().filter { !methodNames.contains($0.offset) }.map(\.element)
         }
     }
 
     /// Returns the script without the replacements of `import()`.
-    package static func undone(_ script: [UInt8]) -> [UInt8] {
+    package static func removingChanges(_ script: [UInt8]) -> [UInt8] {
         let mark = Array("larder$import(\"".utf8)
         var text: [UInt8] = []
         var rest = script[...]
@@ -72,7 +74,7 @@ package enum ModuleReads {
                 else { continue }
                 if lexer.name(at: token.range.lowerBound, is: "export") { return true }
                 guard lexer.name(at: token.range.lowerBound, is: "import") else { continue }
-                let next = lexer.trivia(from: lexer.index)
+                let next = lexer.skipTrivia(from: lexer.index)
                 if next < lexer.count, bytes[next] != UInt8(ascii: "("), bytes[next] != UInt8(ascii: ".") {
                     return true
                 }
@@ -81,12 +83,12 @@ package enum ModuleReads {
     }
 
     /// Returns the end of `import.meta.url` if this is what follows.
-    private static func metaURL(_ lexer: borrowing ScriptLexer, behind dot: Int) -> Int? {
-        let meta = lexer.trivia(from: dot + 1)
+    private static func metaURL(_ lexer: borrowing ScriptLexer, after dot: Int) -> Int? {
+        let meta = lexer.skipTrivia(from: dot + 1)
         guard lexer.name(at: meta, is: "meta") else { return nil }
-        let next = lexer.trivia(from: meta + 4)
+        let next = lexer.skipTrivia(from: meta + 4)
         guard next < lexer.count, lexer.bytes[next] == UInt8(ascii: ".") else { return nil }
-        let url = lexer.trivia(from: next + 1)
+        let url = lexer.skipTrivia(from: next + 1)
         return lexer.name(at: url, is: "url") ? url + 3 : nil
     }
 }

@@ -4,8 +4,10 @@
 /// In scripts of a page, such strings are more often text than links. In a bundle that a manifest lists, the
 /// files belong to the app.
 package enum NamedFiles {
-    private static let mostFiles = 4096
-    private static let longest = 2048
+    /// Further files are ignored.
+    private static let maxFiles = 4096
+    /// Longer strings are ignored.
+    private static let maxURLBytes = 2048
 
     /// Returns the URLs, absolute or starting with `//`, including duplicates.
     package static func addresses(in script: Span<UInt8>) -> [[UInt8]] {
@@ -14,7 +16,7 @@ package enum NamedFiles {
             var found: [[UInt8]] = []
             var index = 0
             // The search is for slashes because two of them are rarer than quotes.
-            while found.count < mostFiles {
+            while found.count < maxFiles {
                 let slash = base.find(UInt8(ascii: "/"), from: index, to: bytes.count)
                 guard slash < bytes.count else { break }
                 index = slash + 1
@@ -56,7 +58,8 @@ package enum NamedFiles {
         while index < bytes.count, bytes[index] != quote {
             // Stops at the first byte that is not part of a URL, so that the time is linear in the length of
             // the script.
-            guard index - start < longest, isAddressByte(bytes[index]) || isEscapedSlash(bytes, index) else {
+            guard index - start < maxURLBytes, isAddressByte(bytes[index]) || isEscapedSlash(bytes, index)
+            else {
                 return nil
             }
             if bytes[index] != UInt8(ascii: "\\") { address.append(bytes[index]) }

@@ -16,7 +16,7 @@ extension ScriptLexer {
     }
 
     /// Returns the end of a name with escapes or non-ASCII letters.
-    func oddNameEnd(from start: Int) -> Int {
+    func unusualNameEnd(from start: Int) -> Int {
         var index = start
         while index < count {
             let byte = bytes[index]
@@ -227,9 +227,9 @@ extension ScriptLexer {
         else {
             return false
         }
-        var place = start
-        while place > 0, bytes[place - 1] == 0x20 || bytes[place - 1] == 0x09 { place -= 1 }
-        return place == 0 || bytes[place - 1] == 0x0A || bytes[place - 1] == 0x0D
+        var offset = start
+        while offset > 0, bytes[offset - 1] == 0x20 || bytes[offset - 1] == 0x09 { offset -= 1 }
+        return offset == 0 || bytes[offset - 1] == 0x0A || bytes[offset - 1] == 0x0D
     }
 
     /// Reads `# sourceMappingURL=…` at the start of a comment.
@@ -248,7 +248,7 @@ extension ScriptLexer {
     }
 
     /// Returns the start of the next token at or after `start`.
-    func trivia(from start: Int) -> Int {
+    func skipTrivia(from start: Int) -> Int {
         var index = start
         while index < count {
             let byte = bytes[index]

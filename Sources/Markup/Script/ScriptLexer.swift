@@ -10,13 +10,13 @@ struct ScriptLexer {
     var index = 0
     /// The kind of the last token.
     private(set) var last = ScriptToken.Kind.end
-    /// No regular expression starts before this offset: a search for its end has already reached this line
-    /// end in vain.
+    /// No regular expression starts before this offset, since a search for its end already reached this line end
+    /// without finding it. Without this, a line with many slashes would take quadratic time.
     var expressionLimit = 0
     /// The open `(`, `{` and `${`, from the outermost to the innermost.
     private(set) var openings: [Opening] = []
     /// The opening that the last closing token matched.
-    private(set) var closed = Opening(mark: .brace, before: -1)
+    private(set) var lastClosed = Opening(mark: .brace, before: -1)
     /// The start offsets of the last eight tokens, as a ring buffer.
     private var starts = InlineArray<8, Int>(repeating: -1)
     private var tokens = 0
@@ -69,7 +69,7 @@ struct ScriptLexer {
                 UInt8(ascii: "_"):
                 index = skip(alphabet.name, from: index &+ 1)
                 if index < count, bytes[index] == UInt8(ascii: "\\") || bytes[index] >= 0x80 {
-                    index = oddNameEnd(from: index)
+                    index = unusualNameEnd(from: index)
                 }
                 return token(.name, start, start..<index)
             case UInt8(ascii: "\""), UInt8(ascii: "'"):
@@ -92,7 +92,7 @@ struct ScriptLexer {
                 return mark()
             case UInt8(ascii: ")"):
                 if let opening = openings.last, opening.mark == .parenthesis {
-                    closed = opening
+                    lastClosed = opening
                     openings.removeLast()
                 }
                 return mark()
@@ -110,7 +110,7 @@ struct ScriptLexer {
                 if space > 0 {
                     index &+= space
                 } else {
-                    index = oddNameEnd(from: index)
+                    index = unusualNameEnd(from: index)
                     if index == start { index &+= 1 }
                     return token(.name, start, start..<index)
                 }
@@ -145,7 +145,7 @@ struct ScriptLexer {
     private mutating func closeBrace() -> Opening.Mark? {
         while let opening = openings.popLast() {
             if opening.mark == .parenthesis { continue }
-            closed = opening
+            lastClosed = opening
             return opening.mark
         }
         return nil
@@ -216,8 +216,8 @@ struct ScriptLexer {
         switch bytes[start] {
         case UInt8(ascii: "]"): return false
         case UInt8(ascii: ")"):
-            return isWord(closed.before, Self.controls) && !isDot(inFrontOf: closed.before)
-        case UInt8(ascii: "}"): return isBlock(openedBehind: closed.before)
+            return isWord(lastClosed.before, Self.controls) && !isDot(before: lastClosed.before)
+        case UInt8(ascii: "}"): return isBlock(openedAfter: lastClosed.before)
         case UInt8(ascii: "+"), UInt8(ascii: "-"): return start == 0 || bytes[start - 1] != bytes[start]
         default: return true
         }
@@ -227,12 +227,12 @@ struct ScriptLexer {
         words.contains { name(at: start, is: $0) }
     }
 
-    private func isDot(inFrontOf start: Int) -> Bool {
+    private func isDot(before start: Int) -> Bool {
         start > 0 && bytes[start - 1] == UInt8(ascii: ".")
     }
 
     /// Returns whether a brace after the token at `start` opens a block rather than an object literal.
-    private func isBlock(openedBehind start: Int) -> Bool {
+    private func isBlock(openedAfter start: Int) -> Bool {
         guard start >= 0 else { return true }
         let byte = bytes[start]
         switch byte {
@@ -240,7 +240,7 @@ struct ScriptLexer {
         case UInt8(ascii: ">"): return start > 0 && bytes[start - 1] == UInt8(ascii: "=")
         default:
             let isName = alphabet.name[Int(byte)] || byte == UInt8(ascii: "\\") || byte >= 0x80
-            return isName && (isDot(inFrontOf: start) || !isWord(start, Self.operators))
+            return isName && (isDot(before: start) || !isWord(start, Self.operators))
         }
     }
 }

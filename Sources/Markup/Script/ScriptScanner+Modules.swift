@@ -9,9 +9,9 @@ struct ModuleCalls {
     var budget = 1_000_000
 
     mutating func add(_ note: LoaderNote) {
-        guard notes.count < LoaderNote.maximalCount, !note.value.isEmpty || note.kind == .loader,
-            note.value.utf8.count <= LoaderNote.maximalLength,
-            note.name.utf8.count <= LoaderNote.maximalLength
+        guard notes.count < LoaderNote.maxCount, !note.value.isEmpty || note.kind == .loader,
+            note.value.utf8.count <= LoaderNote.maxBytes,
+            note.name.utf8.count <= LoaderNote.maxBytes
         else { return }
         notes.append(note)
     }
@@ -42,7 +42,7 @@ struct ModuleCalls {
     }
 
     /// `require("…")`
-    mutating func required(_ name: String) {
+    mutating func addRequired(_ name: String) {
         if isCommonJS { add(LoaderNote(.dependency, name)) }
     }
 
@@ -58,98 +58,99 @@ struct ModuleCalls {
 extension ScriptScanner {
     /// Passes the notes on to the sink at the end of the script. The URLs of a worker become links relative
     /// to it.
-    mutating func settleModules() {
+    mutating func finishModules() {
         if isWorker {
-            sink.imply(modules.takeAddresses().map { ImpliedLink($0.value, $0.link, .isGuess) })
+            sink.addImplied(modules.takeAddresses().map { ImpliedLink($0.value, $0.link, .isGuess) })
         }
-        sink.note(modules.notes)
+        sink.addNotes(modules.notes)
     }
 
     /// Handles a name that may start a call to a loader. Not inlined, since few names get here and the main
     /// loop stays small without it.
     @inline(never)
-    mutating func moduleCall(_ range: Range<Int>) {
+    mutating func handleModuleCall(_ range: Range<Int>) {
         switch lexer.bytes[range.lowerBound] {
         case UInt8(ascii: "r"):
             guard lexer.name(before: 0, is: "require") || lexer.name(before: 0, is: "requirejs"), isGlobal(0)
             else { return }
-            required()
+            handleRequire()
         case UInt8(ascii: "S"):
             guard lexer.name(before: 0, is: "System") || lexer.name(before: 0, is: "SystemJS"), isGlobal(0),
-                let inside = configuration(behind: lexer.trivia(from: lexer.index)),
+                let inside = configuration(after: lexer.skipTrivia(from: lexer.index)),
                 byte(at: inside) == UInt8(ascii: "{")
             else { return }
-            systemConfigured(from: inside)
+            readSystemJSConfiguration(from: inside)
         case UInt8(ascii: "d"):
-            if lexer.name(before: 0, is: "define"), isGlobal(0) { defined() }
+            if lexer.name(before: 0, is: "define"), isGlobal(0) { handleDefine() }
         case UInt8(ascii: "i"):
             if lexer.name(before: 0, is: "importScripts") {
                 isWorker = isWorker || isGlobal(0)
             } else if lexer.name(before: 0, is: "import") {
-                importedUnread()
+                handleImportOfVariable()
             }
         case UInt8(ascii: "a"):
-            if lexer.name(before: 0, is: "addAll"), lexer.isProperty(0) { precachedByName() }
-        case UInt8(ascii: "p"): if lexer.name(before: 0, is: "precacheAndRoute") { precachedByName() }
+            if lexer.name(before: 0, is: "addAll"), lexer.isProperty(0) { handlePrecacheOfVariable() }
+        case UInt8(ascii: "p"):
+            if lexer.name(before: 0, is: "precacheAndRoute") { handlePrecacheOfVariable() }
         default: break
         }
     }
 
-    private func byte(at place: Int) -> UInt8 { place < lexer.count ? lexer.bytes[place] : 0 }
+    private func byte(at offset: Int) -> UInt8 { offset < lexer.count ? lexer.bytes[offset] : 0 }
 
     // MARK: - AMD
 
     /// Handles `require([…])`, `require.config({…})` and `var require = {…}`.
-    private mutating func required() {
-        let next = lexer.trivia(from: lexer.index)
+    private mutating func handleRequire() {
+        let next = lexer.skipTrivia(from: lexer.index)
         switch byte(at: next) {
         case UInt8(ascii: "("):
-            let inside = lexer.trivia(from: next + 1)
+            let inside = lexer.skipTrivia(from: next + 1)
             if byte(at: inside) == UInt8(ascii: "[") {
                 modules.add(LoaderNote(.loader, ""))
                 list(from: inside, .request)
             } else if byte(at: inside) == UInt8(ascii: "{") {
-                configured(from: inside)
+                readRequireJSConfiguration(from: inside)
             }
         case UInt8(ascii: "."):
-            guard let inside = configuration(behind: next) else { return }
+            guard let inside = configuration(after: next) else { return }
             if byte(at: inside) == UInt8(ascii: "{") {
-                configured(from: inside)
+                readRequireJSConfiguration(from: inside)
             } else {
-                reasons.insert(.unreadLoader)
+                reasons.insert(.uninterpretedLoader)
             }
         case UInt8(ascii: "="):
-            let inside = lexer.trivia(from: next + 1)
-            if byte(at: inside) == UInt8(ascii: "{") { configured(from: inside) }
+            let inside = lexer.skipTrivia(from: next + 1)
+            if byte(at: inside) == UInt8(ascii: "{") { readRequireJSConfiguration(from: inside) }
         default: break
         }
     }
 
     /// Returns the offset of the argument of `.config(`; nil if there is no such call at `next`.
-    private func configuration(behind next: Int) -> Int? {
+    private func configuration(after next: Int) -> Int? {
         guard byte(at: next) == UInt8(ascii: ".") else { return nil }
-        let name = lexer.trivia(from: next + 1)
+        let name = lexer.skipTrivia(from: next + 1)
         guard lexer.name(at: name, is: "config") else { return nil }
-        let call = lexer.trivia(from: name + 6)
-        return byte(at: call) == UInt8(ascii: "(") ? lexer.trivia(from: call + 1) : nil
+        let call = lexer.skipTrivia(from: name + 6)
+        return byte(at: call) == UInt8(ascii: "(") ? lexer.skipTrivia(from: call + 1) : nil
     }
 
     /// Handles `define([…], …)`, `define("name", […], …)` and `define(function (require) {…})`.
-    private mutating func defined() {
-        let next = lexer.trivia(from: lexer.index)
+    private mutating func handleDefine() {
+        let next = lexer.skipTrivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "("), modules.budget > 0 else { return }
         var parser = ScriptValueParser(
             text.bytes, lexer.ahead(from: next + 1), budget: min(modules.budget, 4))
         var name = ""
-        var place = lexer.trivia(from: next + 1)
+        var offset = lexer.skipTrivia(from: next + 1)
         if parser.token.kind == .string {
             guard let text = parser.value().text, parser.nextValue() else { return }
             name = text
             modules.add(LoaderNote(.definition, name))
-            place = parser.token.range.lowerBound
+            offset = parser.token.range.lowerBound
         }
         if parser.isMark("[") {
-            list(from: place, .dependency, of: name)
+            list(from: offset, .dependency, of: name)
         } else if parser.isName("function") {
             parser.advance()
             if parser.token.kind == .name { parser.advance() }
@@ -162,10 +163,10 @@ extension ScriptScanner {
 
     /// Reads a list ahead and adds a note for each of its names.
     private mutating func list(from start: Int, _ kind: LoaderNote.Kind, of module: String = "") {
-        guard let elements = ahead(from: start).list else { return }
+        guard let elements = valueAhead(from: start).list else { return }
         for element in elements {
             guard let name = element.text else {
-                if kind == .request { reasons.insert(.unreadLoader) }
+                if kind == .request { reasons.insert(.uninterpretedLoader) }
                 continue
             }
             modules.add(LoaderNote(kind, Self.name(name, in: module)))
@@ -190,7 +191,7 @@ extension ScriptScanner {
         return folder.map { String(Substring($0)) + "/" }.joined() + rest
     }
 
-    private mutating func ahead(from start: Int) -> ScriptValue {
+    private mutating func valueAhead(from start: Int) -> ScriptValue {
         guard modules.budget > 0 else { return .unknown }
         let budget = modules.budget
         var parser = ScriptValueParser(text.bytes, lexer.ahead(from: start), budget: budget)
@@ -200,8 +201,8 @@ extension ScriptScanner {
     }
 
     /// Reads the configuration of RequireJS.
-    private mutating func configured(from start: Int) {
-        guard let members = ahead(from: start).members else { return }
+    private mutating func readRequireJSConfiguration(from start: Int) {
+        guard let members = valueAhead(from: start).members else { return }
         for member in members {
             switch member.key {
             case "baseUrl": set(.base, "", member.value)
@@ -234,8 +235,8 @@ extension ScriptScanner {
 
     /// Reads the configuration of SystemJS up to 0.21. The folder of a path prefix replaces the prefix in
     /// names; `map` determines the folders of packages.
-    private mutating func systemConfigured(from start: Int) {
-        guard let members = ahead(from: start).members else { return }
+    private mutating func readSystemJSConfiguration(from start: Int) {
+        guard let members = valueAhead(from: start).members else { return }
         func all(_ key: String) -> [(key: String, value: ScriptValue)] {
             members.filter { $0.key == key }.flatMap { $0.value.members ?? [] }.map { ($0.key, $0.value) }
         }
@@ -250,7 +251,7 @@ extension ScriptScanner {
                 set(.path, key, value)
             }
         }
-        func placed(_ name: String) -> String {
+        func applyPrefix(to name: String) -> String {
             guard let prefix = prefixes.first(where: { name.hasPrefix($0.name) }) else { return name }
             return prefix.folder + name.dropFirst(prefix.name.count)
         }
@@ -259,10 +260,10 @@ extension ScriptScanner {
         for (key, value) in map {
             // Values that are objects depend on the importing module.
             guard let path = value.text else { continue }
-            set(names.contains(key) ? .package : .path, key, .text(placed(path)))
+            set(names.contains(key) ? .package : .path, key, .text(applyPrefix(to: path)))
         }
         for (key, value) in packages {
-            if !map.contains(where: { $0.key == key }) { set(.package, key, .text(placed(key))) }
+            if !map.contains(where: { $0.key == key }) { set(.package, key, .text(applyPrefix(to: key))) }
             guard let main = value["main"]?.text else { continue }
             let file = main.hasPrefix("./") ? String(main.dropFirst(2)) : main
             set(.packageMain, key, .text(file.hasSuffix(".js") ? String(file.dropLast(3)) : file))
@@ -281,7 +282,7 @@ extension ScriptScanner {
         if let text = value.text {
             modules.add(LoaderNote(kind, text, name: name))
         } else {
-            reasons.insert(.unreadLoader)
+            reasons.insert(.uninterpretedLoader)
         }
     }
 
@@ -310,27 +311,27 @@ extension ScriptScanner {
     }
 
     /// Handles `var base_url = ".."`.
-    mutating func constant(_ literal: ScriptLiteral) {
+    mutating func handleConstant(_ literal: ScriptLiteral) {
         guard let name = folder(before: 2), literal.range.count <= 256 else { return }
         modules.add(LoaderNote(.constant, value(of: literal), name: "\(name)"))
     }
 
     /// Handles a literal after a plus sign: `fetch(base_url + "/a.json")`, and other URLs that a script
     /// composes in the argument of a loading call.
-    mutating func summand(_ literal: ScriptLiteral) {
-        let next = lexer.trivia(from: lexer.index)
+    mutating func handleSummand(_ literal: ScriptLiteral) {
+        let next = lexer.skipTrivia(from: lexer.index)
         if byte(at: next) != UInt8(ascii: "+") || byte(at: next + 1) == UInt8(ascii: "+") {
-            fileOfBuild(literal.range, behind: 2)
+            handleBuildFile(literal.range, before: 2)
         }
         guard lexer.mark(before: 3) == UInt8(ascii: "(") else { return }
         guard let name = folder(before: 2), isWhole(literal), let kind = loadedKind(before: 4) else {
-            return composed(before: 3)
+            return noteComposedURL(before: 3)
         }
         modules.add(address: value(of: literal), in: name, kind)
     }
 
     /// Handles `join(base_url, "a.json")`. Returns false if the literal is not part of such a call.
-    mutating func joined(_ literal: ScriptLiteral) -> Bool {
+    mutating func handleJoin(_ literal: ScriptLiteral) -> Bool {
         guard lexer.mark(before: 3) == UInt8(ascii: "("), isWhole(literal), let name = folder(before: 2),
             let kind = Self.kind(ofFile: text.bytes.part(literal.range)), kind.role == .asset
         else { return false }
@@ -362,36 +363,36 @@ extension ScriptScanner {
 
     /// Records that a script composes a URL, if the call with the parenthesis at that distance loads
     /// something.
-    mutating func composed(before distance: Int) {
-        if loadedKind(before: distance + 1) != nil { composed() }
+    mutating func noteComposedURL(before distance: Int) {
+        if loadedKind(before: distance + 1) != nil { noteComposedURL() }
     }
 
-    mutating func composed() { reasons.insert(.composedAddress) }
+    mutating func noteComposedURL() { reasons.insert(.composedURL) }
 
     /// Handles the part of a template before a substitution.
-    mutating func templatePart(_ range: Range<Int>) {
+    mutating func handleTemplatePart(_ range: Range<Int>) {
         let start = lexer.before(0)
         guard start >= 0 else { return }
         if lexer.bytes[start] != UInt8(ascii: "`") {
             // A part between two substitutions contains a whole path only if the path ends in it.
-            if let end = endOfAddress(range) { fileOfBuild(range.lowerBound..<end, behind: 1) }
+            if let end = endOfAddress(range) { handleBuildFile(range.lowerBound..<end, before: 1) }
         } else if lexer.mark(before: 1) == UInt8(ascii: "(") {
-            composed(before: 1)
+            noteComposedURL(before: 1)
         }
     }
 
     /// Handles the part of a template after its last substitution.
-    mutating func templateEnd(_ range: Range<Int>) {
+    mutating func handleTemplateEnd(_ range: Range<Int>) {
         let end = endOfAddress(range) ?? range.upperBound
-        fileOfBuild(range.lowerBound..<end, behind: 1)
-        fileOfPagefind(range.lowerBound..<end)
+        handleBuildFile(range.lowerBound..<end, before: 1)
+        handlePagefindFile(range.lowerBound..<end)
     }
 
     /// Handles `${folder}pagefind.js` and other files of Pagefind, which are in the folder of the script. If a
     /// bundler has moved the script to another folder, `pagefind.js` is most often in `/pagefind/`.
-    private mutating func fileOfPagefind(_ range: Range<Int>) {
+    private mutating func handlePagefindFile(_ range: Range<Int>) {
         let name = text.bytes.part(range)
-        guard name.starts(with: "pagefind"), name.count < 32, implied.count + 1 < Self.maximalImplied,
+        guard name.starts(with: "pagefind"), name.count < 32, implied.count + 1 < Self.maxImplied,
             let kind = Self.kind(ofFile: name) ?? (name.equals("pagefind-entry.json") ? .data : nil)
         else { return }
         let file = String(decoding: name, as: UTF8.self)
@@ -400,26 +401,28 @@ extension ScriptScanner {
     }
 
     private func endOfAddress(_ range: Range<Int>) -> Int? {
-        range.prefix(Self.longestFile).first {
+        range.prefix(Self.maxFileNameBytes).first {
             let byte = lexer.bytes[$0]
             return byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte.isSpace
         }
     }
 
-    private static var longestFile: Int { 256 }
+    private static var maxFileNameBytes: Int { 256 }
 
     /// Folders in which documentation generators and builds put their files, below any root.
-    private static let foldersOfBuilds: [StaticString] = ["_static/", "_next/static/"]
+    private static let buildFolders: [StaticString] = ["_static/", "_next/static/"]
 
     /// Handles `root + "/_next/static/media/a.svg"` and `${root}_static/a.png`. If the script itself is in
     /// that folder, its own URL determines the root. The same applies to `variable + "a.png"` if the variable
     /// is `root + "_static/"`.
-    private mutating func fileOfBuild(_ range: Range<Int>, behind distance: Int) {
-        guard !isInline, !range.isEmpty, range.count <= Self.longestFile else { return }
+    private mutating func handleBuildFile(_ range: Range<Int>, before distance: Int) {
+        guard !isInline, !range.isEmpty, range.count <= Self.maxFileNameBytes else { return }
         let hasSlash = lexer.bytes[range.lowerBound] == UInt8(ascii: "/")
         let path = text.bytes.part((hasSlash ? range.lowerBound + 1 : range.lowerBound)..<range.upperBound)
-        if let folder = Self.foldersOfBuilds.first(where: { path.starts(with: $0) }) {
-            guard path.count > folder.utf8CodeUnitCount else { return remember(folder, behind: distance) }
+        if let folder = Self.buildFolders.first(where: { path.starts(with: $0) }) {
+            guard path.count > folder.utf8CodeUnitCount else {
+                return recordFolderVariable(folder, before: distance)
+            }
             implyFile(path)
         } else if !foldersByName.isEmpty, let name = name(before: distance),
             let known = foldersByName.first(where: { $0.name.elementsEqual(name) })
@@ -429,12 +432,12 @@ extension ScriptScanner {
     }
 
     /// Records the variable that is assigned a path ending in the folder.
-    private mutating func remember(_ folder: StaticString, behind distance: Int) {
+    private mutating func recordFolderVariable(_ folder: StaticString, before distance: Int) {
         // `a = root + "…"`, and `a = options.root + "…"`.
         let isTemplate = distance == 1
         let equals = [distance + 1, distance + 3].first {
-            let place = isTemplate ? $0 + 1 : $0
-            return lexer.mark(before: place) == UInt8(ascii: "=")
+            let offset = isTemplate ? $0 + 1 : $0
+            return lexer.mark(before: offset) == UInt8(ascii: "=")
         }
         guard let equals, foldersByName.count < 8,
             let name = name(before: isTemplate ? equals + 2 : equals + 1)
@@ -450,7 +453,7 @@ extension ScriptScanner {
 
     private mutating func implyFile(_ path: Bytes, in folder: String = "") {
         guard let kind = Self.kind(ofFile: path), kind.role == .asset, path.allSatisfy(Self.isPathByte),
-            path.firstIndex(of: "..") == nil, implied.count < Self.maximalImplied
+            path.firstIndex(of: "..") == nil, implied.count < Self.maxImplied
         else { return }
         implied.append(
             ImpliedLink(folder + String(decoding: path, as: UTF8.self), kind, .isGuess, from: .build))
@@ -459,45 +462,47 @@ extension ScriptScanner {
     /// Handles `fetch(a.b)`, whose URL is defined elsewhere. A simple name is most often the parameter of a
     /// general fetching function, so it counts only in an inline script.
     @inline(never)
-    mutating func fetched() {
+    mutating func handleFetchOfVariable() {
         guard lexer.name(before: 0, is: "fetch"), isGlobal(0) else { return }
-        let next = lexer.trivia(from: lexer.index)
+        let next = lexer.skipTrivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "(") else { return }
-        let start = lexer.trivia(from: next + 1)
+        let start = lexer.skipTrivia(from: next + 1)
         guard byte(at: start).isLetter || byte(at: start) == UInt8(ascii: "_") else { return }
-        let end = lexer.trivia(from: lexer.skip(lexer.alphabet.name, from: start))
+        let end = lexer.skipTrivia(from: lexer.skip(lexer.alphabet.name, from: start))
         switch byte(at: end) {
-        case UInt8(ascii: "."), UInt8(ascii: "("), UInt8(ascii: "["): reasons.insert(.unreadFetch)
-        case UInt8(ascii: "+"): reasons.insert(.composedAddress)
-        case UInt8(ascii: ")"), UInt8(ascii: ","): if isInline { reasons.insert(.unreadFetch) }
+        case UInt8(ascii: "."), UInt8(ascii: "("), UInt8(ascii: "["): reasons.insert(.indirectFetch)
+        case UInt8(ascii: "+"): reasons.insert(.composedURL)
+        case UInt8(ascii: ")"), UInt8(ascii: ","): if isInline { reasons.insert(.indirectFetch) }
         default: break
         }
     }
 
     /// Handles `import(a)`.
-    private mutating func importedUnread() {
-        let next = lexer.trivia(from: lexer.index)
+    private mutating func handleImportOfVariable() {
+        let next = lexer.skipTrivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "("), isGlobal(0) else { return }
-        let start = lexer.trivia(from: next + 1)
-        if byte(at: start).isLetter { reasons.insert(.unreadLoader) }
+        let start = lexer.skipTrivia(from: next + 1)
+        if byte(at: start).isLetter { reasons.insert(.uninterpretedLoader) }
     }
 
     // MARK: - Named lists
 
     /// Handles `addAll(URLS)`, where the list is assigned to a variable before the call.
-    private mutating func precachedByName() {
-        let next = lexer.trivia(from: lexer.index)
+    private mutating func handlePrecacheOfVariable() {
+        let next = lexer.skipTrivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "("), lookaheads < 8 else { return }
-        let start = lexer.trivia(from: next + 1)
+        let start = lexer.skipTrivia(from: next + 1)
         let end = lexer.skip(lexer.alphabet.name, from: start)
-        guard end > start, end - start < 64, byte(at: lexer.trivia(from: end)) == UInt8(ascii: ")") else {
+        guard end > start, end - start < 64, byte(at: lexer.skipTrivia(from: end)) == UInt8(ascii: ")") else {
             return
         }
         lookaheads += 1
-        guard let list = listStart(of: start..<end), let elements = ahead(from: list).list else { return }
+        guard let list = listStart(of: start..<end), let elements = valueAhead(from: list).list else {
+            return
+        }
         for element in elements {
             let reference = element.text ?? element["url"]?.text
-            guard let reference, !reference.contains("${"), implied.count < Self.maximalImplied else {
+            guard let reference, !reference.contains("${"), implied.count < Self.maxImplied else {
                 continue
             }
             implied.append(ImpliedLink(reference, Self.kind(ofName: reference) ?? .data))
@@ -520,17 +525,17 @@ extension ScriptScanner {
                 !lexer.alphabet.name[Int(bytes[end])],
                 index == 0 || !lexer.alphabet.name[Int(bytes[index - 1])]
             else { continue }
-            let equals = behindSpace(end)
+            let equals = offsetAfterSpace(end)
             guard byte(at: equals) == UInt8(ascii: "=") else { continue }
-            let list = behindSpace(equals + 1)
+            let list = offsetAfterSpace(equals + 1)
             if byte(at: list) == UInt8(ascii: "[") { return list }
         }
     }
 
     /// Skips at most 64 bytes of white space and no comments: this runs at many places and must be fast.
-    private func behindSpace(_ place: Int) -> Int {
-        var index = place
-        while index < place + 64, byte(at: index).isSpace { index += 1 }
+    private func offsetAfterSpace(_ offset: Int) -> Int {
+        var index = offset
+        while index < offset + 64, byte(at: index).isSpace { index += 1 }
         return index
     }
 }

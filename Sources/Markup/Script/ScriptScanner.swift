@@ -1,5 +1,10 @@
 /// Finds the links of a script: the URLs in its imports, workers and loading calls.
 ///
+/// The scanner does not parse the script. ``ScriptLexer`` splits it into tokens and remembers the last eight. When a
+/// string comes, the tokens before it tell what it is: in `new Worker("a.js")`, the token before the string is `(`, the
+/// one before that is `Worker`, and the third is `new`. Most tokens are rejected by one byte, so a scan costs little
+/// more than the lexer.
+///
 /// The base of a link depends on the call:
 /// - Imports of a module and URLs that are resolved against `import.meta.url` are relative to the script.
 ///   They are certain.
@@ -16,11 +21,11 @@ struct ScriptScanner {
     /// Whether the script is part of a document. An external script starts at the first byte of its body.
     let isInline: Bool
     /// The range of the URL in the last `import()`.
-    var imported: Range<Int>?
+    var lastImport: Range<Int>?
     var list = ScriptList(meaning: .own, last: -1)
     /// The start of the token before the last object that was an entry of a precache list; negative if there
     /// was none.
-    var precached = -1
+    var lastPrecacheEntry = -1
     var loader = ChunkLoader()
     /// The number of lookaheads in the script so far. They are limited, since a bundle has one loader.
     var lookaheads = 0
@@ -38,7 +43,7 @@ struct ScriptScanner {
     /// The facts that the script contains about the framework that generated the page.
     var framework = FrameworkFacts()
     var reasons: RenderReasons = []
-    /// Variables that were assigned a path ending in a folder of `foldersOfBuilds`, each with that folder.
+    /// Variables that were assigned a path ending in a folder of `buildFolders`, each with that folder.
     var foldersByName: [(name: [UInt8], folder: StaticString)] = []
 
     private init(_ text: SourceText, _ sink: LinkSink, base: UnsafePointer<UInt8>) {
@@ -52,12 +57,12 @@ struct ScriptScanner {
         guard let base = text.bytes.baseAddress else { return }
         var scanner = ScriptScanner(text, sink, base: base)
         scanner.scan()
-        if !scanner.isInline { scanner.framework.pages(text.bytes) }
-        sink.imply(scanner.implied)
-        sink.imply(scanner.loader.links())
-        sink.imply(scanner.framework.links(isInline: scanner.isInline))
-        scanner.settleModules()
-        if scanner.loader.isUnread { scanner.reasons.insert(.unreadLoader) }
+        if !scanner.isInline { scanner.framework.readNextPageList(text.bytes) }
+        sink.addImplied(scanner.implied)
+        sink.addImplied(scanner.loader.links())
+        sink.addImplied(scanner.framework.links(isInline: scanner.isInline))
+        scanner.finishModules()
+        if scanner.loader.isUninterpreted { scanner.reasons.insert(.uninterpretedLoader) }
         sink.table.renderReasons.formUnion(scanner.reasons)
     }
 
@@ -66,90 +71,90 @@ struct ScriptScanner {
             let token = lexer.next()
             switch token.kind {
             case .end: return
-            case .string, .template: literal(ScriptLiteral(token))
+            case .string, .template: handleLiteral(ScriptLiteral(token))
             case .sourceMap: sink.add(token.range, in: text, .sourceMap, .line)
-            case .name: name(token.range)
-            case .number: loaderCall(token.range)
-            case .templatePart: templatePart(token.range)
-            case .templateEnd: templateEnd(token.range)
+            case .name: handleName(token.range)
+            case .number: handleChunkLoad(token.range)
+            case .templatePart: handleTemplatePart(token.range)
+            case .templateEnd: handleTemplateEnd(token.range)
             case .mark, .expression, .badString: break
             }
         }
     }
 
-    /// Handles a name. Most names are rejected by their length and first byte.
+    /// Handles a name that may begin a call or an assignment. Most names are rejected by their length and first byte.
     @inline(__always)
-    private mutating func name(_ range: Range<Int>) {
+    private mutating func handleName(_ range: Range<Int>) {
         switch range.count {
-        case 1: loaderProperty(range)
+        case 1: handleLoaderProperty(range)
         case 8:
-            loaderProperty(range)
-            if lexer.bytes[range.lowerBound] == UInt8(ascii: "S") { moduleCall(range) }
+            handleLoaderProperty(range)
+            if lexer.bytes[range.lowerBound] == UInt8(ascii: "S") { handleModuleCall(range) }
         case 5:
             if lexer.bytes[range.lowerBound] == UInt8(ascii: "f") {
-                fetched()
-                note(sender: ["fetch"])
+                handleFetchOfVariable()
+                noteSender(["fetch"])
             }
         case 6:
             let first = lexer.bytes[range.lowerBound]
             if first == UInt8(ascii: "d") || first == UInt8(ascii: "a") || first == UInt8(ascii: "i")
                 || first == UInt8(ascii: "S")
             {
-                moduleCall(range)
+                handleModuleCall(range)
             }
         case 7:
-            loaderProperty(range)
-            if lexer.bytes[range.lowerBound] == UInt8(ascii: "r") { moduleCall(range) }
+            handleLoaderProperty(range)
+            if lexer.bytes[range.lowerBound] == UInt8(ascii: "r") { handleModuleCall(range) }
         case 9:
-            moduleCall(range)
-            note(sender: ["WebSocket", "getScript"])
-        case 13, 16: moduleCall(range)
+            handleModuleCall(range)
+            noteSender(["WebSocket", "getScript"])
+        case 13, 16: handleModuleCall(range)
         case 3:
             if lexer.isProperty(0), lexer.name(before: 0, is: "src"), isAssigned() {
                 reasons.insert(.sendsRequests)
             }
-        case 4: if lexer.isProperty(0) { note(sender: ["ajax"]) }
-        case 11: note(sender: ["EventSource"])
-        case 14: note(sender: ["XMLHttpRequest"])
+        case 4: if lexer.isProperty(0) { noteSender(["ajax"]) }
+        case 11: noteSender(["EventSource"])
+        case 14: noteSender(["XMLHttpRequest"])
         default: break
         }
     }
 
     /// Notes that the script can send requests, if the last name is one of these.
-    private mutating func note(sender names: [StaticString]) {
+    private mutating func noteSender(_ names: [StaticString]) {
         guard !reasons.contains(.sendsRequests) else { return }
         if names.contains(where: { lexer.name(before: 0, is: $0) }) { reasons.insert(.sendsRequests) }
     }
 
     /// Whether an assignment follows.
     private func isAssigned() -> Bool {
-        let next = lexer.trivia(from: lexer.index)
+        let next = lexer.skipTrivia(from: lexer.index)
         return next + 1 < lexer.count && lexer.bytes[next] == UInt8(ascii: "=")
             && lexer.bytes[next + 1] != UInt8(ascii: "=")
     }
 
     /// Handles a string or a template without substitutions. The tokens before it determine whether it is a
     /// link.
-    private mutating func literal(_ literal: ScriptLiteral) {
+    private mutating func handleLiteral(_ literal: ScriptLiteral) {
         guard !literal.range.isEmpty else { return }
         switch lexer.mark(before: 1) {
-        case UInt8(ascii: "("): argument(literal)
-        case UInt8(ascii: ","): laterArgument(literal)
-        case UInt8(ascii: ":"): property(literal)
-        case UInt8(ascii: "["): firstElement(literal)
+        case UInt8(ascii: "("): handleFirstArgument(literal)
+        case UInt8(ascii: ","): handleLaterArgument(literal)
+        case UInt8(ascii: ":"): handlePropertyValue(literal)
+        case UInt8(ascii: "["): handleFirstElement(literal)
         case UInt8(ascii: "f"):
             // A string can follow this name only in imports and exports.
-            if lexer.name(before: 1, is: "from"), !lexer.isProperty(1) { imported(literal) }
+            if lexer.name(before: 1, is: "from"), !lexer.isProperty(1) { handleImport(literal) }
         case UInt8(ascii: "i"):
-            if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { imported(literal) }
-        case UInt8(ascii: "+"): summand(literal)
-        case UInt8(ascii: "="): if isInline { constant(literal) }
+            if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { handleImport(literal) }
+        case UInt8(ascii: "+"): handleSummand(literal)
+        case UInt8(ascii: "="): if isInline { handleConstant(literal) }
         default: break
         }
-        if let call = lexer.openings.last, call.mark == .parenthesis, isWriting(call.before) {
-            written(literal)
+        if let call = lexer.openings.last, call.mark == .parenthesis, isDocumentWrite(call.before) {
+            scanWrittenMarkup(literal)
         }
-        if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { asset(literal) }
+        if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { handleAssetPath(literal) }
     }
 
     /// Whether a string may be the URL of an asset. Most strings are rejected by their first and last byte.
@@ -164,14 +169,14 @@ struct ScriptScanner {
             case UInt8(ascii: "g"), UInt8(ascii: "f"), UInt8(ascii: "p"), UInt8(ascii: "3"),
                 UInt8(ascii: "4"),
                 UInt8(ascii: "b"):
-                isShown(range)
+                looksLikeFileName(range)
             default: false
             }
         }
     }
 
     /// Whether the string ends like a file name: `gallery/a.jpg`.
-    private func isShown(_ range: Range<Int>) -> Bool {
+    private func looksLikeFileName(_ range: Range<Int>) -> Bool {
         let name = text.bytes.part(range)
         return name.count > 5 && name.suffix(5).contains(UInt8(ascii: "."))
     }
@@ -187,7 +192,7 @@ struct ScriptScanner {
             add(literal, kind, flags)
             return
         }
-        switch address(literal) {
+        switch urlForm(of: literal) {
         case .absolute: add(literal, kind, flags)
         case .rooted: add(literal, kind, flags.union(.isGuess))
         case .dotted, .bare: modules.add(address: value(of: literal), kind)
@@ -196,14 +201,14 @@ struct ScriptScanner {
 
     /// Whether the literal is the whole argument rather than the start of an expression.
     func isWhole(_ literal: ScriptLiteral) -> Bool {
-        let next = lexer.trivia(from: lexer.index)
+        let next = lexer.skipTrivia(from: lexer.index)
         guard next < lexer.count else { return false }
         return lexer.bytes[next] == UInt8(ascii: ")") || lexer.bytes[next] == UInt8(ascii: ",")
     }
 }
 
-/// The form in which the URL in a literal begins.
-enum ScriptAddress {
+/// The form of the beginning of a URL in a script, which determines what it is relative to.
+enum ScriptURLForm {
     /// `http:`, `https:` or two slashes.
     case absolute
     /// One slash.
@@ -231,34 +236,34 @@ enum ScriptAddress {
 extension ScriptScanner {
     /// Handles the source of a static import or of an export. A package name is not a URL; only an import map
     /// resolves it to one.
-    mutating func imported(_ literal: ScriptLiteral) {
-        guard address(literal) != .bare else { return modules.add(specifier: value(of: literal)) }
-        add(literal, importedKind(lexer.trivia(from: lexer.index)))
+    mutating func handleImport(_ literal: ScriptLiteral) {
+        guard urlForm(of: literal) != .bare else { return modules.add(specifier: value(of: literal)) }
+        add(literal, importKind(lexer.skipTrivia(from: lexer.index)))
     }
 
     /// Handles a literal after an opening parenthesis, usually the first argument of a call.
-    mutating func argument(_ literal: ScriptLiteral) {
-        guard isWhole(literal) else { return composed(before: 1) }
-        if mayBeWorkerOfAngular(literal.range) { workerOfAngular(literal) }
+    mutating func handleFirstArgument(_ literal: ScriptLiteral) {
+        guard isWhole(literal) else { return noteComposedURL(before: 1) }
+        if mayBeAngularWorker(literal.range) { handleAngularWorker(literal) }
         switch lexer.mark(before: 2) {
         case UInt8(ascii: "i"):
             if lexer.name(before: 2, is: "import"),
                 !lexer.isProperty(2) || modules.isSystem || lexer.name(before: 4, is: "System")
                     || lexer.name(before: 4, is: "SystemJS")
             {
-                guard address(literal) != .bare else {
+                guard urlForm(of: literal) != .bare else {
                     return modules.add(specifier: value(of: literal), isSystem: lexer.isProperty(2))
                 }
-                imported = literal.range.count <= ChunkNames.maximalLength ? literal.range : nil
-                if isInline, imported != nil { framework.imported(value(of: literal)) }
-                add(literal, importedKind(behindComma()))
+                lastImport = literal.range.count <= ChunkNameExpression.maxBytes ? literal.range : nil
+                if isInline, lastImport != nil { framework.addImport(value(of: literal)) }
+                add(literal, importKind(offsetAfterComma()))
             } else if lexer.name(before: 2, is: "importScripts") {
                 importScripts = lexer.before(2)
                 add(literal, .script)
             }
-        case UInt8(ascii: "e"): loaderCall(literal.range)
+        case UInt8(ascii: "e"): handleChunkLoad(literal.range)
         case UInt8(ascii: "U"):
-            if lexer.name(before: 2, is: "URL"), isConstructed(2) { resolved(literal) }
+            if lexer.name(before: 2, is: "URL"), isConstructed(2) { handleNewURL(literal) }
         case UInt8(ascii: "W"):
             if lexer.name(before: 2, is: "Worker"), isConstructed(2) { add(ofDocument: literal, .worker) }
         case UInt8(ascii: "S"):
@@ -267,19 +272,21 @@ extension ScriptScanner {
             }
         case UInt8(ascii: "r"):
             if lexer.name(before: 2, is: "require") {
-                if !lexer.isProperty(2) { modules.required(value(of: literal)) }
+                if !lexer.isProperty(2) { modules.addRequired(value(of: literal)) }
             } else if lexer.name(before: 2, is: "register"), lexer.isProperty(2),
                 lexer.name(before: 4, is: "serviceWorker")
             {
                 add(ofDocument: literal, .worker)
             } else if lexer.name(before: 2, is: "resolve"), lexer.isProperty(2),
                 lexer.name(before: 4, is: "meta"),
-                lexer.name(before: 6, is: "import"), address(literal) != .bare
+                lexer.name(before: 6, is: "import"), urlForm(of: literal) != .bare
             {
                 add(literal, .module, .isGuess)
             }
         case UInt8(ascii: "p"):
-            if lexer.name(before: 2, is: "parse"), lexer.name(before: 4, is: "JSON") { parsed(literal) }
+            if lexer.name(before: 2, is: "parse"), lexer.name(before: 4, is: "JSON") {
+                handleJSONParse(literal)
+            }
         case UInt8(ascii: "t"):
             if lexer.name(before: 2, is: "toUrl"), lexer.name(before: 4, is: "require") {
                 modules.add(LoaderNote(.resource, value(of: literal)))
@@ -294,7 +301,9 @@ extension ScriptScanner {
                 add(ofDocument: literal, .data, .isGuess)
             }
         case UInt8(ascii: "o"):
-            if lexer.name(before: 2, is: "open"), lexer.isProperty(2), isGlobal(2) { opened(literal) }
+            if lexer.name(before: 2, is: "open"), lexer.isProperty(2), isGlobal(2) {
+                handleWindowOpen(literal)
+            }
         case UInt8(ascii: "g"):
             if lexer.name(before: 2, is: "getJSON") { add(ofDocument: literal, .data, .isGuess) }
             if lexer.name(before: 2, is: "getScript") { add(ofDocument: literal, .script, .isGuess) }
@@ -303,8 +312,8 @@ extension ScriptScanner {
     }
 
     /// Handles a literal after a comma: a further argument, or an element of a list.
-    private mutating func laterArgument(_ literal: ScriptLiteral) {
-        if nextElement(literal) || joined(literal) { return }
+    private mutating func handleLaterArgument(_ literal: ScriptLiteral) {
+        if handleNextElement(literal) || handleJoin(literal) { return }
         if importScripts >= 0, lexer.openings.last?.before == importScripts {
             if isWhole(literal) { add(literal, .script) }
             return
@@ -319,20 +328,20 @@ extension ScriptScanner {
         let isReading =
             lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
         guard isReading else { return }
-        if isWhole(literal) { add(ofDocument: literal, .data, .isGuess) } else { composed() }
+        if isWhole(literal) { add(ofDocument: literal, .data, .isGuess) } else { noteComposedURL() }
     }
 
     /// Handles `window.open("…")`, which opens a page. An external script does not know its document, so a
     /// relative URL is a link only if it starts with a slash.
-    private mutating func opened(_ literal: ScriptLiteral) {
-        switch address(literal) {
+    private mutating func handleWindowOpen(_ literal: ScriptLiteral) {
+        switch urlForm(of: literal) {
         case .absolute, .rooted: add(literal, .page)
         case .dotted, .bare: if isInline { add(literal, .page) }
         }
     }
 
     /// Whether an open call, given by the start of its name, is `document.write` or `document.writeln`.
-    private func isWriting(_ start: Int) -> Bool {
+    private func isDocumentWrite(_ start: Int) -> Bool {
         guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"),
             lexer.bytes[start - 1] == UInt8(ascii: "."),
             lexer.name(at: start, is: "write") || lexer.name(at: start, is: "writeln")
@@ -341,7 +350,7 @@ extension ScriptScanner {
     }
 
     /// Scans the markup in a string that the script writes into the document or a part of it.
-    func written(_ literal: ScriptLiteral) {
+    func scanWrittenMarkup(_ literal: ScriptLiteral) {
         guard text.bytes.part(literal.range).contains(UInt8(ascii: "<")) else { return }
         text.withUnescaped(literal.range) {
             HTMLScanner.scan(written: $0, sink, isInline ? .inside : .elsewhere)
@@ -365,8 +374,8 @@ extension ScriptScanner {
     }
 
     /// Handles `new URL("…", base)`, alone or as the URL of a worker.
-    private mutating func resolved(_ literal: ScriptLiteral) {
-        guard let base = behindComma() else { return }
+    private mutating func handleNewURL(_ literal: ScriptLiteral) {
+        guard let base = offsetAfterComma() else { return }
         if isPath(["import", "meta", "url"], at: base) {
             // A worker's constructor precedes `( new URL (`.
             let isWorker =
@@ -392,56 +401,56 @@ extension ScriptScanner {
 
     /// Whether the given names, separated by dots, begin at an offset.
     private func isPath(_ names: [StaticString], at start: Int) -> Bool {
-        var place = start
+        var offset = start
         for (index, name) in names.enumerated() {
             if index > 0 {
-                guard place < lexer.count, lexer.bytes[place] == UInt8(ascii: ".") else { return false }
-                place = lexer.trivia(from: place + 1)
+                guard offset < lexer.count, lexer.bytes[offset] == UInt8(ascii: ".") else { return false }
+                offset = lexer.skipTrivia(from: offset + 1)
             }
-            guard lexer.name(at: place, is: name) else { return false }
-            place = lexer.trivia(from: place + name.utf8CodeUnitCount)
+            guard lexer.name(at: offset, is: name) else { return false }
+            offset = lexer.skipTrivia(from: offset + name.utf8CodeUnitCount)
         }
         return true
     }
 
     /// Returns the offset of the argument after the comma that follows the literal, or nil if there is no
     /// comma.
-    private func behindComma() -> Int? {
-        let next = lexer.trivia(from: lexer.index)
+    private func offsetAfterComma() -> Int? {
+        let next = lexer.skipTrivia(from: lexer.index)
         guard next < lexer.count, lexer.bytes[next] == UInt8(ascii: ",") else { return nil }
-        return lexer.trivia(from: next + 1)
+        return lexer.skipTrivia(from: next + 1)
     }
 
-    /// Returns the kind of an imported file by the import attributes at `place`: `with { type: "json" }`.
-    private func importedKind(_ place: Int?) -> LinkKind {
-        guard var place, place < lexer.count else { return .module }
-        let isStatement = lexer.name(at: place, is: "with") || lexer.name(at: place, is: "assert")
-        guard isStatement || lexer.bytes[place] == UInt8(ascii: "{") else { return .module }
-        let end = min(place + 256, lexer.count)
-        while place < end, lexer.bytes[place] != UInt8(ascii: "}") {
-            guard isKey("type", at: place) else {
-                place += 1
+    /// Returns the kind of an imported file by the import attributes at `offset`: `with { type: "json" }`.
+    private func importKind(_ offset: Int?) -> LinkKind {
+        guard var offset, offset < lexer.count else { return .module }
+        let isStatement = lexer.name(at: offset, is: "with") || lexer.name(at: offset, is: "assert")
+        guard isStatement || lexer.bytes[offset] == UInt8(ascii: "{") else { return .module }
+        let end = min(offset + 256, lexer.count)
+        while offset < end, lexer.bytes[offset] != UInt8(ascii: "}") {
+            guard isKey("type", at: offset) else {
+                offset += 1
                 continue
             }
-            while place < end, lexer.bytes[place] != UInt8(ascii: ":") { place += 1 }
-            place = lexer.trivia(from: place + 1) + 1
-            if lexer.name(at: place, is: "css") { return .style }
-            return lexer.name(at: place, is: "json") || lexer.name(at: place, is: "text") ? .data : .module
+            while offset < end, lexer.bytes[offset] != UInt8(ascii: ":") { offset += 1 }
+            offset = lexer.skipTrivia(from: offset + 1) + 1
+            if lexer.name(at: offset, is: "css") { return .style }
+            return lexer.name(at: offset, is: "json") || lexer.name(at: offset, is: "text") ? .data : .module
         }
         return .module
     }
 
     /// Whether the options of a `fetch` name a method other than GET.
     func sendsData() -> Bool {
-        guard var place = behindComma() else { return false }
-        let end = min(place + 512, lexer.count)
-        while place < end, lexer.bytes[place] != UInt8(ascii: ")") {
-            if lexer.bytes[place] == UInt8(ascii: "m"), lexer.name(at: place, is: "method") {
-                while place < end, lexer.bytes[place] != UInt8(ascii: ":") { place += 1 }
-                place = lexer.trivia(from: place + 1) + 1
-                return !text.bytes.starts(with: "get", at: place)
+        guard var offset = offsetAfterComma() else { return false }
+        let end = min(offset + 512, lexer.count)
+        while offset < end, lexer.bytes[offset] != UInt8(ascii: ")") {
+            if lexer.bytes[offset] == UInt8(ascii: "m"), lexer.name(at: offset, is: "method") {
+                while offset < end, lexer.bytes[offset] != UInt8(ascii: ":") { offset += 1 }
+                offset = lexer.skipTrivia(from: offset + 1) + 1
+                return !text.bytes.starts(with: "get", at: offset)
             }
-            place += 1
+            offset += 1
         }
         return false
     }
@@ -454,9 +463,9 @@ extension ScriptScanner {
     /// - `"static/chunks/12-ab.js"`: files of a Next.js or webpack build, relative to its output folder;
     /// - `"app.wasm"`: a file that a compiled program loads from the folder of its script;
     /// - `"gallery/a.jpg"`: a file that a script shows or plays, relative to the document that runs it.
-    mutating func asset(_ literal: ScriptLiteral) {
+    mutating func handleAssetPath(_ literal: ScriptLiteral) {
         let address = text.bytes.part(literal.range)
-        guard address.count > 5, address.count <= ChunkNames.maximalLength else { return }
+        guard address.count > 5, address.count <= ChunkNameExpression.maxBytes else { return }
         switch address[0] {
         case UInt8(ascii: "/"):
             guard address[1] != UInt8(ascii: "/"), let kind = fileKind(address) else { return }
@@ -466,7 +475,7 @@ extension ScriptScanner {
             guard address.starts(with: "static/"), lexer.mark(before: 1) != UInt8(ascii: "?"),
                 let kind = fileKind(address)
             else { return }
-            imply(literal, kind, .isGuess)
+            addImplied(literal, kind, .isGuess)
         default:
             guard let kind = fileKind(address, mayBeArgument: true) else { return }
             if Self.isProgram(address) || isWorker && Self.isData(address) {
@@ -498,8 +507,8 @@ extension ScriptScanner {
     }
 
     /// Adds the literal's value as the path of a file in the bundler's output.
-    mutating func imply(_ literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {
-        guard implied.count < Self.maximalImplied else { return }
+    mutating func addImplied(_ literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {
+        guard implied.count < Self.maxImplied else { return }
         implied.append(ImpliedLink(value(of: literal), kind, flags, from: .build))
     }
 
@@ -510,7 +519,7 @@ extension ScriptScanner {
         return String(decoding: value, as: UTF8.self)
     }
 
-    static var maximalImplied: Int { 65_536 }
+    static var maxImplied: Int { 65_536 }
 
     /// Whether the literal is assigned, listed or returned as a whole, rather than being an operand or a
     /// search pattern.
@@ -535,7 +544,7 @@ extension ScriptScanner {
         case UInt8(ascii: "r"): if !lexer.name(before: 1, is: "return") { return false }
         default: return false
         }
-        let next = lexer.trivia(from: lexer.index)
+        let next = lexer.skipTrivia(from: lexer.index)
         guard next < lexer.count else { return true }
         switch lexer.bytes[next] {
         case UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "="), UInt8(ascii: "["): return false
@@ -581,8 +590,8 @@ extension ScriptScanner {
         return kinds.first { suffix.equals($0.0) }?.1
     }
 
-    func address(_ literal: ScriptLiteral) -> ScriptAddress {
-        head(literal).withUnsafeBufferPointer { ScriptAddress($0) }
+    func urlForm(of literal: ScriptLiteral) -> ScriptURLForm {
+        head(literal).withUnsafeBufferPointer { ScriptURLForm($0) }
     }
 
     /// Returns the first bytes of the literal's value.

@@ -40,9 +40,9 @@ enum ScriptText {
     private static func hex(_ bytes: Bytes, _ index: inout Int, _ length: Int) -> UInt32? {
         guard index + length <= bytes.count else { return nil }
         var value: UInt32 = 0
-        for place in index..<index + length {
-            guard bytes[place].isHex else { return nil }
-            value = value << 4 | bytes[place].hexValue
+        for offset in index..<index + length {
+            guard bytes[offset].isHex else { return nil }
+            value = value << 4 | bytes[offset].hexValue
         }
         index += length
         return value
@@ -64,9 +64,9 @@ enum ScriptText {
         guard 0xD800..<0xDC00 ~= high, index + 1 < bytes.count, bytes[index] == UInt8(ascii: "\\"),
             bytes[index + 1] == UInt8(ascii: "u")
         else { return high }
-        var behind = index + 2
-        guard let low = hex(bytes, &behind, 4), 0xDC00..<0xE000 ~= low else { return high }
-        index = behind
+        var next = index + 2
+        guard let low = hex(bytes, &next, 4), 0xDC00..<0xE000 ~= low else { return high }
+        index = next
         return 0x10000 + (high - 0xD800) << 10 + (low - 0xDC00)
     }
 

@@ -43,7 +43,7 @@ struct ScriptValueParser {
     private(set) var budget: Int
     private var depth = 0
 
-    private static let maximalDepth = 16
+    private static let maxDepth = 16
 
     init(_ bytes: Bytes, _ lexer: ScriptLexer, budget: Int) {
         self.bytes = bytes
@@ -54,7 +54,7 @@ struct ScriptValueParser {
 
     /// Parses the value that starts at the current token, and nothing after it.
     mutating func value() -> ScriptValue {
-        guard depth < Self.maximalDepth else {
+        guard depth < Self.maxDepth else {
             skip()
             return .unknown
         }
@@ -65,7 +65,7 @@ struct ScriptValueParser {
             advance()
             let next = operand()
             if case .text(let one) = value, case .text(let other) = next,
-                one.utf8.count + other.utf8.count <= LoaderNote.maximalLength
+                one.utf8.count + other.utf8.count <= LoaderNote.maxBytes
             {
                 value = .text(one + other)
             } else {
@@ -118,7 +118,7 @@ struct ScriptValueParser {
             advance()
             return text.map(ScriptValue.text) ?? .unknown
         case .templatePart: return substitutions()
-        case .name: return named()
+        case .name: return variable()
         case .mark:
             if take("[") { return list() }
             if take("{") { return object() }
@@ -142,7 +142,7 @@ struct ScriptValueParser {
     }
 
     /// Parses `a`, `a.b` or `window.a`, if it is neither called nor indexed.
-    private mutating func named() -> ScriptValue {
+    private mutating func variable() -> ScriptValue {
         let isTrue = isName("true")
         let isGlobal = isName("window") || isName("self") || isName("globalThis")
         var name = isGlobal ? "" : String(decoding: bytes[token.range], as: UTF8.self)
@@ -164,14 +164,14 @@ struct ScriptValueParser {
     /// Parses a template with substitutions: `${a}…`.
     private mutating func substitutions() -> ScriptValue {
         var text = ""
-        while text.utf8.count <= LoaderNote.maximalLength, let part = unescaped(token.range) {
+        while text.utf8.count <= LoaderNote.maxBytes, let part = unescaped(token.range) {
             text += part
             if token.kind == .templateEnd {
                 advance()
                 return .text(text)
             }
             advance()
-            guard token.kind == .name, case .text(let name) = named() else { break }
+            guard token.kind == .name, case .text(let name) = variable() else { break }
             text += name
             guard token.kind == .templatePart || token.kind == .templateEnd else { break }
         }
@@ -180,7 +180,7 @@ struct ScriptValueParser {
 
     private mutating func list() -> ScriptValue {
         var elements: [ScriptValue] = []
-        while budget > 0, token.kind != .end, elements.count < LoaderNote.maximalCount {
+        while budget > 0, token.kind != .end, elements.count < LoaderNote.maxCount {
             if take("]") { return .list(elements) }
             elements.append(value())
             if !take(","), !isMark("]") { break }
@@ -190,7 +190,7 @@ struct ScriptValueParser {
 
     private mutating func object() -> ScriptValue {
         var members: [ScriptValue.Member] = []
-        while budget > 0, token.kind != .end, members.count < LoaderNote.maximalCount {
+        while budget > 0, token.kind != .end, members.count < LoaderNote.maxCount {
             if take("}") { return .object(members) }
             var key: String?
             switch token.kind {
@@ -216,7 +216,7 @@ struct ScriptValueParser {
     }
 
     private func unescaped(_ range: Range<Int>) -> String? {
-        guard range.count <= LoaderNote.maximalLength else { return nil }
+        guard range.count <= LoaderNote.maxBytes else { return nil }
         var text: [UInt8] = []
         ScriptText.unescape(bytes.part(range), into: &text)
         return String(decoding: text, as: UTF8.self)

@@ -4,11 +4,11 @@ struct BlockLines {
     /// Whether the text is empty or ends with a space.
     private var isSpaced = true
     private var isNewLine = true
-    private let most: Int
+    private let maxBytes: Int
 
-    init(atMost most: Int) { self.most = most }
+    init(maxBytes: Int) { self.maxBytes = maxBytes }
 
-    var isFull: Bool { bytes.count >= most }
+    var isFull: Bool { bytes.count >= maxBytes }
 
     /// Appends a piece of text. With `keepsLines`, line ends in it end the block.
     mutating func append(_ piece: UnsafeBufferPointer<UInt8>, keepsLines: Bool = false) {
@@ -42,7 +42,7 @@ struct BlockLines {
     }
 
     /// Ends the current block, and returns the offset of the next one.
-    mutating func begin() -> Int {
+    mutating func startBlock() -> Int {
         breakLine()
         return bytes.count
     }

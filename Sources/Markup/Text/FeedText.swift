@@ -3,7 +3,7 @@ internal import Web
 /// The text of RSS and Atom: the feed's title, and each entry with its text.
 struct FeedText {
     private var document = DocumentText()
-    private var body = BlockLines(atMost: DocumentText.mostText)
+    private var body = BlockLines(maxBytes: DocumentText.maxTextBytes)
     private var entries = 0
     /// The text of the element that was opened last.
     private var words: [UInt8] = []
@@ -42,9 +42,9 @@ struct FeedText {
             let title = Self.text(of: words).body
             let line = String(decoding: title.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
             if entries == 0 {
-                if document.title.isEmpty { document.title = DocumentText.cut(line) }
+                if document.title.isEmpty { document.title = DocumentText.truncateTitle(line) }
             } else {
-                document.addSection(body.begin(), anchor: "", title: line)
+                document.addSection(body.startBlock(), anchor: "", title: line)
                 body.append(line)
                 body.breakLine()
             }

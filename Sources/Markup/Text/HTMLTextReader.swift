@@ -6,7 +6,7 @@ internal import Web
 /// headings above them, and the anchors of the headings. It ignores scripts, styles and hidden elements.
 final class HTMLTextReader {
     /// An element whose end tag is still to come.
-    private struct Open {
+    private struct OpenElement {
         let element: HTMLTextElement
         var isHidden = false
         var isAside = false
@@ -15,28 +15,29 @@ final class HTMLTextReader {
     }
 
     private var document = DocumentText()
-    private var body = BlockLines(atMost: DocumentText.mostText)
-    private var aside = BlockLines(atMost: DocumentText.mostText / 4)
-    private var open: [Open] = []
+    private var body = BlockLines(maxBytes: DocumentText.maxTextBytes)
+    private var aside = BlockLines(maxBytes: DocumentText.maxTextBytes / 4)
+    private var open: [OpenElement] = []
     /// The number of open elements beyond the maximum depth, which are ignored.
-    private var deeper = 0
-    private var hidden = 0
-    private var asides = 0
-    private var mains = 0
-    private var preformatted = 0
+    private var ignoredDepth = 0
+    private var hiddenDepth = 0
+    private var asideDepth = 0
+    private var mainDepth = 0
+    private var preformattedDepth = 0
     private var title: BlockLines?
     private var heading: (words: BlockLines, start: Int, anchor: String)?
     /// The anchor of an element that no text has followed yet.
     private var lastAnchor: String?
 
-    private static let deepest = 4096
+    /// Deeper elements are not tracked.
+    private static let maxDepth = 4096
     /// The number of elements around a heading whose anchor can become the heading's.
-    private static let nearest = 3
+    private static let maxAnchorDistance = 3
 
-    private static let setUp: Void = larder_xml_set_up()
+    private static let initializeLibrary: Void = larder_xml_set_up()
 
     private init() {
-        Self.setUp
+        Self.initializeLibrary
     }
 
     /// Reads the text of a document.
@@ -45,10 +46,11 @@ final class HTMLTextReader {
     static func read(_ text: [UInt8]) -> DocumentText {
         let reader = HTMLTextReader()
         reader.parse(withBoundedTags(text))
-        return reader.finished()
+        return reader.finish()
     }
 
-    private static let mostAttributes = 256
+    /// Further attributes of a tag are removed before parsing.
+    private static let maxAttributes = 256
 
     /// Returns the text without the attributes beyond 256 in a tag, because libxml2 compares each attribute
     /// with all others before it.
@@ -68,7 +70,7 @@ final class HTMLTextReader {
         }
         guard !surplus.isEmpty else { return text }
         var bounded = text
-        for range in surplus { for place in range { bounded[place] = 0x20 } }
+        for range in surplus { for offset in range { bounded[offset] = 0x20 } }
         return bounded
     }
 
@@ -89,7 +91,7 @@ final class HTMLTextReader {
                 (quote, isBehindEquals) = (byte, false)
             } else if byte <= 0x20 || byte == UInt8(ascii: "/") {
                 if bytes[index - 1] > 0x20 { count += 1 }
-                if count > mostAttributes, first == nil { first = index }
+                if count > maxAttributes, first == nil { first = index }
             } else {
                 isBehindEquals = byte == UInt8(ascii: "=")
             }
@@ -126,15 +128,16 @@ final class HTMLTextReader {
         var handler = xmlSAXHandler()
         handler.startElement = { context, name, attributes in
             guard let context, let name else { return }
-            HTMLTextReader.reader(context).began(HTMLTextElement(name), HTMLTextAttributes(attributes))
+            HTMLTextReader.reader(context).didStartElement(
+                HTMLTextElement(name), HTMLTextAttributes(attributes))
         }
         handler.endElement = { context, name in
             guard let context, let name else { return }
-            HTMLTextReader.reader(context).ended(HTMLTextElement(name))
+            HTMLTextReader.reader(context).didEndElement(HTMLTextElement(name))
         }
         handler.characters = { context, bytes, count in
             guard let context, let bytes, count > 0 else { return }
-            HTMLTextReader.reader(context).said(UnsafeBufferPointer(start: bytes, count: Int(count)))
+            HTMLTextReader.reader(context).didReadText(UnsafeBufferPointer(start: bytes, count: Int(count)))
         }
         // The raw text of scripts and styles arrives as `cdataBlock`, which has no handler.
         handler.ignorableWhitespace = handler.characters
@@ -147,44 +150,44 @@ final class HTMLTextReader {
 
     // MARK: - Elements
 
-    private func began(_ element: HTMLTextElement, _ attributes: HTMLTextAttributes) {
-        guard open.count < Self.deepest else {
-            deeper += 1
+    private func didStartElement(_ element: HTMLTextElement, _ attributes: HTMLTextAttributes) {
+        guard open.count < Self.maxDepth else {
+            ignoredDepth += 1
             return
         }
-        var next = Open(element: element)
+        var next = OpenElement(element: element)
         let facts = attributes.facts
-        next.isHidden = element.isUnseen || facts.isHidden
+        next.isHidden = element.isInvisible || facts.isHidden
         next.isAside =
             facts.isAside || element == .nav || element == .aside
-            || (element == .header || element == .footer) && mains == 0
-        if element == .main || element == .article { mains += 1 }
-        if next.isHidden { hidden += 1 }
-        if next.isAside, hidden == 0 { aside.breakLine() }
-        if next.isAside { asides += 1 }
+            || (element == .header || element == .footer) && mainDepth == 0
+        if element == .main || element == .article { mainDepth += 1 }
+        if next.isHidden { hiddenDepth += 1 }
+        if next.isAside, hiddenDepth == 0 { aside.breakLine() }
+        if next.isAside { asideDepth += 1 }
         defer { open.append(next) }
         switch element {
         case .html where document.language.isEmpty:
             document.language = attributes.text("lang") ?? attributes.text("xml:lang") ?? ""
         case .meta: readMeta(attributes)
-        case .title where document.title.isEmpty && hidden == 0:
-            title = BlockLines(atMost: 4 * DocumentText.longestTitle)
+        case .title where document.title.isEmpty && hiddenDepth == 0:
+            title = BlockLines(maxBytes: 4 * DocumentText.maxTitleBytes)
         default: break
         }
-        guard hidden == 0 else { return }
+        guard hiddenDepth == 0 else { return }
         // A heading without an end tag ends before the next block.
         if element.isBlock || element == .cell, heading != nil { endHeading() }
         if element.isBlock {
             breakLine()
         } else if element == .br {
-            if preformatted > 0 { breakLine() } else { space() }
+            if preformattedDepth > 0 { breakLine() } else { space() }
         }
         if element == .cell { breakLine() }
-        if element == .pre { preformatted += 1 }
+        if element == .pre { preformattedDepth += 1 }
         if element == .img, let words = attributes.text("alt"), !words.isEmpty {
             space()
             var words = words
-            words.withUTF8 { said($0) }
+            words.withUTF8 { didReadText($0) }
             space()
         }
         next.anchor = anchor(element, attributes)
@@ -192,10 +195,10 @@ final class HTMLTextReader {
     }
 
     private func anchor(_ element: HTMLTextElement, _ attributes: HTMLTextAttributes) -> String? {
-        guard asides == 0 else { return nil }
+        guard asideDepth == 0 else { return nil }
         guard let anchor = attributes.text("id") ?? (element == .a ? attributes.text("name") : nil),
             !anchor.isEmpty,
-            anchor.utf8.count <= DocumentText.longestAnchor
+            anchor.utf8.count <= DocumentText.maxAnchorBytes
         else { return nil }
         if let heading, heading.anchor.isEmpty {
             self.heading?.anchor = anchor
@@ -205,20 +208,21 @@ final class HTMLTextReader {
         return anchor
     }
 
-    private func beginHeading(_ next: inout Open) {
-        guard asides == 0 else { return }
+    private func beginHeading(_ next: inout OpenElement) {
+        guard asideDepth == 0 else { return }
         endHeading()
         var anchor = next.anchor ?? lastAnchor
         next.anchor = nil
         if anchor == nil {
-            for place in open.indices.reversed().prefix(Self.nearest) where open[place].anchor != nil {
-                anchor = open[place].anchor
-                open[place].anchor = nil
+            for offset in open.indices.reversed().prefix(Self.maxAnchorDistance)
+            where open[offset].anchor != nil {
+                anchor = open[offset].anchor
+                open[offset].anchor = nil
                 break
             }
         }
         lastAnchor = nil
-        heading = (BlockLines(atMost: 4 * DocumentText.longestTitle), body.begin(), anchor ?? "")
+        heading = (BlockLines(maxBytes: 4 * DocumentText.maxTitleBytes), body.startBlock(), anchor ?? "")
     }
 
     private func endHeading() {
@@ -228,25 +232,25 @@ final class HTMLTextReader {
         if !words.isEmpty { document.addSection(heading.start, anchor: heading.anchor, title: words) }
     }
 
-    private func ended(_ element: HTMLTextElement) {
-        if deeper > 0 {
-            deeper -= 1
+    private func didEndElement(_ element: HTMLTextElement) {
+        if ignoredDepth > 0 {
+            ignoredDepth -= 1
             return
         }
         // libxml2 reports the ends of elements in order.
         guard let last = open.popLast() else { return }
-        if last.isHidden { hidden -= 1 }
+        if last.isHidden { hiddenDepth -= 1 }
         if last.isAside {
-            asides -= 1
+            asideDepth -= 1
             aside.breakLine()
         }
-        if last.element == .main || last.element == .article { mains -= 1 }
+        if last.element == .main || last.element == .article { mainDepth -= 1 }
         if last.element == .title, let words = title {
-            document.title = DocumentText.cut(words.line)
+            document.title = DocumentText.truncateTitle(words.line)
             title = nil
         }
-        guard hidden == 0, !last.isHidden else { return }
-        if last.element == .pre { preformatted -= 1 }
+        guard hiddenDepth == 0, !last.isHidden else { return }
+        if last.element == .pre { preformattedDepth -= 1 }
         if last.element.isHeading || last.element == .dt { endHeading() }
         if last.element.isBlock || last.element == .cell { breakLine() }
     }
@@ -256,18 +260,18 @@ final class HTMLTextReader {
             ["description", "og:description"].contains(name.lowercased()),
             let words = attributes.text("content")
         else { return }
-        var lines = BlockLines(atMost: 4 * DocumentText.longestTitle)
+        var lines = BlockLines(maxBytes: 4 * DocumentText.maxTitleBytes)
         lines.append(words)
-        document.description = DocumentText.cut(lines.line)
+        document.description = DocumentText.truncateTitle(lines.line)
     }
 
     // MARK: - Text
 
-    private func said(_ bytes: Bytes) {
+    private func didReadText(_ bytes: Bytes) {
         if title != nil { title?.append(bytes) }
-        guard hidden == 0, title == nil else { return }
-        guard asides == 0 else { return aside.append(bytes, keepsLines: preformatted > 0) }
-        body.append(bytes, keepsLines: preformatted > 0)
+        guard hiddenDepth == 0, title == nil else { return }
+        guard asideDepth == 0 else { return aside.append(bytes, keepsLines: preformattedDepth > 0) }
+        body.append(bytes, keepsLines: preformattedDepth > 0)
         if heading != nil {
             heading?.words.append(bytes)
         } else if lastAnchor != nil, bytes.contains(where: { !$0.isSpace }) {
@@ -276,16 +280,16 @@ final class HTMLTextReader {
     }
 
     private func breakLine() {
-        if asides > 0 { aside.breakLine() } else { body.breakLine() }
+        if asideDepth > 0 { aside.breakLine() } else { body.breakLine() }
         heading?.words.space()
     }
 
     private func space() {
-        if asides > 0 { aside.space() } else { body.space() }
+        if asideDepth > 0 { aside.space() } else { body.space() }
         heading?.words.space()
     }
 
-    private func finished() -> DocumentText {
+    private func finish() -> DocumentText {
         endHeading()
         body.breakLine()
         aside.breakLine()
@@ -298,7 +302,7 @@ final class HTMLTextReader {
 
 /// The role of an element in the text of a document.
 enum HTMLTextElement: UInt8 {
-    case inline, block, unseen, heading
+    case inline, block, invisible, heading
     case html, meta, title, nav, aside, header, footer, main, article, a, br, cell, dt, img, pre
 
     init(_ name: UnsafePointer<UInt8>) {
@@ -312,14 +316,14 @@ enum HTMLTextElement: UInt8 {
         self = Self.byName[key] ?? .inline
     }
 
-    var isUnseen: Bool { self == .unseen }
+    var isInvisible: Bool { self == .invisible }
     var isHeading: Bool { self == .heading }
 
     /// Whether the element has lines of its own.
     var isBlock: Bool {
         switch self {
         case .block, .heading, .nav, .aside, .header, .footer, .main, .article, .dt, .pre: true
-        case .inline, .unseen, .html, .meta, .title, .a, .br, .cell, .img: false
+        case .inline, .invisible, .html, .meta, .title, .a, .br, .cell, .img: false
         }
     }
 
@@ -337,7 +341,7 @@ enum HTMLTextElement: UInt8 {
             legend li menu ol optgroup p search section summary table tbody tfoot thead tr ul
             """.replacing("\n", with: " "))
         add(
-            .unseen,
+            .invisible,
             "script style template noscript iframe object canvas audio video svg select datalist textarea")
         add(.heading, "h1 h2 h3 h4 h5 h6")
         for element in [.html, .meta, .title, .nav, .aside, .header, .footer, .main, .article]
@@ -382,11 +386,11 @@ struct HTMLTextAttributes {
             let own = Bytes(start: name, count: length)
             switch length {
             case 4 where own.equals("role"):
-                Self.eachToken(value) { isAside = isAside || Self.isIn($0, Self.roles) }
+                Self.eachToken(value) { isAside = isAside || Self.isIn($0, Self.asideRoles) }
             case 5 where own.equals("class"):
                 Self.eachToken(value) { token in
-                    isAside = isAside || Self.isIn(token, Self.asides)
-                    isHidden = isHidden || Self.isIn(token, Self.unsaid)
+                    isAside = isAside || Self.isIn(token, Self.asideClasses)
+                    isHidden = isHidden || Self.isIn(token, Self.headingSymbolClasses)
                 }
             case 5 where own.equals("style"):
                 if let value {
@@ -403,16 +407,18 @@ struct HTMLTextAttributes {
         return (isHidden, isAside)
     }
 
-    private static let roles: [StaticString] = [
+    private static let asideRoles: [StaticString] = [
         "navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar",
     ]
     /// Classes that generators and templates use for elements around the main text.
-    private static let asides: [StaticString] = [
+    private static let asideClasses: [StaticString] = [
         "sidebar", "sphinxsidebar", "navbar", "toc", "breadcrumb", "breadcrumbs", "footer", "related", "nav",
         "navigation", "menu",
     ]
     /// Classes of the symbols that link to a heading and are not part of its text.
-    private static let unsaid: [StaticString] = ["headerlink", "anchor", "anchorjs-link", "src", "srclink"]
+    private static let headingSymbolClasses: [StaticString] = [
+        "headerlink", "anchor", "anchorjs-link", "src", "srclink",
+    ]
 
     private static func isIn(_ token: Bytes, _ names: [StaticString]) -> Bool {
         names.contains { token.equals($0) }

@@ -4,11 +4,11 @@ internal import Web
 enum PlainText {
     static func read(_ text: [UInt8]) -> DocumentText {
         var document = DocumentText()
-        var lines = BlockLines(atMost: DocumentText.mostText)
+        var lines = BlockLines(maxBytes: DocumentText.maxTextBytes)
         text.withUnsafeBufferPointer { lines.append($0, keepsLines: true) }
         lines.breakLine()
         document.body = lines.bytes
-        document.title = DocumentText.cut(firstLine(document.body))
+        document.title = DocumentText.truncateTitle(firstLine(document.body))
         return document
     }
 
@@ -16,7 +16,7 @@ enum PlainText {
     /// words and links is removed.
     static func readMarkdown(_ text: [UInt8]) -> DocumentText {
         var document = DocumentText()
-        var lines = BlockLines(atMost: DocumentText.mostText)
+        var lines = BlockLines(maxBytes: DocumentText.maxTextBytes)
         var isCode = false
         for line in text.split(separator: UInt8(ascii: "\n")) where !lines.isFull {
             if line.starts(with: "```".utf8) || line.starts(with: "~~~".utf8) {
@@ -24,24 +24,25 @@ enum PlainText {
                 continue
             }
             let level = isCode ? 0 : line.prefix { $0 == UInt8(ascii: "#") }.count
-            let start = lines.begin()
-            var own = BlockLines(atMost: DocumentText.mostText)
-            let said = isCode ? Array(line) : unmarked(line.dropFirst((1...6).contains(level) ? level : 0))
-            said.withUnsafeBufferPointer { own.append($0) }
-            lines.append(own.line)
+            let start = lines.startBlock()
+            var block = BlockLines(maxBytes: DocumentText.maxTextBytes)
+            let content =
+                isCode ? Array(line) : removeInlineMarkup(line.dropFirst((1...6).contains(level) ? level : 0))
+            content.withUnsafeBufferPointer { block.append($0) }
+            lines.append(block.line)
             if (1...6).contains(level) {
-                document.addSection(start, anchor: slug(own.line), title: own.line)
-                if document.title.isEmpty { document.title = DocumentText.cut(own.line) }
+                document.addSection(start, anchor: slug(block.line), title: block.line)
+                if document.title.isEmpty { document.title = DocumentText.truncateTitle(block.line) }
             }
         }
         lines.breakLine()
         document.body = lines.bytes
-        if document.title.isEmpty { document.title = DocumentText.cut(firstLine(document.body)) }
+        if document.title.isEmpty { document.title = DocumentText.truncateTitle(firstLine(document.body)) }
         return document
     }
 
     /// Removes inline markup: `[words](address)` becomes its words, asterisks and backquotes are dropped.
-    private static func unmarked(_ line: ArraySlice<UInt8>) -> [UInt8] {
+    private static func removeInlineMarkup(_ line: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         var index = line.startIndex
         while index < line.endIndex {
@@ -72,7 +73,7 @@ enum PlainText {
     }
 
     private static func firstLine(_ body: [UInt8]) -> String {
-        let line = body.prefix(2 * DocumentText.longestTitle).prefix { $0 != UInt8(ascii: "\n") }
+        let line = body.prefix(2 * DocumentText.maxTitleBytes).prefix { $0 != UInt8(ascii: "\n") }
         return String(decoding: line, as: UTF8.self)
     }
 }

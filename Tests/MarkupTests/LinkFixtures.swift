@@ -75,5 +75,5 @@ func patched(
     replacement: (LinkOccurrence, Span<UInt8>) -> String?
 ) -> [UInt8] {
     let source = table.source(of: body.span) ?? body
-    return Patch(source.span, table, only: only, replacement: replacement).applied(to: source)
+    return Patch(source.span, table, only: only, replacement: replacement).apply(to: source)
 }

@@ -1,9 +1,9 @@
-/// Finds the place for a first script in a document.
-enum ScriptPlace {
+/// Finds the offset at which a server can insert a script that runs before the document's own scripts.
+enum FirstScriptOffset {
     /// Returns the mark of a document that runs scripts; nil if no script can precede the document's own.
     static func mark(in document: Bytes, _ format: BodyFormat) -> DocumentMark? {
-        if format.isXMLDocument { return inXML(document).map { DocumentMark(.start, at: $0) } }
-        guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, SilentDelegate())
+        if format.isXMLDocument { return xmlOffset(in: document).map { DocumentMark(.start, at: $0) } }
+        guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, IgnoringDelegate())
         else {
             return nil
         }
@@ -11,64 +11,64 @@ enum ScriptPlace {
     }
 
     /// In XML, the script must be inside the root element.
-    private static func inXML(_ document: Bytes) -> Int? {
+    private static func xmlOffset(in document: Bytes) -> Int? {
         // Without these namespaces, the document cannot contain a script element that runs.
         guard
             document.firstIndex(of: "http://www.w3.org/1999/xhtml") != nil
                 || document.firstIndex(of: "http://www.w3.org/2000/svg") != nil
         else { return nil }
         var lexer = XMLLexer(document)
-        var place: Int?
+        var offset: Int?
         while let token = lexer.next() {
             switch token {
             case .instruction: continue
             case .text(let range) where document.trimmed(range).isEmpty: continue
-            case .start(let tag) where place == nil:
+            case .start(let tag) where offset == nil:
                 if tag.isEmpty { return nil }
-                place = lexer.index
+                offset = lexer.index
                 if document.part(tag.name).equals("html") { continue }
             case .start(let tag):
                 if document.part(tag.name).equals("head"), !tag.isEmpty { return lexer.index }
             case .text, .section, .end: break
             }
-            return place
+            return offset
         }
-        return place
+        return offset
     }
 }
 
 extension BodyFormat {
-    /// Returns the place for content that applies to the whole document, before all its other content; nil if
-    /// there is none.
-    package func headPlace(in document: Span<UInt8>) -> Int? {
-        document.withUnsafeBufferPointer { ScriptPlace.mark(in: $0, self)?.place }
+    /// Returns the offset at which to insert content that applies to the whole document, before all its other
+    /// content; nil if there is none.
+    package func headOffset(in document: Span<UInt8>) -> Int? {
+        document.withUnsafeBufferPointer { FirstScriptOffset.mark(in: $0, self)?.offset }
     }
 }
 
 extension HTMLSkimmer {
-    /// Returns the place after `<html>` and `<head>`, or after the doctype if they are omitted. Without all
+    /// Returns the offset after `<html>` and `<head>`, or after the doctype if they are omitted. Without all
     /// three, the body may be only a fragment of a document.
     fileprivate mutating func startMark() -> DocumentMark {
         let text = Bytes(start: bytes, count: count)
         var index = text.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-        var (place, hasDoctype): (Int?, Bool) = (nil, false)
+        var (offset, hasDoctype): (Int?, Bool) = (nil, false)
         while index < count {
             if bytes[index].isSpace {
                 index += 1
             } else if text.starts(with: "<!", at: index) {
                 hasDoctype = hasDoctype || text.starts(with: "<!doctype", at: index)
-                index = declaration(at: index)
+                index = scanDeclaration(at: index)
             } else if text.starts(with: "<?", at: index) {
-                index = behind(UInt8(ascii: ">"), from: index)
+                index = self.offset(after: UInt8(ascii: ">"), from: index)
             } else if let tag = startTag(of: "html", at: index) {
-                (index, place) = (tag, tag)
+                (index, offset) = (tag, tag)
             } else {
-                place = startTag(of: "head", at: index) ?? place
+                offset = startTag(of: "head", at: index) ?? offset
                 break
             }
         }
-        if let place { return DocumentMark(.start, at: place) }
-        return DocumentMark(hasDoctype ? .start : .startIfShown, at: index)
+        if let offset { return DocumentMark(.start, at: offset) }
+        return DocumentMark(hasDoctype ? .start : .startOfFragment, at: index)
     }
 
     /// Returns the offset after the start tag with this name that begins here; nil if there is none.

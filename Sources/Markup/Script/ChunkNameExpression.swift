@@ -1,21 +1,24 @@
 /// The expression with which a bundler's loader computes the name of a chunk's file from the number of the
 /// chunk.
-indirect enum ChunkNames {
+///
+/// For example, webpack writes `e => "js/" + e + "." + {12: "ab", 34: "cd"}[e] + ".js"`. Evaluating the expression for
+/// the chunks 12 and 34, which the table mentions, gives the files `js/12.ab.js` and `js/34.cd.js`.
+indirect enum ChunkNameExpression {
     case text([UInt8])
     case chunk
     /// `{1: "a", 2: "b"}[chunk]`
     case table([[UInt8]: [UInt8]])
-    case sum([ChunkNames])
+    case sum([ChunkNameExpression])
     /// `first || second`
-    case either(ChunkNames, ChunkNames)
+    case either(ChunkNameExpression, ChunkNameExpression)
     /// `chunk === 1 ? one : chunk === 2 ? two : otherwise`: some builds have one for each chunk.
-    case choices([[UInt8]: ChunkNames], otherwise: ChunkNames)
+    case choices([[UInt8]: ChunkNameExpression], otherwise: ChunkNameExpression)
     /// `void 0`: a chunk that gets here has no file.
-    case nothing
+    case undefined
 
     /// The maximum length of a name in bytes. Without a limit, a few long texts and many chunks would use
     /// much memory.
-    static let maximalLength = 1024
+    static let maxBytes = 1024
 
     /// Returns the name of a chunk's file; nil if the loader has none for it.
     func name(of chunk: [UInt8]) -> [UInt8]? {
@@ -26,7 +29,7 @@ indirect enum ChunkNames {
         case .sum(let parts):
             var name: [UInt8] = []
             for part in parts {
-                guard let text = part.name(of: chunk), name.count + text.count <= Self.maximalLength else {
+                guard let text = part.name(of: chunk), name.count + text.count <= Self.maxBytes else {
                     return nil
                 }
                 name.append(contentsOf: text)
@@ -36,14 +39,14 @@ indirect enum ChunkNames {
             if let name = first.name(of: chunk), !name.isEmpty { return name }
             return second.name(of: chunk)
         case .choices(let choices, let otherwise): return (choices[chunk] ?? otherwise).name(of: chunk)
-        case .nothing: return nil
+        case .undefined: return nil
         }
     }
 
     /// All chunks that the expression mentions.
     var chunks: Set<[UInt8]> {
         switch self {
-        case .text, .chunk, .nothing: return []
+        case .text, .chunk, .undefined: return []
         case .table(let table): return Set(table.keys)
         case .sum(let parts): return parts.reduce(into: []) { $0.formUnion($1.chunks) }
         case .either(let first, let second): return first.chunks.union(second.chunks)
@@ -66,7 +69,7 @@ indirect enum ChunkNames {
                 text.append(contentsOf: constant)
             }
             return text
-        case .chunk, .table, .either, .choices, .nothing: return nil
+        case .chunk, .table, .either, .choices, .undefined: return nil
         }
     }
 }
@@ -75,7 +78,7 @@ indirect enum ChunkNames {
 /// sums and choices.
 ///
 /// It stops at anything else, so it never reads far in a script that is not a bundle.
-struct ChunkNamesParser {
+struct ChunkNameParser {
     private var lexer: ScriptLexer
     private let bytes: Bytes
     private var token: ScriptToken
@@ -83,11 +86,11 @@ struct ChunkNamesParser {
     private var depth = 0
 
     private enum Limit {
-        static let depth = 32
+        static let maxDepth = 32
         /// The maximum number of parts in a sum.
-        static let parts = 32
+        static let maxParts = 32
         /// The maximum number of chunks, which is more than any build has.
-        static let chunks = 100_000
+        static let maxChunks = 100_000
     }
 
     init(_ bytes: Bytes, _ lexer: ScriptLexer) {
@@ -97,7 +100,7 @@ struct ChunkNamesParser {
     }
 
     /// Parses a function of one parameter: `function (a) { return … }`, `a => …`, `(a) => { … }`.
-    mutating func function() -> ChunkNames? {
+    mutating func function() -> ChunkNameExpression? {
         let isArrow = !takeName("function")
         if !isArrow, token.kind == .name { advance() }
         let isBare = isArrow && token.kind == .name
@@ -111,9 +114,9 @@ struct ChunkNamesParser {
     }
 
     /// Parses `if (…) return …; return …`.
-    private mutating func statements() -> ChunkNames? {
-        var choices: [[UInt8]: ChunkNames] = [:]
-        while choices.count < Limit.chunks {
+    private mutating func statements() -> ChunkNameExpression? {
+        var choices: [[UInt8]: ChunkNameExpression] = [:]
+        while choices.count < Limit.maxChunks {
             if takeName("return") { return expression().map { Self.choice(of: choices, otherwise: $0) } }
             guard takeName("if"), take("("), let id = comparison(), take(")") else { return nil }
             let isBlock = take("{")
@@ -126,10 +129,10 @@ struct ChunkNamesParser {
     }
 
     /// Parses a sum, or a choice between sums.
-    mutating func expression() -> ChunkNames? {
-        nested { parser in
-            var choices: [[UInt8]: ChunkNames] = [:]
-            while choices.count < Limit.chunks, let first = parser.operand() {
+    mutating func expression() -> ChunkNameExpression? {
+        withNesting { parser in
+            var choices: [[UInt8]: ChunkNameExpression] = [:]
+            while choices.count < Limit.maxChunks, let first = parser.operand() {
                 guard parser.isComparison else {
                     return parser.sum(from: first).map { Self.choice(of: choices, otherwise: $0) }
                 }
@@ -145,14 +148,16 @@ struct ChunkNamesParser {
         }
     }
 
-    private static func choice(of choices: [[UInt8]: ChunkNames], otherwise: ChunkNames) -> ChunkNames {
+    private static func choice(of choices: [[UInt8]: ChunkNameExpression], otherwise: ChunkNameExpression)
+        -> ChunkNameExpression
+    {
         choices.isEmpty ? otherwise : .choices(choices, otherwise: otherwise)
     }
 
-    private mutating func sum(from first: ChunkNames) -> ChunkNames? {
+    private mutating func sum(from first: ChunkNameExpression) -> ChunkNameExpression? {
         var parts = [first]
         while take("+") {
-            guard parts.count < Limit.parts, let part = operand() else { return nil }
+            guard parts.count < Limit.maxParts, let part = operand() else { return nil }
             parts.append(part)
         }
         let sum = parts.count == 1 ? first : .sum(parts)
@@ -171,18 +176,18 @@ struct ChunkNamesParser {
     }
 
     /// Returns the value that the parameter is compared with; an inner nil for the parameter itself.
-    private func identifier(of operand: ChunkNames) -> [UInt8]?? {
+    private func identifier(of operand: ChunkNameExpression) -> [UInt8]?? {
         switch operand {
         case .chunk: .some(nil)
         case .text(let text): text
-        case .table, .sum, .either, .choices, .nothing: nil
+        case .table, .sum, .either, .choices, .undefined: nil
         }
     }
 
-    private mutating func operand() -> ChunkNames? {
+    private mutating func operand() -> ChunkNameExpression? {
         switch token.kind {
         case .string, .template:
-            guard token.range.count <= ChunkNames.maximalLength else { return nil }
+            guard token.range.count <= ChunkNameExpression.maxBytes else { return nil }
             var text: [UInt8] = []
             ScriptText.unescape(bytes.part(token.range), into: &text)
             advance()
@@ -195,9 +200,9 @@ struct ChunkNamesParser {
             if takeName("void") {
                 guard token.kind == .number else { return nil }
                 advance()
-                return .nothing
+                return .undefined
             }
-            if takeName("undefined") || takeName("null") { return .nothing }
+            if takeName("undefined") || takeName("null") { return .undefined }
             let name = Array(bytes[token.range])
             if parameter == nil { parameter = name }
             guard name == parameter else { return nil }
@@ -219,12 +224,12 @@ struct ChunkNamesParser {
     }
 
     /// Parses a template with substitutions: `${a}…`.
-    private mutating func substitutions() -> ChunkNames? {
-        var parts: [ChunkNames] = []
-        while parts.count < Limit.parts {
+    private mutating func substitutions() -> ChunkNameExpression? {
+        var parts: [ChunkNameExpression] = []
+        while parts.count < Limit.maxParts {
             var text: [UInt8] = []
             ScriptText.unescape(bytes.part(token.range), into: &text)
-            if text.count > ChunkNames.maximalLength { return nil }
+            if text.count > ChunkNameExpression.maxBytes { return nil }
             parts.append(.text(text))
             if token.kind == .templateEnd {
                 advance()
@@ -238,7 +243,7 @@ struct ChunkNamesParser {
         return nil
     }
 
-    private mutating func lookup(_ table: [[UInt8]: [UInt8]]) -> ChunkNames? {
+    private mutating func lookup(_ table: [[UInt8]: [UInt8]]) -> ChunkNameExpression? {
         guard take("["), token.kind == .name else { return nil }
         let name = Array(bytes[token.range])
         if parameter == nil { parameter = name }
@@ -250,7 +255,7 @@ struct ChunkNamesParser {
     private mutating func table() -> [[UInt8]: [UInt8]]? {
         var table: [[UInt8]: [UInt8]] = [:]
         while !take("}") {
-            guard table.count < Limit.chunks else { return nil }
+            guard table.count < Limit.maxChunks else { return nil }
             var key: [UInt8] = []
             switch token.kind {
             case .name: key = Array(bytes[token.range])
@@ -265,7 +270,9 @@ struct ChunkNamesParser {
             }
             var value: [UInt8] = []
             ScriptText.unescape(bytes.part(token.range), into: &value)
-            if key.count > ChunkNames.maximalLength || value.count > ChunkNames.maximalLength { return nil }
+            if key.count > ChunkNameExpression.maxBytes || value.count > ChunkNameExpression.maxBytes {
+                return nil
+            }
             table[key] = value
             advance()
             if !take(","), !isMark("}") { return nil }
@@ -286,8 +293,10 @@ struct ChunkNamesParser {
 
     private var isComparison: Bool { isMark("=") }
 
-    private mutating func nested(_ body: (inout ChunkNamesParser) -> ChunkNames?) -> ChunkNames? {
-        guard depth < Limit.depth else { return nil }
+    private mutating func withNesting(_ body: (inout ChunkNameParser) -> ChunkNameExpression?)
+        -> ChunkNameExpression?
+    {
+        guard depth < Limit.maxDepth else { return nil }
         depth += 1
         defer { depth -= 1 }
         return body(&self)
