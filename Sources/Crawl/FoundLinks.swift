@@ -89,8 +89,8 @@ final class LinkNumberCache: Sendable {
             var hasher = Hasher()
             hasher.combine(encoding)
             var ofFolder = hasher
-            url.hash(originInto: &hasher)
-            url.hash(folderInto: &ofFolder)
+            url.hashOrigin(into: &hasher)
+            url.hashFolder(into: &ofFolder)
             origin = UInt64(truncatingIfNeeded: hasher.finalize())
             folder = UInt64(truncatingIfNeeded: ofFolder.finalize())
         }

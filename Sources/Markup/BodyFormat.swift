@@ -48,7 +48,7 @@ extension BodyFormat {
     /// XHTML, SVG, or other XML that may contain elements of those.
     package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
 
-    /// Whether a different body of this format may change what the scripts of a page do.
+    /// Whether a different body of this format may affect the scripts of a page.
     package var affectsScripts: Bool {
         switch self {
         case .html, .xhtml, .xml, .javaScript, .importMap, .json, .jsonLD, .webManifest, .feed, .plainText:

@@ -19,7 +19,7 @@ extension BodyFormat {
 
     private func declaredEncoding(in body: Bytes) -> TextEncoding? {
         switch self {
-        case .html: HTMLPrescan.encoding(of: body)
+        case .html: HTMLPrescan.declaredEncoding(of: body)
         case .css: Self.cssCharset(body)
         case .xhtml, .svg, .xml, .dash, .sitemap, .feed: Self.xmlDeclaration(body)
         case .opaque, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .webVTT,
@@ -62,7 +62,7 @@ struct HTMLPrescan {
     /// The number of bytes that the prescan reads.
     private static let maxPrescanBytes = 1024
 
-    static func encoding(of body: Bytes) -> TextEncoding? {
+    static func declaredEncoding(of body: Bytes) -> TextEncoding? {
         var prescan = HTMLPrescan(bytes: body.part(0..<min(body.count, maxPrescanBytes)))
         return prescan.scan() ?? MetaCharset.find(in: body)
     }

@@ -207,19 +207,19 @@ final class LinkSink {
     ) {
         let context = text.context.with(inner)
         let rangeInBody = text.map(range)
-        add(rangeInBody, kind, context, flags.union(text.flags), .unsupported)
+        enqueue(rangeInBody, kind, context, flags.union(text.flags), .unsupported)
     }
 
     /// Adds a link that is the whole value of an attribute of the document itself.
-    func add(
-        attribute range: Range<Int>, name: Bytes, of element: Bytes, isUnquoted: Bool, _ kind: LinkKind,
+    func addAttribute(
+        _ range: Range<Int>, name: Bytes, of element: Bytes, isUnquoted: Bool, _ kind: LinkKind,
         _ flags: LinkFlags
     ) {
         let reading = tags.add(TagMemory.Tag(element: element, attribute: name, value: body.part(range)))
-        add(range, kind, LinkContext(levels: 1, isUnquoted: isUnquoted, .plain), flags, reading)
+        enqueue(range, kind, LinkContext(levels: 1, isUnquoted: isUnquoted, .plain), flags, reading)
     }
 
-    private func add(
+    private func enqueue(
         _ range: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags,
         _ reading: TagReader.ValueSource
     ) {

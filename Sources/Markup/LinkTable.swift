@@ -123,8 +123,8 @@ package struct ImpliedLink: Hashable, Sendable {
     /// ``Base/page``: the list of pages at `/docs/_next/static/12/_ssgManifest.js` implies that the data of a
     /// page `/a` is at `/docs/_next/data/12/a.json`.
     package func reference(fromBodyAt path: String) -> String {
-        if base == .page { return reference(inBuildOf: path) }
-        if base == .path { return reference(withPath: path) }
+        if base == .page { return nextDataReference(fromPageListAt: path) }
+        if base == .path { return referenceReplacingAsterisk(with: path) }
         guard base == .build, !reference.hasPrefix("/"),
             let slash = reference.utf8.firstIndex(of: UInt8(ascii: "/"))
         else { return reference }
@@ -138,7 +138,7 @@ package struct ImpliedLink: Hashable, Sendable {
         return String(repeating: "../", count: segments.count - 1 - place) + reference
     }
 
-    private func reference(inBuildOf path: String) -> String {
+    private func nextDataReference(fromPageListAt path: String) -> String {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false)
         guard segments.count >= 4, segments.suffix(4).starts(with: ["_next", "static"]) else { return "" }
         let (root, build) = (segments.dropLast(4).joined(separator: "/"), segments[segments.count - 2])
@@ -146,7 +146,7 @@ package struct ImpliedLink: Hashable, Sendable {
         return "\(root)/_next/data/\(build)\(page).json"
     }
 
-    private func reference(withPath path: String) -> String {
+    private func referenceReplacingAsterisk(with path: String) -> String {
         let parts = reference.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         let root = parts.count == 2 ? String(parts[0]) : ""
         let pattern = parts.last.map(String.init) ?? ""

@@ -31,10 +31,13 @@ struct TableTarget: Target {
         }
         // Of another body than it was made for.
         _ = patched(input, table) { _, _ in "/" }
-        let marked = Patch(table.marks.map { Patch.Change(at: $0.place, "-") }, of: input.count).applied(
+        let marked = Patch(table.marks.map { Patch.Change(at: $0.offset, "-") }, of: input.count).applied(
             to: input)
         guard marked.count == input.count else { return "marks: \(marked.count) bytes of \(input.count)" }
-        guard table.marks.allSatisfy({ $0.kind != .integrity || table.occurrences.indices.contains($0.link) })
+        guard
+            table.marks.allSatisfy({
+                $0.kind != .integrity || table.occurrences.indices.contains($0.occurrence)
+            })
         else {
             return "a mark of no link"
         }

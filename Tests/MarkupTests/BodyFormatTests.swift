@@ -4,7 +4,7 @@ import Web
 
 @Suite struct BodyFormatTests {
     @Test(
-        "The media type decides, and the name and the first bytes where it says nothing",
+        "The media type determines the format, or else the file name and the first bytes",
         arguments: [
             ("text/html; charset=x", "/a.css", "", .html), ("text/css", "/a", "<html>", .css),
             ("image/png", "/a.html", "", .opaque),
@@ -27,7 +27,7 @@ import Web
         #expect(found == format)
     }
 
-    @Test func `a format is known by the word that a store keeps`() {
+    @Test func `a format is found by its stored name`() {
         for format in BodyFormat.allCases { #expect(BodyFormat(name: format.name) == format) }
         #expect(BodyFormat(name: "of a later larder") == nil)
     }

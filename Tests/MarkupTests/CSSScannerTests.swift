@@ -6,7 +6,7 @@ import Web
 
 @Suite struct CSSScannerTests {
     @Test(
-        "Addresses are found as CSS Syntax cuts them",
+        "URLs are found as in CSS Syntax",
         arguments: [
             ("a{b:url(x)}", ["x"]), ("a{b:url( x\n)}", ["x"]), ("a{b:url('x')}", ["x"]),
             ("a{b:URL( \"x\" )}", ["x"]),
@@ -57,13 +57,15 @@ import Web
             ("a{mask:url(", []),
             ("@import url(x);", []), ("a{b:c}d{mask:linear-gradient(e,f) , url( x )}", ["x"]),
         ] as [(String, [String])])
-    func `what cuts or changes an element is asked for by CORS`(css: String, references: [String]) {
+    func `images in clip paths, masks and filters are requested in CORS mode`(
+        css: String, references: [String]
+    ) {
         let scan = Scan(css, .css)
         #expect(scan.faults == [])
         #expect(scan.found.filter { $0.flags.contains(.isCORS) }.map(\.reference) == references)
     }
 
-    @Test("A rule says what its addresses are for")
+    @Test("The at-rule determines the kind of a URL")
     func kinds() {
         let scan = Scan(
             "@import 'a';@font-face{src:url(b)}a{c:url(d)}@media x{@font-face{src:local(e),url('f')}}", .css)
@@ -103,11 +105,11 @@ import Web
         }
     }
 
-    /// Cases that are not met, with the reason.
+    /// Cases from which Larder deviates, with the reason.
     static let exceptions: [String: String] = [:]
 
     @Test(
-        "Strings and urls are cut as the standard does",
+        "Strings and url() tokens are those of the standard",
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
         arguments: cases)
     func conformance(_ test: Case) {

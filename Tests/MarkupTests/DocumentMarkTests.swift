@@ -2,17 +2,17 @@ import Markup
 import Testing
 import Web
 
-/// What in a document is no link, and changes where it is shown elsewhere. A text stands with `|` in front of
+/// Parts of a document that are not links but change when it is served under another URL. Test texts have a `|` before
 /// each mark.
 @Suite struct DocumentMarkTests {
-    /// The text without its bars, and the places of these.
-    private static func read(_ text: String) -> (body: [UInt8], places: [Int]) {
+    /// The text without its bars, and the offsets of the bars.
+    private static func read(_ text: String) -> (body: [UInt8], offsets: [Int]) {
         var body: [UInt8] = []
-        var places: [Int] = []
+        var offsets: [Int] = []
         for byte in text.utf8 {
-            if byte == UInt8(ascii: "|") { places.append(body.count) } else { body.append(byte) }
+            if byte == UInt8(ascii: "|") { offsets.append(body.count) } else { body.append(byte) }
         }
-        return (body, places)
+        return (body, offsets)
     }
 
     private static func marks(_ text: String, _ format: BodyFormat, _ kinds: Set<DocumentMark.Kind>) -> [Int]
@@ -40,8 +40,8 @@ import Web
         "<a title='referrerpolicy=x' href=x>referrerpolicy=x",
         "<svg><a |referrerpolicy=x href=y></svg>",
     ])
-    func `policies and what is said of referrers are marked`(text: String) {
-        #expect(Self.marks(text, .html, [.policy, .referrer, .referrerPolicy]) == Self.read(text).places)
+    func `content security policies and referrer policies are marked`(text: String) {
+        #expect(Self.marks(text, .html, [.policy, .referrer, .referrerPolicy]) == Self.read(text).offsets)
     }
 
     @Test(arguments: [
@@ -58,15 +58,16 @@ import Web
         ("<iframe srcdoc=\"<script src='a' |integrity='x'></script>\">", ["a"]),
         ("<script src=data:,1 integrity=x></script><script src=b |integrity=x></script>", ["b"]),
     ])
-    func `a digest is marked with the link of whose body it speaks`(text: String, references: [String]) {
-        var (body, places) = Self.read(text)
+    func `an integrity attribute is marked with the link of the same tag`(text: String, references: [String])
+    {
+        var (body, offsets) = Self.read(text)
         let scan = Scan(body)
         let marks = scan.table.marks.filter { $0.kind == .integrity }
-        // Of two the first counts.
+        // The first of two attributes counts.
         if text.contains("integrity=x |integrity") {
-            places = [body.firstRange(of: Array("integrity".utf8))?.lowerBound ?? 0]
+            offsets = [body.firstRange(of: Array("integrity".utf8))?.lowerBound ?? 0]
         }
-        #expect(marks.map(\.offset) == places)
+        #expect(marks.map(\.offset) == offsets)
         #expect(marks.map { scan.found[$0.occurrence].reference } == references)
         #expect(scan.faults == [])
     }
@@ -104,10 +105,10 @@ import Web
         ("<svg xmlns='http://www.w3.org/2000/svg'><a href='x'>script</a></svg>", .svg),
         ("<svg xmlns='http://www.w3.org/2000/svg' onload='x'/>", .svg),
     ])
-    func `the place of the first script is that of a document that runs scripts`(
+    func `a document that runs scripts has a mark for a first script`(
         text: String, format: BodyFormat
     ) {
-        #expect(Self.marks(text, format, [.start]) == Self.read(text).places)
+        #expect(Self.marks(text, format, [.start]) == Self.read(text).offsets)
         #expect(Self.marks(text, format, [.startOfFragment]) == [])
     }
 
@@ -115,12 +116,12 @@ import Web
         "|<div><script>1</script></div>", " <!-- doctype -->|<script>1</script>",
         "|text<html><script>1</script>",
     ])
-    func `without doctype, html and head it may be a piece of a document`(text: String) {
-        #expect(Self.marks(text, .html, [.startOfFragment]) == Self.read(text).places)
+    func `a body without doctype, html and head is marked as a possible fragment`(text: String) {
+        #expect(Self.marks(text, .html, [.startOfFragment]) == Self.read(text).offsets)
         #expect(Self.marks(text, .html, [.start]) == [])
     }
 
-    @Test func `marks count in the form of the body that links count in`() {
+    @Test func `offsets of marks count in the same form of the body as links`() {
         let text =
             "<!doctype html>\u{E4}<meta http-equiv=content-security-policy><script src=a integrity=x></script>"
         var wide: [UInt8] = [0xFF, 0xFE]
@@ -136,7 +137,7 @@ import Web
         #expect(words == ["\u{E4}", "content-security-policy", "integrity"])
     }
 
-    @Test func `scripts, styles and descriptions have no marks`() {
+    @Test func `scripts, style sheets and JSON have no marks`() {
         for format in BodyFormat.allCases where !format.isDocument {
             let text =
                 "<meta http-equiv=content-security-policy><script src=a integrity=x>document.write('<script integrity=x src=/a>')"

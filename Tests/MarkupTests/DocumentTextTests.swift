@@ -12,9 +12,9 @@ import Web
         String(decoding: document.body, as: UTF8.self)
     }
 
-    /// Each would be compared with all before it.
+    /// libxml2 alone would compare each attribute with all before it.
     @Test(arguments: ["a%", "a%=x", "a%='>'", "a%=\"/\"/"])
-    func `a tag with more attributes than anybody writes costs no more than others`(attribute: String) {
+    func `a tag with very many attributes is read in linear time`(attribute: String) {
         let isLinear = Cost.isLinear(upTo: 200_000) { count in
             let many = (0..<count).map { attribute.replacing("%", with: "\($0)") }.joined(separator: " ")
             let document = Self.html("<p>before<p id=here \(many)>within<p title='a < b' class=x>after")
@@ -23,7 +23,7 @@ import Web
         #expect(isLinear)
     }
 
-    @Test func `a document has a title, a language, a description and blocks`() {
+    @Test func `title, language, description and blocks are extracted`() {
         let document = Self.html(
             """
             <!doctype html><html lang=de><head><title>Ein &amp; Titel</title><meta name=Description content="Worum es geht">
@@ -38,7 +38,7 @@ import Web
         #expect(document.aside.isEmpty)
     }
 
-    @Test func `navigation, head and foot stand aside`() {
+    @Test func `navigation, header and footer are separate from the main text`() {
         let document = Self.html(
             """
             <header>Logo</header><nav>Menu</nav><div class="sphinxsidebar x">Side</div><main><header>Own</header>Text</main>
@@ -56,7 +56,7 @@ import Web
         ("<dl><dt id=os.path>os.path<dd>x<dt>no</dl>", [("os.path", "os.path")]),
         ("<h2 id=open>Open<p>text that is no heading", [("open", "Open")]),
     ])
-    func `headings are parts that a link can lead to`(text: String, sections: [(String, String)]) {
+    func `headings become sections with their anchors`(text: String, sections: [(String, String)]) {
         let found = Self.html(text)
         #expect(found.sections.map(\.anchor) == sections.map(\.0))
         #expect(found.sections.map(\.title) == sections.map(\.1))
@@ -65,7 +65,7 @@ import Web
         }
     }
 
-    @Test func `other character sets, Markdown, feeds and plain text are read`() {
+    @Test func `text is extracted from other encodings, Markdown, feeds and plain text`() {
         #expect(
             Self.said(DocumentText([0x63, 0x61, 0x66, 0xE9].span, form: "html;windows-1252")) == "café\n")
         let markdown = DocumentText(
@@ -89,14 +89,14 @@ import Web
         #expect(DocumentText(Array("{}".utf8).span, form: "json;utf-8").isEmpty)
     }
 
-    @Test func `as it came, it is read in its own encoding; a beginning is cut between characters`() {
+    @Test func `a body is decoded by its own encoding, and an excerpt is cut between characters`() {
         let latin = DocumentText(html: [0xE9, 0x20, 0x3C, 0x62, 0x3E, 0xE8].span, charset: "latin1")
         #expect(Self.said(latin) == "é è\n")
         #expect(Self.html("aéé").beginning(atMost: 3) == "aé")
         #expect(Self.html("aéé").beginning(atMost: 2) == "a")
     }
 
-    @Test func `hostile documents end soon, and have no more than is taken`() {
+    @Test func `hostile documents are read quickly and up to the limits`() {
         let nested = Self.html(String(repeating: "<div>", count: 1_000_000) + "deep")
         #expect(nested.body.count <= DocumentText.maxTextBytes)
         let word = Self.html("<p>" + String(repeating: "w", count: 20_000_000))

@@ -34,7 +34,7 @@ import Web
     }
 
     @Test(
-        "A document's encoding is what a browser takes it for",
+        "A document's encoding is the one that a browser detects",
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
         arguments: cases("tests1") + cases("tests2") + cases("test-yahoo-jp"))
     func conformance(_ test: Case) {
@@ -44,7 +44,7 @@ import Web
     }
 
     @Test(
-        "The byte order mark counts before the header, the header before the document",
+        "The byte order mark overrides the header, and the header overrides the document",
         arguments: [
             ([0xEF, 0xBB, 0xBF], "koi8-r", "", .utf8), ([], "koi8-r", "<meta charset=utf-8>", .koi8r),
             ([], nil, "<meta charset=koi8-r>", .koi8r), ([], nil, "", .windows1252),
@@ -56,7 +56,7 @@ import Web
         #expect(Scan(mark + Array(text.utf8), .html, charset: charset).table.encoding == encoding)
     }
 
-    @Test("A stylesheet's own charset counts only as its first bytes")
+    @Test("@charset counts only at the very beginning of a style sheet")
     func stylesheet() {
         #expect(Scan(Array("@charset \"koi8-r\"; a{}".utf8), .css, charset: nil).table.encoding == .koi8r)
         #expect(Scan(Array(" @charset \"koi8-r\"; a{}".utf8), .css, charset: nil).table.encoding == .utf8)
@@ -82,7 +82,7 @@ import Web
         }
     }
 
-    @Test("A document in UTF-16 is read in its UTF-8 form")
+    @Test("A document in UTF-16 is scanned in its UTF-8 form")
     func transcoded() {
         let units = Array("\u{FEFF}<a href='x&amp;y'>".utf16)
         let body: [UInt8] = units.map { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }.reduce([], +)
@@ -92,7 +92,7 @@ import Web
         #expect(scan.faults == [])
     }
 
-    @Test("A character that ends in a backslash or a brace is no mark")
+    @Test("The trail byte of a character is never read as a backslash or a brace")
     func twoBytes() {
         // U+8868 is 95 5C in Shift_JIS.
         let css = Array("a{b:url('".utf8) + [0x95, 0x5C] + Array("');c:url(x)}".utf8)
@@ -104,7 +104,7 @@ import Web
         #expect(Scan(html, charset: "shift_jis").table.title == "\u{8868}")
     }
 
-    @Test("References outside of ASCII are read in the document's encoding")
+    @Test("Non-ASCII references are decoded in the document's encoding")
     func references() {
         #expect(
             Scan(Array("<a href='".utf8) + [0xE4] + Array("&auml;'>".utf8), charset: nil).references == [

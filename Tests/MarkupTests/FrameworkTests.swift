@@ -1,7 +1,7 @@
 import Markup
 import Testing
 
-/// Files whose addresses a framework makes out of what its pages and scripts say.
+/// Files whose URLs a framework computes from data in pages and scripts.
 @Suite struct FrameworkTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var path: String
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(
-        "A page's data and a build's files are implied",
+        "The data of pages and the files of builds are implied",
         arguments: [
             Case(
                 "/", next(#"{"props":{},"page":"/","buildId":"b-1","gsp":true}"#),
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(
-        "Scripts and data of a build imply others",
+        "Scripts and data of a build imply other files",
         arguments: [
             Case(
                 "/docs/assets/chunks/metadata.1.js",
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(
-        "Descriptions of a build in JSON are read",
+        "JSON descriptions of a build are read",
         arguments: [
             (
                 #"{"componentChunkName":"component---a","path":"/","staticQueryHashes":["12","34",5],"result":{}}"#,

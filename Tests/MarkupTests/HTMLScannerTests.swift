@@ -33,7 +33,7 @@ import Web
                 ["c"]
             ),
         ] as [(String, [String])])
-    func `nothing of a form that is sent with POST is ever asked for`(html: String, references: [String]) {
+    func `the URLs of a form that is sent with POST are never fetched`(html: String, references: [String]) {
         let scan = Scan(html)
         #expect(scan.faults == [])
         #expect(scan.found.filter { $0.kind != .submission }.map(\.reference) == references)
@@ -53,7 +53,7 @@ import Web
             ("<script>document.write('<a href=\"a\">')</script><a href=b>", ["a", "b"]),
             ("<p onclick='window.open(&quot;a.bin&quot;)'><script>window.open('b')</script>", ["b"]),
         ] as [(String, [String])])
-    func `what stands there for those without frames, and what scripts write and open, is found`(
+    func `links in noframes, in markup that scripts write, and in window.open are found`(
         html: String, references: [String]
     ) {
         let scan = Scan(html)
@@ -108,7 +108,7 @@ import Web
                 []
             ),
         ] as [(String, [String])])
-    func `what a browser asks for by CORS is marked`(html: String, references: [String]) {
+    func `links that a browser requests in CORS mode are marked`(html: String, references: [String]) {
         let scan = Scan(html)
         #expect(scan.faults == [])
         #expect(scan.found.filter { $0.kind.isCORS($0.flags) }.map(\.reference) == references)
@@ -184,7 +184,7 @@ import Web
     }
 
     @Test(
-        "A refresh leads where the standard says",
+        "The URL of a refresh is parsed as in the standard",
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"))
     func refresh() {
         let cases = ConformanceData.cases("html/meta-refresh.json")
@@ -202,7 +202,7 @@ import Web
     }
 
     @Test(
-        "The relation decides what a link element names",
+        "The relation determines the kind of a link element",
         arguments: [
             ("rel=stylesheet", .style), ("rel='alternate stylesheet'", .style),
             ("rel='SHORTCUT ICON'", .icon),
@@ -215,7 +215,7 @@ import Web
         #expect(Scan("<link \(attributes) href=x>").found.map(\.kind) == [kind])
     }
 
-    @Test("The first base and the title are kept, read")
+    @Test("The first base and the title are decoded")
     func base() {
         let scan = Scan("<title> a &amp;\n b </title><base target=x><base href=' /a&amp;b '><base href=c>")
         #expect(scan.table.base == "/a&b")
@@ -223,7 +223,7 @@ import Web
     }
 
     @Test(
-        "Only what names an origin is marked so",
+        "Only references with their own origin have that flag",
         arguments: [
             ("http:a", true), ("//a", true), ("\\\\a", true), ("/\t/a", true), ("a:b", true), ("/a", false),
             ("a/b:c", false),
@@ -247,7 +247,7 @@ import Web
         ("<area rel=nofollow href=x>", true), ("<a rel=nofollowed href=x>", false), ("<a href=x>", false),
         ("<img rel=nofollow src=x>", false), ("<link rel='stylesheet nofollow' href=x>", false),
     ])
-    func `a link for which its page does not stand is marked`(html: String, isMarked: Bool) {
+    func `links with rel=nofollow, ugc or sponsored are marked`(html: String, isMarked: Bool) {
         #expect(Scan(html).found.map { $0.flags.contains(.isNofollow) } == [isMarked])
     }
 
@@ -258,7 +258,7 @@ import Web
         ("<iframe srcdoc='<meta name=robots content=none>'></iframe>", nil), ("<meta name=robots>", nil),
         ("<!--[if IE]><meta name=robots content=none><![endif]-->", nil),
     ])
-    func `what the head says to crawlers is kept with the links`(html: String, expected: String?) {
+    func `robots directives of the head are in the link table`(html: String, expected: String?) {
         let scan = Scan(html)
         #expect(scan.table.robots == expected)
         #expect(scan.faults == [])
@@ -286,7 +286,7 @@ import Web
         }
     }
 
-    /// The data say which candidate a browser chooses; every candidate must be found, so that one too.
+    /// The data name the candidate that a browser chooses. Since every candidate must be found, that one must be too.
     @Test(
         "The candidate that a browser chooses is found",
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
@@ -299,7 +299,7 @@ import Web
     }
 
     @Test(
-        "Commas and white space part the candidates as the standard says",
+        "The candidates of a srcset are split as in the standard",
         arguments: [
             ("a", ["a"]), (" a , b ", ["a", "b"]), ("a,b", ["a,b"]), ("a, b", ["a", "b"]),
             ("a,,b 1x,c", ["a,,b", "c"]),

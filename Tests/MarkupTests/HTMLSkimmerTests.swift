@@ -4,7 +4,7 @@ import Web
 
 @testable import Markup
 
-/// The start tags of a text as html5lib writes them.
+/// The start tags of a text in the format of html5lib's tests.
 private final class StartTags: HTMLSkimmerDelegate {
     struct Tag: Equatable {
         var name: String
@@ -64,7 +64,7 @@ private final class StartTags: HTMLSkimmerDelegate {
         "test3", "test4", "unicodeChars", "unicodeCharsProblematic",
     ]
 
-    /// Cases that are not met, with the reason.
+    /// Cases from which Larder deviates, with the reason.
     static let exceptions: [String: String] = [:]
 
     @Test(
@@ -100,7 +100,7 @@ private final class StartTags: HTMLSkimmerDelegate {
         #expect(count > 0)
     }
 
-    /// The numbers of a tag's name and of its attributes, as they come.
+    /// Collects the numbers of the tags' names and of their attributes, in order.
     private final class Numbers: HTMLSkimmerDelegate {
         var found: [UInt8] = []
         func didFindTag(_ tag: HTMLTag) { found += [tag.name] + tag.attributes.map(\.name) }
@@ -119,7 +119,7 @@ private final class StartTags: HTMLSkimmerDelegate {
         }
     }
 
-    @Test func `names have their numbers wherever they stand, and nothing else has`() {
+    @Test func `known names are found with their numbers at any offset, and unknown names have none`() {
         let vocabulary = HTMLVocabulary.shared
         func names(_ table: NameTable) -> [(name: String, number: UInt8)] {
             table.names.enumerated().dropFirst().map { (String(decoding: $1, as: UTF8.self), UInt8($0)) }
@@ -151,7 +151,7 @@ private final class StartTags: HTMLSkimmerDelegate {
         }
     }
 
-    /// `\u0000` written out, as the files do it for what JSON cannot hold.
+    /// Decodes `\u0000` escapes, which the test files use for characters that JSON cannot contain.
     private func unescaped(_ text: String, _ isDoubled: Bool) -> String {
         guard isDoubled, text.contains("\\u") else { return text }
         return (try? JSONValue.parse(Array("\"\(text.replacing("\"", with: "\\\""))\"".utf8).span))?.string
@@ -159,7 +159,7 @@ private final class StartTags: HTMLSkimmerDelegate {
     }
 
     @Test(
-        "What is no markup is passed over",
+        "Text that is not markup is skipped",
         arguments: [
             ("<!-- <a href=x> --><b>", ["b"]), ("<!--><a>", ["a"]), ("<!---><a>", ["a"]),
             ("<!-- --!><a>", ["a"]),

@@ -1,7 +1,7 @@
 import Markup
 import Testing
 
-/// Bodies made to be slow or to break something. The properties of ``Scan`` hold for each of them.
+/// Bodies that try to slow down or break a scanner. The checks of ``Scan`` must pass for each of them.
 @Suite struct HostileBodyTests {
     struct Shape: Sendable, CustomStringConvertible {
         var format: BodyFormat
@@ -68,9 +68,9 @@ import Testing
     }
 }
 
-/// Random changes to small documents. What comes of them is seldom valid, and must always be sound.
+/// Random changes to small documents. The results are seldom valid, but the checks of ``Scan`` must pass.
 @Suite struct MutationTests {
-    /// SplitMix64: the same changes in every run.
+    /// SplitMix64, for the same changes in every run.
     struct Dice {
         var state: UInt64
 

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "A bundle's loader tells the names of its chunks",
+        "The names of chunks are computed from the bundle's loader",
         arguments: [
             Case(#"r.p="/";r.u=e=>""+e+"."+{1:"ab",22:"cd"}[e]+".js""#, "/1.ab.js", "/22.cd.js"),
             Case(
@@ -94,11 +94,11 @@ import Testing
         #expect(links == example.links)
     }
 
-    /// As many as a build of middling size has.
+    /// A typical number for a build of medium size.
     private static let numbers = (1...300).map { $0 * 7 }
 
     @Test(
-        "A loader that chooses between its chunks one by one tells all of them",
+        "All chunks of a loader with a condition for each chunk are found",
         arguments: [
             (
                 "x.u=e=>" + numbers.map { #"\#($0)===e?"js/\#($0).ab.js":"# }.joined() + #"void 0,x.p="/""#,
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(
-        "Files below a folder that the script lies in are found without the root above it",
+        "Files in the folder of the script are found although the root is a variable",
         arguments: [
             Case(
                 "const path_static = `${doc_url_root}_static/`;img.setAttribute('src', `${path_static}check.svg`)",
@@ -139,7 +139,7 @@ import Testing
     func filesOfBuilds(_ example: Case) { chunks(example) }
 
     @Test(
-        "The other picture of what is folded is found",
+        "The second image of a toggle is implied",
         arguments: [
             (#"<img src="_static/minus.png" class="toggler" id="toggle-1">"#, ["_static/plus.png ?"]),
             (#"<img class='x-toggle' src='../a/plus.png?v=1'>"#, ["../a/minus.png?v=1 ?"]),
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(
-        "The folder of a build is found by the first folder of the reference",
+        "The output folder of a build is found by the first folder of the reference",
         arguments: [
             ("/a.js", "assets/b.js", "assets/b.js"), ("/assets/a.js", "assets/b.js", "../assets/b.js"),
             ("/assets/x/assets/a.js", "assets/b.js", "../assets/b.js"),

@@ -1,7 +1,7 @@
 import Markup
 import Web
 
-/// A link as a test says it.
+/// The kind and reference of an expected link.
 struct Found: Equatable, CustomStringConvertible {
     var reference: String
     var kind: LinkKind
@@ -11,11 +11,11 @@ struct Found: Equatable, CustomStringConvertible {
     var description: String { "\(kind.name) \(reference) at \(range)" }
 }
 
-/// Everything that was found in a body, with the checks that hold for every body.
+/// The result of scanning a body, with checks that must pass for every body.
 struct Scan {
     var found: [Found] = []
     var table = LinkTable()
-    /// What is wrong with the scan itself, whatever the body.
+    /// The violations of invariants that hold for every body.
     var faults: [String] = []
 
     init(
@@ -69,7 +69,7 @@ struct Scan {
     }
 }
 
-/// A body, as stored, with its references replaced.
+/// Returns a body with its references replaced.
 func patched(
     _ body: [UInt8], _ table: LinkTable, only: LinkFlags = [],
     replacement: (LinkOccurrence, Span<UInt8>) -> String?

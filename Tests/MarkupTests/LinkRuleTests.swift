@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// Every row of the union of what other tools know as links in markup.
+/// The union of the attributes that other tools treat as links.
 @Suite struct LinkRuleTests {
     struct Row: Sendable, CustomStringConvertible {
         var element: String
@@ -19,7 +19,7 @@ import Web
             kind: $0["kind"]?.string ?? "", syntax: $0["syntax"]?.string ?? "")
     }
 
-    /// Rows that are met in another way, or not on purpose.
+    /// Rows from which Larder deviates on purpose.
     static let exceptions: [String: String] = [
         "meta[http-equiv=Content-Security-Policy] content":
             "a policy names origins, not addresses; the server relaxes it",
@@ -42,7 +42,7 @@ import Web
         "xml xml:base": "XML, read by its scanner",
     ]
 
-    /// The start tag of a row, with what else it needs, around `value`.
+    /// A start tag for a row with `value`, and the markup that it needs around it.
     private func markup(_ row: Row, _ attribute: String, _ value: String) -> String {
         var name = row.element
         var others = ""
@@ -84,7 +84,7 @@ import Web
     }
 
     @Test(
-        "Each row is found in every way of writing it",
+        "Each attribute is found in every spelling",
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
         arguments: rows
     )

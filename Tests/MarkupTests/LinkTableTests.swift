@@ -17,7 +17,7 @@ import Web
         #expect(scan.faults == [])
     }
 
-    @Test("Whatever the bytes are, what is read is sound or refused")
+    @Test("Arbitrary bytes decode to a valid table or are rejected")
     func damage() throws {
         var table = Scan("<title>t</title><base href=b><p style='x:url(y)'><a href='//z/'>").table
         table.isTranscoded = true
@@ -41,7 +41,7 @@ import Web
         }
     }
 
-    @Test func `every flag is kept, beside every context`() throws {
+    @Test func `every flag survives encoding with every context`() throws {
         let contexts = [
             LinkContext.plain, .attribute, LinkContext(levels: 5, isUnquoted: true, isXML: true, .line),
             LinkContext(levels: 4, .srcset),
@@ -59,7 +59,9 @@ import Web
         #expect(LinkFlags(rawValue: 256) == .isCORS)
     }
 
-    @Test func `notes for loaders and reasons to render are kept, and a table with notes says so`() throws {
+    @Test func `loader notes and render reasons survive encoding, and the version marks a table with notes`()
+        throws
+    {
         let kinds = (UInt8.min...UInt8.max).compactMap(LoaderNote.Kind.init)
         for reasons in [RenderReasons(), .littleText, [.uninterpretedLoader, .indirectFetch, .composedURL]] {
             var table = LinkTable(renderReasons: reasons)
@@ -78,8 +80,8 @@ import Web
         }
     }
 
-    /// Written before flags were more than eight.
-    @Test func `a table of an earlier larder is read as it was meant`() throws {
+    /// A table from the time when there were only eight flags.
+    @Test func `a table of an earlier version is decoded`() throws {
         let earlier: [UInt8] = [8, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
         let expected = LinkTable(occurrences: [
             LinkOccurrence(
@@ -102,7 +104,7 @@ import Web
         }
     }
 
-    @Test func `each flipped bit of a table with a checksum is noticed`() throws {
+    @Test func `each flipped bit of a table is detected by its checksum`() throws {
         let body = Array("<base href=/x/><title>t</title><script src=/a.js></script><a href=/b>".utf8)
         let stored = LinkScanner().scan(body.span, as: .html, charset: "utf-8") { _, _ in }.encoded()
         #expect(LinkTable.isDecodable(stored))
@@ -113,7 +115,7 @@ import Web
         }
     }
 
-    @Test("A body whose table is of another version, or damaged, is scanned anew")
+    @Test("A body whose table is damaged or has another version is scanned again")
     func earlierVersion() throws {
         let body = Array("<script>window.open('/a.bin')</script><a href=/b>".utf8)
         let scanner = LinkScanner()
@@ -135,7 +137,7 @@ import Web
         #expect(read([LinkTable.version], nil) == nil)
     }
 
-    @Test("A table of another version is refused by name")
+    @Test("Decoding a table of another version reports that version")
     func version() {
         var bytes = LinkTable().encoded()
         bytes[0] = LinkTable.version + 1
@@ -144,7 +146,7 @@ import Web
         }
     }
 
-    @Test("A place outside of the body reads as nothing and is not replaced")
+    @Test("An occurrence outside of the body has an empty reference and is not replaced")
     func outside() {
         let table = LinkTable(occurrences: [LinkOccurrence(range: 2..<9, kind: .page, context: .plain)])
         let body: [UInt8] = [1, 2, 3]

@@ -2,11 +2,11 @@ import Markup
 import Testing
 import Web
 
-/// What the loaders of a page ask for, by what its bodies say together.
+/// The URLs that the loaders of a page request, by the notes of all its bodies.
 @Suite struct LoaderEnvironmentTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var page: String
-        /// Scripts of the page with their places, in the order in which they come.
+        /// The scripts of the page with their URLs, in their order in the page.
         var scripts: [(place: String, text: String)]
         var links: [String]
         var testDescription: String { page + scripts.map { "\n" + $0.place + ": " + $0.text }.joined() }
@@ -42,7 +42,7 @@ import Web
     private static func inline(_ script: String) -> String { "<p>a<script>\(script)</script>" }
 
     @Test(
-        "RequireJS asks for what its configuration makes of a name",
+        "Module names are resolved by the configuration of RequireJS",
         arguments: [
             // Where the configuration may stand.
             Case(
@@ -203,7 +203,7 @@ import Web
     }
 
     @Test(
-        "SystemJS asks for what its configuration makes of a name",
+        "Module names are resolved by the configuration of SystemJS",
         arguments: [
             Case(
                 inline(
@@ -227,7 +227,7 @@ import Web
     }
 
     @Test(
-        "An import map makes an address of a specifier's beginning",
+        "Specifiers are resolved by the prefixes of an import map",
         arguments: [
             Case(
                 #"<script type=importmap>{"imports":{"lib/":"/l/","lib/x/":"/y/","one":"/one.js"}}</script>"#,
@@ -254,7 +254,7 @@ import Web
     }
 
     @Test(
-        "What a script of its own loads is relative to the page that led to it",
+        "URLs that an external script loads are relative to the page",
         arguments: [
             Case(
                 "<p>a", [("/s/a.js", #"fetch("a.json");new Worker("w.js");$.getJSON('./b.json',f)"#)],
@@ -294,7 +294,7 @@ import Web
         #expect(try Self.links(example) == example.links)
     }
 
-    @Test("What is no news is told as such")
+    @Test("Applying the same settings again reports no change")
     func news() throws {
         let url = try #require(WebURL("https://a.test/"))
         var environment = LoaderEnvironment(document: url)

@@ -23,7 +23,7 @@ import Testing
             "a({location:e[e.larder$||\"location\"]}),\(bare)['hash']"
         ),
     ])
-    func `what a script reads of where its page is can be given to it`(script: String, changed: String) {
+    func `reads of the page's location are replaced`(script: String, changed: String) {
         let bytes = Array(script.utf8)
         let changes = LocationReads.changes(in: bytes.span)
         let text = Patch(changes, of: bytes.count).apply(to: bytes)
@@ -42,7 +42,7 @@ import Testing
         "window.locations", "({location:1})", "...location", "#a.location", "1..location", ".location", "",
         "import.meta.location", "window .location", "\u{E9}.location", "`window.location`",
     ])
-    func `everything else stays as it is`(script: String) {
+    func `other uses of the name location are unchanged`(script: String) {
         #expect(LocationReads.changes(in: Array(script.utf8).span).isEmpty)
         #expect(LocationReads.removingChanges(Array(script.utf8)) == Array(script.utf8))
     }
@@ -50,7 +50,7 @@ import Testing
     @Test(arguments: [
         ".larder$||\"location\"]", "a.larder$||\"location\"]", "[.larder$||\"location\"", "[[[",
     ])
-    func `what nobody wrote is undone without harm`(script: String) {
+    func `removing changes from a script without changes is harmless`(script: String) {
         _ = LocationReads.removingChanges(Array(script.utf8))
     }
 }

@@ -14,7 +14,7 @@ import Testing
         ("class A { import(x) { return 1 } }", nil), ("import.meta.env; import.meta.urls", nil),
         ("// import(x)\n/import(x)/", nil), ("import", nil), ("import(", "larder$import(\"a.js\","),
     ])
-    func `a module asks for its own address, and imports by it`(script: String, changed: String?) {
+    func `import.meta.url and import() are replaced`(script: String, changed: String?) {
         let bytes = Array(script.utf8)
         let changes = ModuleReads.changes(in: bytes.span, named: "a.js")
         let text = Patch(changes, of: bytes.count).apply(to: bytes)

@@ -20,7 +20,7 @@ import Testing
         ("\"//\"", []),
         ("\\//", []), ("", []), ("\"http:/", []),
     ])
-    func `whole addresses in strings are files`(script: String, files: [String]) {
+    func `absolute URLs of files in strings are found`(script: String, files: [String]) {
         #expect(Self.found(script) == files)
         for length in 0..<script.utf8.count {
             _ = Self.found(String(decoding: script.utf8.prefix(length), as: UTF8.self))

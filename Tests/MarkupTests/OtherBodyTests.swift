@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(
-        "JSON documents name what their standards say",
+        "The links of JSON documents are those of their standards",
         arguments: [
             Case(
                 .webManifest,
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "XML documents name what their vocabularies say",
+        "The links of XML documents are those of their vocabularies",
         arguments: [
             Case(
                 .sitemap,
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(
-        "Playlists and captions name their media",
+        "The links of playlists and captions are found",
         arguments: [
             Case(
                 .hls,
@@ -171,7 +171,7 @@ import Testing
         #expect(scan.faults == [])
     }
 
-    @Test("What stands in several pieces is implied")
+    @Test("A URL in several pieces of text is implied")
     func implied() {
         let feed = Scan("<rss><item><link>http://x/<![CDATA[a?b&c]]></link></item></rss>", .feed)
         #expect(feed.table.implied == [ImpliedLink("http://x/a?b&c", .feedEntry)])
@@ -182,7 +182,7 @@ import Testing
         #expect(feed.faults + media.faults == [])
     }
 
-    @Test("The base of a feed or of a presentation is that of its root")
+    @Test("The base of a feed or DASH presentation is that of its root element")
     func base() {
         #expect(Scan("<feed xml:base='http://x/&amp;'/>", .feed).table.base == "http://x/&")
         #expect(
@@ -192,7 +192,7 @@ import Testing
     }
 
     @Test(
-        "Inline JSON of a page is read where it stands",
+        "Links in the inline JSON of a page are found",
         arguments: [
             Case(.html, #"<script type=importmap>{"imports":{"a":"\u002fa.js"}}</script>"#, "module /a.js"),
             Case(
@@ -207,13 +207,13 @@ import Testing
     }
 }
 
-/// Sitemaps and feeds as crawler-commons collects them: namespaces that are wrong, missing or renamed, byte
+/// Sitemaps and feeds of crawler-commons' tests: namespaces that are wrong, missing or renamed, byte
 /// order marks, plain lists.
 @Suite struct SitemapConformanceTests {
     struct File: Sendable, CustomTestStringConvertible {
         var name: String
         var format: BodyFormat
-        /// How many links of each kind.
+        /// The expected number of links of each kind.
         var counts: [LinkKind: Int]
         var testDescription: String { name }
     }
@@ -262,7 +262,7 @@ import Testing
     }
 }
 
-/// Other bodies made to be slow or to break something. The properties of ``Scan`` hold for each of them.
+/// Other bodies that try to slow down or break a scanner. The checks of ``Scan`` must pass for each of them.
 @Suite struct HostileOtherBodyTests {
     static let formats: [BodyFormat] = [
         .svg, .xml, .sitemap, .feed, .dash, .hls, .webVTT, .json, .webManifest, .importMap, .speculationRules,

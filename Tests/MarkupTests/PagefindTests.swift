@@ -14,7 +14,7 @@ import Web
         "filter/en_384341c.pf_filter",
     ]
 
-    @Test("The list of files is read, compressed or not", arguments: [packed, unpacked])
+    @Test("The list of files is parsed, compressed or not", arguments: [packed, unpacked])
     func list(text: String) throws {
         let bytes = try #require(Base64.decode(text))
         let url = try #require(WebURL("https://a.test/pagefind/pagefind.en_bdc393f091.pf_meta"))
@@ -24,7 +24,7 @@ import Web
         #expect(reading.table.implied.map(\.reference) == Self.files)
     }
 
-    @Test("A list that is cut off or changed does no harm")
+    @Test("A truncated or damaged list is harmless")
     func hostile() throws {
         let bytes = try #require(Base64.decode(Self.unpacked))
         for count in bytes.indices {
@@ -51,7 +51,7 @@ import Web
             ])
     }
 
-    @Test("The scripts name their files beside them, and where builds most often put them")
+    @Test("The files that scripts name are implied beside the script and in /pagefind/")
     func scripts() {
         let interface = Scan("Q=await import(`${r}pagefind.js`)", .javaScript).table.implied
         #expect(interface.map(\.reference) == ["pagefind.js", "/pagefind/pagefind.js"])

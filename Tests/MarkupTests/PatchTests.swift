@@ -3,7 +3,7 @@ import Testing
 import Web
 
 @Suite struct PatchTests {
-    /// Documents in which links stand in every context.
+    /// Documents with links in every context.
     static let documents: [(format: BodyFormat, text: String)] = [
         (.html, "<a href=x><a href='x'><a href=\"x\"><a href = x\n><a href=x/>"),
         (.html, "<img srcset='x 1x, x 2x'><object archive='x x' data=x>"),
@@ -23,7 +23,7 @@ import Web
     ]
 
     @Test(
-        "Whatever a reference is replaced by, it is read back, and nothing else changes",
+        "A replacement decodes to the new reference in every context, and nothing else changes",
         arguments: documents,
         [
             "http://example.com/a/b?c=d&e=f&copy=g#h", "/", "'", "\"", "<script>", "</style>", "a&amp;b",
@@ -53,7 +53,7 @@ import Web
         #expect(String(decoding: again, as: UTF8.self) == document.text)
     }
 
-    @Test("A replacement does not run into a character reference in front of it")
+    @Test("A replacement does not continue a character reference before it")
     func unfinishedReference() {
         let body = Array(
             "<p style=b:url(&quot/x&quot)><p style=b:url(&#39/x')><iframe srcdoc='&lt;p style=b:url(&ampquot/x)>'>"
@@ -65,14 +65,14 @@ import Web
         }
     }
 
-    @Test("A line end that an escape takes with it goes with the reference")
+    @Test("A line end that belongs to an escape is replaced with the reference")
     func lineEnd() {
         let body = Array("a{b:url('x\\\n')}".utf8)
         let output = patched(body, Scan(body, .css).table) { _, _ in "y" }
         #expect(String(decoding: output, as: UTF8.self) == "a{b:url('y')}")
     }
 
-    @Test("A reference that is replaced by itself stays as it is written")
+    @Test("A reference replaced by itself keeps its spelling")
     func itself() {
         let body = Array(
             "<a href=a?b&c=d><a href='&#x61;'><p style='b:url(\\61 )'><img srcset='a,b 1x'>".utf8)
@@ -102,7 +102,7 @@ import Web
         #expect(output == Array("<p>".utf8) + [0xE4] + Array("<a href=%C3%A4>".utf8))
     }
 
-    @Test("Only what is selected is read and replaced")
+    @Test("Only occurrences with the given flags are replaced")
     func selection() {
         let body = Array("<a href=a><a href=//b/c><a href=d>".utf8)
         var seen: [String] = []
@@ -130,7 +130,7 @@ import Web
             [(0, 50, ""), (50, 100, "")],
             [(1, 2, "same"), (4, 7, "same"), (20, 90, "same")],
         ] as [[(Int, Int, String)]])
-    func `every part is the one of the body with its replacements`(changes: [(Int, Int, String)]) {
+    func `every range of a patched body has its replacements`(changes: [(Int, Int, String)]) {
         let bytes = (0..<100).map { UInt8($0) }
         let changes = changes.map { Patch.Change($0.0..<$0.1, Array($0.2.utf8)) }
         let expected = Self.applied(changes, to: bytes)
@@ -148,7 +148,7 @@ import Web
         }
     }
 
-    @Test func `a file that became shorter gives nothing`() {
+    @Test func `a body that is shorter than expected gives no patched range`() {
         let patch = Patch([Patch.Change(2..<3, Array("x".utf8))], of: 10)
         let file = Array("0123".utf8)
         func read(_ range: Range<Int>) -> [UInt8]? {
@@ -158,12 +158,12 @@ import Web
         #expect(patch.part(0..<10, read: read) == nil)
     }
 
-    @Test func `what would reach into another, or beyond the body, is left out`() {
+    @Test func `a change that overlaps another or exceeds the body is ignored`() {
         let changes = [Patch.Change(2..<5, [1]), Patch.Change(4..<6, [2]), Patch.Change(9..<12, [3])]
         #expect(Patch(changes, of: 10).byteCount == 8)
     }
 
-    @Test func `links and other changes come out in the order of the body`() {
+    @Test func `replaced links and other changes are applied in the order of the body`() {
         let body = Array("<a href=x><b><a href=x>".utf8)
         let changes = [
             Patch.Change(at: 1, "b"), Patch.Change(8..<8, Array("0".utf8)),

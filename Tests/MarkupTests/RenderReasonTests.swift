@@ -5,7 +5,7 @@ import Testing
     private static let text = "<p>" + String(repeating: "Words of a page. ", count: 20)
 
     @Test(
-        "A script that asks for what cannot be read gives a reason",
+        "A script that requests an unknown URL gives a render reason",
         arguments: [
             (#"fetch("/api/"+id)"#, .composedURL), ("fetch(`/api/${id}.json`)", .composedURL),
             (#"fetch(base+"/a.json")"#, .composedURL), (#"import("./"+a+".js")"#, .composedURL),
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "A script that can send requests gives a weak reason",
+        "A script that can send requests gives a weak render reason",
         arguments: [
             ("new XMLHttpRequest()", true), ("jQuery.ajax({url:a})", true), ("s.src=a", true),
             ("s.src = '/a.js'", true),
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(
-        "A document with scripts and hardly any text gives one",
+        "A document with scripts and little text gives a render reason",
         arguments: [
             (#"<!doctype html><title>App</title><div id=root></div><script src=a.js></script>"#, true),
             ("<div id=app>Loading</div><script>a()</script><noscript>\(text)</noscript>", true),

@@ -15,13 +15,13 @@ import Web
         }
     }
 
-    /// Each link as `kind reference`, with `?` behind a guess.
+    /// Each link as `kind reference`, with a `?` after a guess.
     private static func links(_ scan: Scan) -> [String] {
         scan.found.map { "\($0.kind.name) \($0.reference)\($0.flags.contains(.isGuess) ? " ?" : "")" }
     }
 
     @Test(
-        "A script's imports, workers and addresses of its own are found",
+        "Imports, workers and URLs relative to the script are found",
         arguments: [
             Case(#"import "./a.js""#, "module ./a.js"), Case(#"import a from'./a.js';"#, "module ./a.js"),
             Case(#"import*as a from"../a.js""#, "module ../a.js"),
@@ -122,7 +122,7 @@ import Web
     }
 
     @Test(
-        "What a script in a page loads is relative to the page",
+        "URLs that an inline script loads are relative to the page",
         arguments: [
             Case(#"new Worker("w.js")"#, "worker w.js"), Case(#"fetch("a.json")"#, "data a.json ?"),
             Case(#"navigator.serviceWorker.register('sw.js')"#, "worker sw.js"),
@@ -141,7 +141,7 @@ import Web
     }
 
     @Test(
-        "Strings, templates, comments and regular expressions are told apart",
+        "Strings, templates, comments and regular expressions are distinguished",
         arguments: [
             #"a = b / c; d = "x"; "#, #"a = /"/; "#, #"a = /[/"]/; "#, #"a = /\/"/; "#,
             #"if (a) /"/.test(b); "#,
@@ -172,7 +172,7 @@ import Web
     }
 }
 
-/// Precache lists as Workbox writes them.
+/// Precache lists in the format of Workbox.
 @Suite struct PrecacheConformanceTests {
     @Test(
         "Each entry of a precache list is found",
@@ -188,7 +188,7 @@ import Web
     }
 }
 
-/// Scripts made to be slow or to break something. The properties of ``Scan`` hold for each of them.
+/// Scripts that try to slow down or break the scanner. The checks of ``Scan`` must pass for each of them.
 @Suite struct HostileScriptTests {
     static let pieces = [
         "(", ")", "{", "}", "[", "/", "\"", "'", "`", "${", "`${", "\\", "/*", "*/", "//", "<!--", "\n-->",
@@ -211,7 +211,7 @@ import Web
         "t.import(\"a\"",
     ]
 
-    @Test("The cost is linear in the script", arguments: pieces)
+    @Test("Scanning a script takes linear time", arguments: pieces)
     func linear(_ piece: String) {
         for (start, end) in [("", ""), ("#!", ""), ("a=`", "\n")] {
             let isLinear = Cost.isLinear(upTo: 60_000) { size in
@@ -222,7 +222,7 @@ import Web
         }
     }
 
-    @Test("No change to a script breaks what holds for all", arguments: 0..<20)
+    @Test("The invariants hold for randomly changed scripts", arguments: 0..<20)
     func mutations(_ seed: Int) {
         var dice = MutationTests.Dice(state: UInt64(seed))
         let scanner = LinkScanner()

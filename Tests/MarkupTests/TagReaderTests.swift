@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "A value goes to libxml2 only where it reads it as the standard says",
+        "A value is passed to libxml2 only if libxml2 reads it as the standard says",
         arguments: [
             ("a b", "a b"), ("a>b/>", "a>b/>"), ("<a", "<a"), ("'", "'"), ("\"", "\""),
             ("&lt;&gt;&quot;&#39;&amp;", "<>\"'&"),
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(
-        "A plain value is as written once libxml2 has read one of the same attribute so; one with a reference never is"
+        "A plain value is used as written once libxml2 returned one of the same attribute as written"
     )
     func plainValues() {
         let reader = TagReader()
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("What libxml2 reads otherwise is never taken as written")
+    @Test("A value that libxml2 reads differently is never used as written")
     func lostAttributes() {
         let reader = TagReader()
         for _ in 1...3 {

@@ -19,7 +19,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "no encoding has these labels",
+        "these labels are unknown",
         arguments: ["", "utf-7", "ebcdic", "utf 8", "utf-8\u{A0}", "latin-1-but-longer-than-any"])
     func noLabels(label: String) {
         #expect(TextEncoding(label: label) == nil)
@@ -31,7 +31,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "bytes decode to their text, and what is malformed to U+FFFD",
+        "bytes decode to their text, and malformed ones to U+FFFD",
         arguments: [
             (TextEncoding.utf8, [0xEF, 0xBB, 0xBF, 0x61], "a"),
             (.utf8, [0x61, 0xFF, 0x62], "a\u{FFFD}b"),
@@ -77,7 +77,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "text encodes to its bytes, and what has none to a character reference",
+        "text encodes to its bytes, and unencodable characters to references",
         arguments: [
             (TextEncoding.windows1252, "é€", [0xE9, 0x80]),
             (.utf16le, "é", [0xC3, 0xA9]),
@@ -95,7 +95,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "every sequence of two bytes decodes to well-formed UTF-8 in which ASCII behind it survives",
+        "every pair of bytes decodes to well-formed UTF-8, and ASCII after it survives",
         arguments: TextEncoding.allCases)
     func neverStops(encoding: TextEncoding) {
         var bytes: [UInt8] = []
@@ -108,7 +108,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "a byte order mark tells the encoding",
+        "a byte order mark determines the encoding",
         arguments: [
             ([0xEF, 0xBB, 0xBF], TextEncoding.utf8, 3), ([0xFE, 0xFF], .utf16be, 2),
             ([0xFF, 0xFE, 0x41], .utf16le, 2),

@@ -35,7 +35,8 @@ struct URLConformanceTests {
     }
 
     @Test(
-        "urltestdata.json: each input gives the serialisation and the parts, or none", arguments: Parsing.all)
+        "urltestdata.json: each input has the expected serialization and components, or fails",
+        arguments: Parsing.all)
     func parsing(_ it: Parsing) throws {
         let base = it.base.flatMap { WebURL($0) }
         let url = base == nil && it.base != nil ? nil : WebURL(it.input, base: base)
@@ -81,7 +82,7 @@ struct URLConformanceTests {
     }
 
     @Test(
-        "IdnaTestV2.json: each domain has its ASCII form, or none",
+        "IdnaTestV2.json: each domain has the expected ASCII form, or fails",
         arguments: Domain.all(in: "IdnaTestV2.json"))
     func idnaTestV2(_ domain: Domain) {
         if let reason = Self.exceptions[domain.output ?? ""] {

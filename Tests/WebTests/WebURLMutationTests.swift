@@ -20,7 +20,7 @@ struct WebURLMutationTests {
     ].map { $0.flatMap { WebURL($0) } }
     private static let spice = Array(":/\\?#@[]%.|&2eE \t\n\0xC|a0~^'`\u{E9}\u{3002}".utf8) + [0xFF, 0xC3]
 
-    @Test("no mutation crashes, and what a URL serialises to is the same URL again", arguments: UInt64(0)..<8)
+    @Test("no mutation crashes, and a serialized URL parses to itself", arguments: UInt64(0)..<8)
     func roundTrip(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<2_000 {
@@ -38,7 +38,7 @@ struct WebURLMutationTests {
     }
 
     /// Inserts a tab, which the standard removes. It does not change the result, but prevents the fast path.
-    @Test("the short way for plain references leads where the standard does", arguments: UInt64(0)..<8)
+    @Test("the fast path resolves references as the standard does", arguments: UInt64(0)..<8)
     func shortWay(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<1_000 {

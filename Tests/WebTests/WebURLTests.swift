@@ -4,7 +4,7 @@ import Web
 @Suite("WebURL")
 struct WebURLTests {
     @Test(
-        "an input has its serialisation",
+        "an input has the expected serialization",
         arguments: [
             ("https://example.com", "https://example.com/"),
             (
@@ -44,7 +44,7 @@ struct WebURLTests {
     }
 
     @Test(
-        "an input is no URL",
+        "an invalid input is rejected",
         arguments: [
             "", "a", "//a/b", "http://", "http:///", "https://a b/", "https://a<b", "http://a:65536/",
             "http://a:b/",
@@ -97,12 +97,14 @@ struct WebURLTests {
         #expect(WebURL(reference, base: WebURL(base))?.href == href)
     }
 
-    @Test("what is relative fails against an opaque path", arguments: ["", "a", "/a", "//a", "?a"])
+    @Test(
+        "a relative reference cannot be resolved against an opaque path",
+        arguments: ["", "a", "/a", "//a", "?a"])
     func opaqueBase(reference: String) {
         #expect(WebURL(reference, base: WebURL("mailto:a@example.com")) == nil)
     }
 
-    @Test("a URL is taken apart")
+    @Test("a URL has its components")
     func parts() throws {
         let url = try #require(WebURL("https://user:word@example.com:8443/a/b?q#f"))
         #expect(url.scheme == "https")
@@ -128,7 +130,7 @@ struct WebURLTests {
         #expect(bare.port == 8443)
     }
 
-    @Test("what is missing differs from what is empty")
+    @Test("a missing component differs from an empty one")
     func emptyParts() throws {
         let full = try #require(WebURL("http://h/?#"))
         #expect(full.query == "")
@@ -143,7 +145,7 @@ struct WebURLTests {
     }
 
     @Test(
-        "an origin is serialised, or opaque",
+        "an origin is serialized, or opaque",
         arguments: [
             ("https://u@example.com:8443/", "https://example.com:8443"),
             ("https://example.com:443/", "https://example.com"),
@@ -155,7 +157,7 @@ struct WebURLTests {
         #expect(WebURL(input)?.origin == origin)
     }
 
-    @Test("the fragment is no part of what a set keys by")
+    @Test("the key of a URL has no fragment")
     func hashing() throws {
         let first = try #require(WebURL("http://H/a#x")).withoutFragment
         let second = try #require(WebURL("http://h/b/../a"))
@@ -169,7 +171,7 @@ struct WebURLTests {
     }
 
     @Test(
-        "a query is in the document's character set, and nothing else is",
+        "only the query is encoded in the document's character set",
         arguments: [
             (TextEncoding.windows1252, "http://h/é?é–ж#é", "http://h/%C3%A9?%E9%96%26%231078%3B#%C3%A9"),
             (.shiftJIS, "http://h/?日'", "http://h/?%93%FA%27"),
@@ -182,20 +184,20 @@ struct WebURLTests {
         #expect(WebURL(utf8: input.utf8.span, queryEncoding: encoding)?.href == href)
     }
 
-    @Test("a name that grows much in its ASCII form still has one")
+    @Test("a domain that grows much in its ASCII form is still converted")
     func growth() {
         let host = WebURL("http://" + String(repeating: "\u{3316}", count: 100))?.host
         #expect(host?.hasPrefix("xn--") == true)
     }
 
-    @Test("time is linear in the path, however it climbs")
+    @Test("resolving many ../ takes linear time")
     func climbing() {
         let path = String(repeating: "a/", count: 200_000) + String(repeating: "../", count: 200_000)
         #expect(WebURL("http://h/ /" + path)?.href == "http://h/%20/")
         #expect(WebURL(path, base: WebURL("foo://h/"))?.href == "foo://h/")
     }
 
-    @Test("no input is too long to be refused")
+    @Test("an input over the size limit is rejected")
     func length() {
         let long = "http://h/" + String(repeating: "a", count: WebURL.maxBytes)
         #expect(WebURL(long) == nil)

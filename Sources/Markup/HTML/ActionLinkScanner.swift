@@ -1,7 +1,7 @@
 internal import CXML2
 package import Web
 
-/// Finds the links of a document that change something when they are requested, by what the document says about them:
+/// Finds the links of a document that change something when they are requested, by their markup:
 /// the method or the confirmation that a script would use, or the text of the link.
 package enum ActionLinkScanner {
     /// The URLs of such links and of forms that are sent by GET, without their fragments.

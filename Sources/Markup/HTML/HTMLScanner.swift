@@ -270,8 +270,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         if let writingScript { return add(written: range, kind, flags, writingScript) }
         if text.context.levels == 0 {
             let body = text.map(range)
-            sink.add(
-                attribute: body, name: text.bytes.part(attribute.nameRange),
+            sink.addAttribute(
+                body, name: text.bytes.part(attribute.nameRange),
                 of: text.bytes.part(tag.nameRange),
                 isUnquoted: attribute.quoting == .unquoted, kind, flags.union(text.flags))
         } else {

@@ -186,7 +186,7 @@ extension ScriptScanner {
         let name = text.bytes.part(literal.range)
         guard name.starts(with: "ngsw-worker.js", at: name.count - 14) else { return }
         let path = value(of: literal)
-        modules.add(address: path, .worker)
-        modules.add(address: String(path.dropLast(14)) + "ngsw.json", .data)
+        modules.addURL(path, .worker)
+        modules.addURL(String(path.dropLast(14)) + "ngsw.json", .data)
     }
 }

@@ -57,7 +57,7 @@ extension ScriptScanner {
             if address != .bare {
                 add(literal, kind)
             } else {
-                modules.add(specifier: value(of: literal), isSystem: true)
+                modules.addSpecifier(value(of: literal), isSystem: true)
             }
         case .precached: add(literal, kind)
         case .build:

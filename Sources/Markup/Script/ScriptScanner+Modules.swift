@@ -18,7 +18,7 @@ struct ModuleCalls {
 
     /// Adds a string that looks like a URL relative to the document, or to the folder in the variable
     /// `folder`.
-    mutating func add(address: String, in folder: StaticString? = nil, _ kind: LinkKind) {
+    mutating func addURL(_ address: String, in folder: StaticString? = nil, _ kind: LinkKind) {
         var hasMark = false
         for byte in address.utf8 {
             switch byte {
@@ -33,7 +33,7 @@ struct ModuleCalls {
     }
 
     /// Adds a module specifier that is not a URL. An import map or a loader's configuration may resolve it.
-    mutating func add(specifier: String, isSystem: Bool = false) {
+    mutating func addSpecifier(_ specifier: String, isSystem: Bool = false) {
         if isSystem {
             add(LoaderNote(.dependency, specifier))
         } else if specifier.utf8.contains(UInt8(ascii: "/")) {
@@ -212,7 +212,7 @@ extension ScriptScanner {
                     // RequireJS loads the first path and uses the others only as fallbacks.
                     set(.path, path.key, path.value.list?.first ?? path.value)
                 }
-            case "packages": for package in member.value.list ?? [] { add(package: package) }
+            case "packages": for package in member.value.list ?? [] { addPackage(package) }
             case "bundles":
                 for bundle in member.value.members ?? [] {
                     for id in bundle.value.list ?? [] {
@@ -287,7 +287,7 @@ extension ScriptScanner {
     }
 
     /// Adds a package: `"name"`, or `{name: "name", location: "folder", main: "main"}`.
-    private mutating func add(package value: ScriptValue) {
+    private mutating func addPackage(_ value: ScriptValue) {
         guard let name = value.text ?? value["name"]?.text else { return }
         modules.add(LoaderNote(.package, value["location"]?.text ?? name, name: name))
         guard let main = value["main"]?.text else { return }
@@ -327,7 +327,7 @@ extension ScriptScanner {
         guard let name = folder(before: 2), isWhole(literal), let kind = loadedKind(before: 4) else {
             return noteComposedURL(before: 3)
         }
-        modules.add(address: value(of: literal), in: name, kind)
+        modules.addURL(value(of: literal), in: name, kind)
     }
 
     /// Handles `join(base_url, "a.json")`. Returns false if the literal is not part of such a call.
@@ -340,7 +340,7 @@ extension ScriptScanner {
             kind == .script && lexer.mark(before: 5) == UInt8(ascii: "(")
             && lexer.name(before: 6, is: "Worker")
         let slash = path.hasPrefix("/") ? "" : "/"
-        modules.add(address: slash + path, in: name, isWorker ? .worker : kind)
+        modules.addURL(slash + path, in: name, isWorker ? .worker : kind)
         return true
     }
 

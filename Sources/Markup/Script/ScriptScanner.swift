@@ -1,7 +1,7 @@
 /// Finds the links of a script: the URLs in its imports, workers and loading calls.
 ///
 /// The scanner does not parse the script. ``ScriptLexer`` splits it into tokens and remembers the last eight. When a
-/// string comes, the tokens before it tell what it is: in `new Worker("a.js")`, the token before the string is `(`, the
+/// string comes, the tokens before it determine its meaning: in `new Worker("a.js")`, the token before the string is `(`, the
 /// one before that is `Worker`, and the third is `new`. Most tokens are rejected by one byte, so a scan costs little
 /// more than the lexer.
 ///
@@ -195,7 +195,7 @@ struct ScriptScanner {
         switch urlForm(of: literal) {
         case .absolute: add(literal, kind, flags)
         case .rooted: add(literal, kind, flags.union(.isGuess))
-        case .dotted, .bare: modules.add(address: value(of: literal), kind)
+        case .dotted, .bare: modules.addURL(value(of: literal), kind)
         }
     }
 
@@ -207,7 +207,7 @@ struct ScriptScanner {
     }
 }
 
-/// The form of the beginning of a URL in a script, which determines what it is relative to.
+/// The form of the beginning of a URL in a script, which determines its base.
 enum ScriptURLForm {
     /// `http:`, `https:` or two slashes.
     case absolute
@@ -237,7 +237,7 @@ extension ScriptScanner {
     /// Handles the source of a static import or of an export. A package name is not a URL; only an import map
     /// resolves it to one.
     mutating func handleImport(_ literal: ScriptLiteral) {
-        guard urlForm(of: literal) != .bare else { return modules.add(specifier: value(of: literal)) }
+        guard urlForm(of: literal) != .bare else { return modules.addSpecifier(value(of: literal)) }
         add(literal, importKind(lexer.skipTrivia(from: lexer.index)))
     }
 
@@ -252,7 +252,7 @@ extension ScriptScanner {
                     || lexer.name(before: 4, is: "SystemJS")
             {
                 guard urlForm(of: literal) != .bare else {
-                    return modules.add(specifier: value(of: literal), isSystem: lexer.isProperty(2))
+                    return modules.addSpecifier(value(of: literal), isSystem: lexer.isProperty(2))
                 }
                 lastImport = literal.range.count <= ChunkNameExpression.maxBytes ? literal.range : nil
                 if isInline, lastImport != nil { framework.addImport(value(of: literal)) }

@@ -280,7 +280,7 @@ extension CacheRules.Rejection {
 
 // MARK: - ResponseInspection
 
-/// A check of a response before it is stored. It detects responses that are not what they claim to be: an
+/// A check of a response before it is stored. It detects responses with misleading content: an
 /// error page with status 200, or the login form of a captive portal in place of a script.
 package struct ResponseInspection: Sendable {
     /// The response to check.

@@ -160,12 +160,12 @@ struct JISDecoder: ~Copyable {
         shiftJIS = pending
     }
 
-    private mutating func append(scalar: UInt32) {
+    private mutating func appendScalar(_ scalar: UInt32) {
         flush()
         output.append(utf8: scalar)
     }
 
-    private mutating func appendMalformed() { append(scalar: 0xFFFD) }
+    private mutating func appendMalformed() { appendScalar(0xFFFD) }
 
     private mutating func appendHalfwidthKatakana(_ byte: UInt8) { shiftJIS.append(byte | 0x80) }
 
@@ -223,7 +223,7 @@ extension JISDecoder {
         if supplement == nil { supplement = TextConverter(to: "UTF-32BE", from: "EUC-JP-MS") }
         let scalar = supplement?.scalar(of: [0x8F, row, cell]) ?? 0xFFFD
         // glibc has private-use characters where the standard has none.
-        append(scalar: (0xE000...0xF8FF).contains(scalar) ? 0xFFFD : scalar)
+        appendScalar((0xE000...0xF8FF).contains(scalar) ? 0xFFFD : scalar)
         return 1
     }
 }
@@ -247,9 +247,9 @@ extension JISDecoder {
             case .ascii where ISO2022JP.isPlain(byte):
                 shiftJIS.append(byte)
             case .roman where byte == 0x5C:
-                append(scalar: 0xA5)
+                appendScalar(0xA5)
             case .roman where byte == 0x7E:
-                append(scalar: 0x203E)
+                appendScalar(0x203E)
             case .roman where ISO2022JP.isPlain(byte):
                 shiftJIS.append(byte)
             case .katakana where (0x21...0x5F).contains(byte):
@@ -317,13 +317,13 @@ enum ISO2022JP {
 
         mutating func encode(_ utf8: Span<UInt8>) -> [UInt8] {
             for scalar in String(decoding: TextEncoding.repairedUTF8(utf8), as: UTF8.self).unicodeScalars {
-                append(scalar)
+                encodeScalar(scalar)
             }
             enter(.ascii)
             return output
         }
 
-        private mutating func append(_ scalar: Unicode.Scalar) {
+        private mutating func encodeScalar(_ scalar: Unicode.Scalar) {
             switch scalar.value {
             case 0x0E, 0x0F, UInt32(escape):
                 // These bytes would be decoded as escapes.

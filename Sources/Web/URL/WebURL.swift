@@ -73,18 +73,18 @@ extension WebURL {
     }
 
     /// Hashes the serialization up to the end of the host and port, including any credentials.
-    package func hash(originInto hasher: inout Hasher) { hash(layout.authorityEnd, into: &hasher) }
+    package func hashOrigin(into hasher: inout Hasher) { hashPrefix(to: layout.authorityEnd, into: &hasher) }
 
     /// Hashes the serialization up to the last slash of the path, the part that most references are resolved
     /// against.
-    package func hash(folderInto hasher: inout Hasher) {
+    package func hashFolder(into hasher: inout Hasher) {
         let bytes = href.utf8.span
         var end = layout.pathEnd
         while end > layout.pathStart, bytes[Int(end) - 1] != UInt8(ascii: "/") { end -= 1 }
-        hash(end, into: &hasher)
+        hashPrefix(to: end, into: &hasher)
     }
 
-    private func hash(_ end: UInt32, into hasher: inout Hasher) {
+    private func hashPrefix(to end: UInt32, into hasher: inout Hasher) {
         href.utf8.span.extracting(..<Int(end)).withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 

@@ -15,7 +15,7 @@ struct CachePolicyActionTests {
         status: 206, fields: fresh.fields, freshness: fresh.freshness, isPart: true)
 
     @Test(
-        "every policy has an answer to what is fresh, stale and missing",
+        "every policy decides about fresh, stale and missing responses",
         arguments: [
             (.protocol, .serve(.fresh), .validate(with: asked), .load(adding: [:])),
             (.preferCache, .serve(.fresh), .serve(.stale), .load(adding: [:])),
@@ -45,7 +45,7 @@ struct CachePolicyActionTests {
     }
 
     @Test(
-        "every policy has an answer when the origin is known to be out of reach",
+        "every policy decides about an origin known to be unreachable",
         arguments: [
             (.protocol, .serve(.fresh), .validate(with: asked), .load(adding: [:])),
             (.preferCache, .serve(.fresh), .serve(.stale), .load(adding: [:])),
@@ -82,7 +82,7 @@ struct CachePolicyActionTests {
     }
 
     @Test(
-        "what changes something is never sent behind, and answered from the store only where it was recorded",
+        "an unsafe request is never sent in the background, and answered only by its recorded response",
         arguments: [
             (.protocol, .load(adding: [:]), .load(adding: [:])),
             (.preferCache, .serve(.fresh), .load(adding: [:])),
@@ -103,7 +103,7 @@ struct CachePolicyActionTests {
     }
 
     @Test(
-        "the protocol weighs what response and request say",
+        "the protocol policy combines the directives of response and request",
         arguments: [
             // response, request, seconds later, what to do
             ("max-age=60", "", 59, .serve(.fresh)), ("max-age=60", "", 60, .validate(with: asked)),
@@ -247,7 +247,7 @@ struct CachePolicyConclusionTests {
     }
 
     @Test(
-        "every policy has an answer when the origin fails or is not reached, and keeps what is stored",
+        "every policy decides about failed requests, and never discards the stored response",
         arguments: [
             // 503, 500, unreachable
             (.protocol, .stored, .stored, .stored), (.preferCache, .stored, .stored, .stored),
@@ -271,7 +271,7 @@ struct CachePolicyConclusionTests {
     }
 
     @Test(
-        "what the server forbids decides whether a stale answer may stand in",
+        "directives determine whether a stale response may replace a failed one",
         arguments: [
             // Directives of the response and of the request, result for 503 and if unreachable; for `auto`, both count as
             // offline
@@ -302,7 +302,7 @@ struct CachePolicyConclusionTests {
     }
 
     @Test(
-        "a shared cache serves nothing stale that is marked for it",
+        "a shared cache serves no stale response with s-maxage",
         arguments: [
             ("s-maxage=60", false), ("max-age=60, proxy-revalidate", false),
             ("s-maxage=60, stale-if-error=90", true),
@@ -354,7 +354,7 @@ struct CachePolicyConclusionTests {
     }
 
     @Test(
-        "a 304 that names another version confirms nothing",
+        "a 304 for another version does not confirm the stored one",
         arguments: [
             // stored, confirmed
             (head("ETag: \"1\""), head("ETag: \"1\""), true),
@@ -421,7 +421,7 @@ struct CachePolicyConclusionTests {
     }
 
     @Test(
-        "a HEAD brings what is stored up to date or shows that it is not",
+        "a HEAD response updates or invalidates the stored response",
         arguments: [
             (200, head("X: new"), true), (200, head("ETag: \"1\"", "Content-Length: 5"), true),
             (200, head("ETag: \"2\""), false), (200, head("Content-Length: 6"), false),

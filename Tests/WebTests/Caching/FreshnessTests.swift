@@ -99,7 +99,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "an Expires that is none of HTTP's three dates is past",
+        "an Expires in none of HTTP's three formats is in the past",
         arguments: [
             ("Thu, 18 Aug 2050 02:01:18 GMT", true), ("THU, 18 AUG 2050 02:01:18 gmt", true),
             ("Thursday, 18-Aug-50 02:01:18 GMT", true), ("Thu Aug  8 02:01:18 2050", true),

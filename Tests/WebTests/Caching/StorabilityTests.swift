@@ -12,7 +12,7 @@ struct StorabilityTests {
     }
 
     @Test(
-        "directives decide",
+        "directives determine whether a response is stored",
         arguments: [
             // Cache-Control, result in a private cache, result in a shared cache
             ("", nil, nil), ("max-age=60", nil, nil), ("no-store", .noStore, .noStore),
@@ -30,7 +30,7 @@ struct StorabilityTests {
     }
 
     @Test(
-        "a targeted field outweighs Cache-Control",
+        "a targeted field overrides Cache-Control",
         arguments: [
             ("no-store", "max-age=60", .refused(.noStore)), ("private", "max-age=60", .refused(.isPrivate)),
             ("max-age=60", "no-store", .storable(.allowed)),
@@ -46,7 +46,7 @@ struct StorabilityTests {
     }
 
     @Test(
-        "a status code that is not cacheable by default needs a word",
+        "a status that is not cacheable by default needs explicit permission",
         arguments: [
             200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501, 201, 299, 302, 303, 307, 400, 403, 499,
             500, 503,
@@ -154,7 +154,7 @@ struct StorabilityTests {
     }
 
     @Test(
-        "a head brought up to date replaces what came and keeps the rest",
+        "an update replaces the received fields and preserves the rest",
         arguments: [
             (head("A: 1", "B: 2"), head("C: 4", "a: 3"), head("a: 3", "B: 2", "C: 4")),
             (head("A: 1", "A: 2"), head("A: 3", "A: 4"), head("A: 3", "A: 4")),

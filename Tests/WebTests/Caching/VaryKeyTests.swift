@@ -4,7 +4,7 @@ import Testing
 
 struct VaryKeyTests {
     @Test(
-        "a request selects the variant whose fields it repeats",
+        "a request selects the variant with the same field values",
         arguments: [
             ("", head("Foo: 1"), head("Foo: 2"), true), ("Foo", head("Foo: 1"), head("Foo: 1"), true),
             ("Foo", head("Foo: 1"), head("Foo: 2"), false), ("Foo", head("Foo: 1"), head(), false),

@@ -4,7 +4,7 @@ import Testing
 
 struct RequestSecretsTests {
     @Test(
-        "what browsers, curl, wget and crawlers send by themselves is harmless",
+        "fields that browsers, curl, wget and crawlers send by themselves are harmless",
         arguments: [
             // Chromium
             [
