@@ -31,7 +31,7 @@ struct TableTarget: Target {
         }
         // Of another body than it was made for.
         _ = patched(input, table) { _, _ in "/" }
-        let marked = Patch(table.marks.map { Patch.Change(at: $0.offset, "-") }, of: input.count).applied(
+        let marked = Patch(table.marks.map { Patch.Change(at: $0.offset, "-") }, of: input.count).apply(
             to: input)
         guard marked.count == input.count else { return "marks: \(marked.count) bytes of \(input.count)" }
         guard
