@@ -132,7 +132,9 @@ struct FolderScript {
 
     /// Returns a page or script without the parts that the export inserted.
     static func removingInsertedParts(from bytes: [UInt8], _ format: BodyFormat) -> [UInt8] {
-        guard format != .javaScript else { return ModuleReads.undone(LocationReads.undone(bytes)) }
+        guard format != .javaScript else {
+            return ModuleReads.removingChanges(LocationReads.removingChanges(bytes))
+        }
         guard let start = bytes.place(of: tagStart, in: 0..<min(bytes.count, 1 << 20)),
             let end = bytes.place(of: tagEnd, in: (start + tagStart.count)..<bytes.count)
         else { return bytes }

@@ -86,7 +86,7 @@ extension FolderWriter {
         if let known = importsByScript[file] { return known }
         var names: [String] = []
         if let (finalURL, stored) = try resolvedResponse(at: target), let body = stored.body,
-            BodyFormat(form: body.form) == .javaScript, body.byteCount <= BodyReading.byteLimit,
+            BodyFormat(form: body.form) == .javaScript, body.byteCount <= BodyReading.maxBytes,
             let table = try table(of: body),
             table.occurrences.contains(where: { [.module, .worker].contains($0.kind) }),
             let bytes = try bytes(of: body)
@@ -224,7 +224,7 @@ extension FolderWriter {
             currentImports = FolderModules.Imports()
             defer { currentImports = nil }
             var text = bytes
-            if format == .javaScript || format == .css, body.byteCount <= BodyReading.byteLimit,
+            if format == .javaScript || format == .css, body.byteCount <= BodyReading.maxBytes,
                 let table = try table(of: body)
             {
                 text = try rewriteLinks(bytes, table, finalURL, name, type, format)

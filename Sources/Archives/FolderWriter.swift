@@ -218,7 +218,7 @@ final class FolderWriter: ArchiveWriter {
     private func rewrittenContent(
         _ content: BodyContent, _ body: StoredBody, _ type: MediaType?, _ url: WebURL, _ name: String
     ) throws(ArchiveError) -> BodyContent {
-        guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body) else { return content }
+        guard body.byteCount <= BodyReading.maxBytes, let table = try table(of: body) else { return content }
         let format = BodyFormat(form: body.form) ?? .opaque
         if try needsServer(content, table, format, url) { recordServerNeed(of: url) }
         // Any module may be imported by a name that a script computes, so each one gets a twin.
@@ -326,7 +326,7 @@ final class FolderWriter: ArchiveWriter {
         guard script != nil, url.origin == start.origin, format == .html else { return nil }
         // A part of a page has no document type either, but no modules.
         let canLackDoctype = !isForZIM && table.occurrences.contains { $0.kind == .module }
-        return table.marks.first { $0.kind == .start || canLackDoctype && $0.kind == .startIfShown }?.place
+        return table.marks.first { $0.kind == .start || canLackDoctype && $0.kind == .startOfFragment }?.place
     }
 
     /// Whether the text of the body may change.
@@ -429,7 +429,7 @@ final class FolderWriter: ArchiveWriter {
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: site.id, asOf: snapshot) { row in
                 guard Self.isFile(row.response), let body = row.response.body,
-                    body.byteCount <= BodyReading.byteLimit, let format = BodyFormat(form: body.form),
+                    body.byteCount <= BodyReading.maxBytes, let format = BodyFormat(form: body.form),
                     formats.contains(format), isExported(row), let url = WebURL(row.response.href)
                 else { return true }
                 do throws(ArchiveError) {
@@ -502,7 +502,7 @@ final class FolderWriter: ArchiveWriter {
             }
         }
         if let failure { throw failure }
-        var text = patch.applied(to: source)
+        var text = patch.apply(to: source)
         let isConverted = mustConvertToUTF8(table, format)
         if isConverted { text = table.encoding.decode(text.span) }
         if isForZIM, format == .html { ZIMCheckFixes.hideLinksInScriptsAndComments(in: &text) }
@@ -564,7 +564,7 @@ final class FolderWriter: ArchiveWriter {
     private static func declaringUTF8(_ source: [UInt8]) -> [Patch.Change] {
         // Text in ISO-2022-JP is ASCII with escape sequences.
         guard source.contains(where: { $0 >= 0x80 || $0 == 0x1B }),
-            let place = BodyFormat.html.headPlace(in: source.span)
+            let place = BodyFormat.html.headOffset(in: source.span)
         else { return [] }
         let hasByteOrderMark = source.starts(with: [0xEF, 0xBB, 0xBF])
         return (hasByteOrderMark ? [Patch.Change(0..<3, [])] : [])

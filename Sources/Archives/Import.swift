@@ -458,7 +458,7 @@ package final class Import {
                 utf8: reference, base: flags.contains(.ignoresBase) ? url : base,
                 queryEncoding: table.encoding)?.href
         }
-        let text = patch.applied(to: source)
+        let text = patch.apply(to: source)
         return text.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(text.dropFirst(3)) : text
     }
 
@@ -522,7 +522,7 @@ package final class Import {
         // The same condition as in a crawl, so that equal bodies always get the same form.
         let isSmall = body.byteCount <= Limits.packedBody
         let canScan =
-            !isCoded && (isSmall || body.byteCount <= BodyReading.byteLimit && !BodyFormat.isOpaque(type))
+            !isCoded && (isSmall || body.byteCount <= BodyReading.maxBytes && !BodyFormat.isOpaque(type))
         let measured = (body.sha256, body.byteCount)
         guard canScan else {
             let new = try NewBody(
@@ -706,7 +706,7 @@ package final class Import {
         of body: StoredBody, at url: WebURL, _ response: ArchivedResponse, _ reader: StoreReader
     ) throws(StoreError) -> NewLinks? {
         if response.notes?.flags.contains(.isCoded) ?? false { return nil }
-        guard body.form != BodyFormat.opaque.name, body.byteCount <= BodyReading.byteLimit,
+        guard body.form != BodyFormat.opaque.name, body.byteCount <= BodyReading.maxBytes,
             let bytes = try reader.content(of: body)?.load()
         else { return NewLinks(from: .init(href: url.href)) }
         var links = ImportedLinks()

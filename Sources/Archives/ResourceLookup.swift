@@ -109,7 +109,7 @@ final class ResourceLookup {
 
     /// Returns the links of a body. Returns nil if the body is too large to be scanned.
     func table(of resource: ExportedResource) throws(ArchiveError) -> LinkTable? {
-        guard resource.body.byteCount <= BodyReading.byteLimit else { return nil }
+        guard resource.body.byteCount <= BodyReading.maxBytes else { return nil }
         return try ArchiveError.storing { () throws(StoreError) in
             try scanner.table(stored: try reader.links(of: resource.body), form: resource.body.form) {
                 () throws(StoreError) in

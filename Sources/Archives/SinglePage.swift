@@ -108,7 +108,7 @@ final class SinglePage {
         let patch = Patch(body.text.span, table, changes: body.changes) { occurrence, _ in
             texts[occurrence.range.lowerBound]
         }
-        return patch.applied(to: body.text)
+        return patch.apply(to: body.text)
     }
 
     /// Throws if the export was interrupted or the content is far above the limit.
@@ -500,7 +500,7 @@ final class SinglePage {
         }
         if let map = try importMap(neededBy: body) { head += "<script type=\"importmap\">\(map)</script>" }
         if let script = try answerScript(in: body) { head += "<script>\(script)</script>" }
-        if !head.isEmpty, let place = body.resource.format.headPlace(in: body.text.span) {
+        if !head.isEmpty, let place = body.resource.format.headOffset(in: body.text.span) {
             body.changes.append(Patch.Change(place..<place, Array(head.utf8)))
         }
         guard !drawings.isEmpty else { return }

@@ -185,7 +185,7 @@ final class ZIMReader: ArchiveReader {
     private func addRedirects(
         forLinksOf body: ArchivedBody, _ url: WebURL, _ type: MediaType?
     ) throws(ArchiveError) {
-        guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type)
+        guard let content = body.content, body.byteCount <= BodyReading.maxBytes, !BodyFormat.isOpaque(type)
         else { return }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         let table = scanner.read(bytes.span, of: url, as: type).table

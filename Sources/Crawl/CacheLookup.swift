@@ -276,7 +276,7 @@ final class CacheLookup {
         guard let body = stored.body else { return links }
         try reader.holdMoment()
         guard let told = try toldLinks(of: stored) else { return nil }
-        if body.format != .opaque, let table = LinkTable.told(byEnds: told.ends) {
+        if body.format != .opaque, let table = LinkTable.readSummary(fromEnds: told.ends) {
             guard table.isCurrent else { return nil }
             links.renderReasons = table.renderReasons
         }

@@ -130,7 +130,7 @@ package final class Answer: Sendable {
 
     /// The memory that the answer uses, in bytes.
     package var heldByteCount: Int {
-        bytes.capacity + (file?.patch?.heldByteCount ?? 0) + (zstdBody?.capacity ?? 0)
+        bytes.capacity + (file?.patch?.memoryByteCount ?? 0) + (zstdBody?.capacity ?? 0)
     }
 
     /// Whether every client can be sent exactly `bytes`.

@@ -78,11 +78,11 @@ extension FrontierCore {
             noteForRendering(
                 number, result.renderReasons, assets: (links.assets + links.guesses).map(\.number),
                 scripts: result.scripts, isNofollow: result.isNofollow,
-                isUnchanged: result.isReused || result.format?.mattersToScripts != true)
+                isUnchanged: result.isReused || result.format?.affectsScripts != true)
         }
         // Text of a page that is filled in by scripts is compared after rendering: before, all such pages
         // look the same.
-        let isShell = result.renderReasons.contains(.hardlyAnyText)
+        let isShell = result.renderReasons.contains(.littleText)
         noteView(number, result, newFrom: known)
         if let print = result.print, !(isShell && renderScheduler.mayRender(url(number))) {
             compareText(

@@ -47,7 +47,7 @@ import Web
 
     private func book(
         _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19,
-        reasons: RenderReasons = .hardlyAnyText,
+        reasons: RenderReasons = .littleText,
         assets: [UInt32] = [], known: [String] = [], lookedAt: [String] = [], isUnchanged: Bool = false
     ) throws -> RenderScheduler {
         var book = RenderScheduler(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
@@ -96,7 +96,7 @@ import Web
         var book = RenderScheduler(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<30 {
             let page = try url("http://a.test/\(number % 3)x/\(number)")
-            book.addPage(number, page, number % 3 == 0 ? .unreadFetch : .sendsRequests, assets: [])
+            book.addPage(number, page, number % 3 == 0 ? .indirectFetch : .sendsRequests, assets: [])
         }
         book.settle()
         #expect(Set(rendered(&book) { $0 % 3 == 0 ? 1 : 0 }.prefix(3).map { $0 % 3 }) == [0, 1, 2])
@@ -160,7 +160,7 @@ import Web
     @Test func `while pages are shown, no more are than may bring nothing`() throws {
         var book = RenderScheduler(mode: .auto, tabs: 8)
         for number in UInt32(0)...19 {
-            book.addPage(number, try url("http://a.test/\(number)"), .hardlyAnyText, assets: [])
+            book.addPage(number, try url("http://a.test/\(number)"), .littleText, assets: [])
         }
         book.settle()
         #expect((0..<8).map { _ in book.next() } == [0, 1, 2, nil, nil, nil, nil, nil])
@@ -193,16 +193,16 @@ import Web
         book.addPart(101, [], assets: [102, 100])
         book.settle()
         #expect(book.next() == nil)
-        book.addPart(102, .composedAddress, assets: [])
+        book.addPart(102, .composedURL, assets: [])
         #expect(book.isUnsettled)
         book.settle()
         #expect(rendered(&book) == [0, 1, 2])
-        #expect(book.patterns[0].reasons == .composedAddress)
+        #expect(book.patterns[0].reasons == .composedURL)
     }
 
     @Test func `of a pattern with a page that has a reason, that page is rendered alone`() throws {
         var book = try book(reasons: [])
-        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, assets: [])
+        book.addPage(50, try url("http://a.test/p/50"), .littleText, assets: [])
         book.settle()
         #expect(rendered(&book) { _ in 1 } == [50])
     }
@@ -212,7 +212,7 @@ import Web
         for host in ["a.test", "b.test"] {
             for number in UInt32(0)...99 {
                 let page = try url("http://\(host)/f\(number / 2)/\(number)")
-                book.addPage(number + (host == "b.test" ? 100 : 0), page, .hardlyAnyText, assets: [])
+                book.addPage(number + (host == "b.test" ? 100 : 0), page, .littleText, assets: [])
             }
         }
         book.settle()
@@ -230,7 +230,7 @@ import Web
         var book = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
             let page = try url("http://a.test/app/runs/\(number / 4)/view-\(number % 4)\(end)")
-            book.addPage(number, page, .hardlyAnyText, assets: [])
+            book.addPage(number, page, .littleText, assets: [])
         }
         book.settle()
         let numbers = rendered(&book) { $0 % 4 == 3 ? 1 : 0 }
@@ -242,11 +242,11 @@ import Web
 
     @Test func `a view's first page that was shown is not shown again`() throws {
         var book = RenderScheduler(mode: .auto, tabs: 1)
-        book.addPage(0, try url("http://a.test/runs/1/log"), .hardlyAnyText, assets: [])
+        book.addPage(0, try url("http://a.test/runs/1/log"), .littleText, assets: [])
         book.settle()
         #expect(rendered(&book) { _ in 1 } == [0])
         for number in UInt32(1)...9 {
-            book.addPage(number, try url("http://a.test/runs/\(number + 1)/log"), .hardlyAnyText, assets: [])
+            book.addPage(number, try url("http://a.test/runs/\(number + 1)/log"), .littleText, assets: [])
         }
         #expect(rendered(&book) { _ in 0 } == [1, 2])
         #expect(book.patterns.map(\.renderedCount) == [1, 2])
@@ -255,7 +255,7 @@ import Web
     @Test func `names that stand in one folder alone are no views`() throws {
         var book = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
-            book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .hardlyAnyText, assets: [])
+            book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .littleText, assets: [])
         }
         book.settle()
         #expect(rendered(&book) == [0, 1, 2])
@@ -287,7 +287,7 @@ import Web
         #expect(rendered(&book) == [])
         #expect(book.isIdle && book.patterns[0].wasEverRendered)
         // What is new is: the next page, and then a script that was recalled needs another one.
-        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, assets: [])
+        book.addPage(50, try url("http://a.test/p/50"), .littleText, assets: [])
         book.settle()
         #expect(rendered(&book) == [50])
         book.addPart(91, [], assets: [])
@@ -346,7 +346,7 @@ import Web
         book.noteSender(7)
         for number in UInt32(0)...19 {
             book.addPage(
-                number, try url("http://a.test/p/\(number)"), .unreadFetch, assets: [90, 100 + number],
+                number, try url("http://a.test/p/\(number)"), .indirectFetch, assets: [90, 100 + number],
                 isUnchanged: true)
         }
         #expect(book.next() == nil && book.isIdle)
