@@ -326,7 +326,8 @@ final class FolderWriter: ArchiveWriter {
         guard script != nil, url.origin == start.origin, format == .html else { return nil }
         // A part of a page has no document type either, but no modules.
         let canLackDoctype = !isForZIM && table.occurrences.contains { $0.kind == .module }
-        return table.marks.first { $0.kind == .start || canLackDoctype && $0.kind == .startOfFragment }?.place
+        return table.marks.first { $0.kind == .start || canLackDoctype && $0.kind == .startOfFragment }?
+            .offset
     }
 
     /// Whether the text of the body may change.
