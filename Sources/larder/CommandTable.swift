@@ -504,8 +504,8 @@ struct CommandEntry: Sendable {
                 """
                 EVERY is hourly, daily, weekly, a time such as 6h or 3d, or off. larder serve, larder open and larder update
                 --due update sites that are due; several at a time do not update a site twice. Times vary a little, so that not
-                all clients ask at once. A failed update is retried after ten minutes, then after twice the time each; updates
-                missed while the machine slept are done once.
+                all clients ask at once. A failed update is retried after ten minutes, and each further time after twice as
+                long. Updates missed while the machine slept are done once.
                 """,
                 """
                 Without EVERY, lists the schedules and what runs them. --install installs a systemd timer of the user that runs

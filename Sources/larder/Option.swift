@@ -149,8 +149,8 @@ struct Option: Sendable, Equatable {
         brief: "Keep one snapshot for each of N weeks", standard: "all", place: .commandLine)
     static let keepWithin = Option(
         name: "--keep-within", value: "TIME",
-        help: "Keep all snapshots of this last time, such as 30d, 8w or 12h",
-        brief: "Keep snapshots of this last time (30d)", standard: "all", place: .commandLine)
+        help: "Keep all snapshots of the last TIME, such as 30d, 8w or 12h",
+        brief: "Keep snapshots of the last TIME, such as 30d", standard: "all", place: .commandLine)
     static let keepOptions: [Option] = [.keepLast, .keepDaily, .keepWeekly, .keepWithin]
     static let details = Option(
         name: "--verbose", value: nil, help: "List the removed URLs",
@@ -421,7 +421,7 @@ extension Option {
     static let strict = Option(
         name: "--strict", value: nil,
         help:
-            "Exit with 1 if anything could not be fetched: also a file that the site itself lacks (404), or if the last good set is served",
+            "Exit with 1 if anything could not be fetched, including files that the site itself lacks (404), or if an earlier set of bundles stays live",
         brief: "Exit with 1 if anything could not be fetched",
         standard: nil)
     static let strong = Option(
@@ -541,7 +541,9 @@ extension Option {
         name: "--netrc", value: "FILE", help: "Read logins by host from this file", standard: nil,
         group: .identity)
     static let cookies = Option(
-        name: "--cookies", value: "FILE", help: "Send the cookies in this file (Netscape format)",
+        name: "--cookies", value: "FILE",
+        help: "Send the cookies in this file (Netscape format or JSON)",
+        brief: "Send the cookies in this file",
         standard: "only cookies that servers set during the run",
         group: .identity, repeats: true)
     static let includeHistory = Option(
@@ -588,7 +590,7 @@ extension Option {
     static let listen = Option(
         name: "--listen", value: "ADDRESS",
         help:
-            "Address to listen on, * for all; needs --at-root or a password (larder password), a proxy --proxy-user",
+            "Address to listen on, * for all. A server needs --at-root or a password (larder password), a proxy needs --proxy-user",
         brief: "Address to listen on; * for all",
         standard: "loopback only")
     static let policy = Option(
