@@ -99,7 +99,7 @@ package enum ManifestFormat: String, Sendable, CaseIterable {
 /// Collects a manifest's bundles in order, and rejects contradictory entries for one reference.
 struct BundleList {
     private(set) var bundles: [Bundle] = []
-    private var places: [String: Int] = [:]
+    private var indices: [String: Int] = [:]
 
     /// The reason why a bundle could not be added.
     enum Refusal {
@@ -116,16 +116,16 @@ struct BundleList {
         }
     }
 
-    func contains(_ reference: String) -> Bool { places[reference] != nil }
+    func contains(_ reference: String) -> Bool { indices[reference] != nil }
 
     /// Adds a bundle. Returns the reason if it was not added.
     mutating func add(_ bundle: Bundle) -> Refusal? {
         if let problem = Self.problem(of: bundle.reference) { return .unusable(problem) }
-        guard places[bundle.reference] == nil else { return .listed }
+        guard indices[bundle.reference] == nil else { return .listed }
         guard bundles.count < ManifestLimits.maxBundles else {
             return .unusable("more than \(ManifestLimits.maxBundles) bundles")
         }
-        places[bundle.reference] = bundles.count
+        indices[bundle.reference] = bundles.count
         bundles.append(bundle)
         return nil
     }
@@ -133,12 +133,12 @@ struct BundleList {
     /// Adds a bundle, or merges its claims into the listed bundle with the same reference. The bundle is
     /// required if any of its entries is.
     mutating func merge(_ bundle: Bundle) -> Refusal? {
-        guard let place = places[bundle.reference] else { return add(bundle) }
-        bundles[place].isRequired = bundles[place].isRequired || bundle.isRequired
-        for new in bundle.claims where !bundles[place].claims.contains(new) {
-            let known = bundles[place].claims
+        guard let index = indices[bundle.reference] else { return add(bundle) }
+        bundles[index].isRequired = bundles[index].isRequired || bundle.isRequired
+        for new in bundle.claims where !bundles[index].claims.contains(new) {
+            let known = bundles[index].claims
             guard !known.contains(where: { $0.contradicts(new) }) else { return .conflict(new.source) }
-            bundles[place].claims.append(new)
+            bundles[index].claims.append(new)
         }
         return nil
     }

@@ -86,8 +86,8 @@ package struct BundleCheck {
             let reader = try StoreReader(folder)
             for site in try reader.sites() {
                 guard let plan = SitePlan(text: site.settings).manifest, plan.place == place,
-                    let kept = try StoredManifest.current(of: site.name, reader),
-                    let stored = try? ManifestSource(kept, of: plan)
+                    let storedManifest = try StoredManifest.current(of: site.name, reader),
+                    let stored = try? ManifestSource(storedManifest, of: plan)
                 else { continue }
                 let snapshot = site.name(ofSnapshot: site.published).map {
                     "the stored release (snapshot \($0))"
@@ -120,31 +120,31 @@ package struct BundleCheck {
     }
 
     private func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
-        var found = [[Examination?]](repeating: [], count: columns.count)
+        var table = [[Examination?]](repeating: [], count: columns.count)
         let tally = ProgressCounter(.bundles, of: targets.count * columns.count, progress)
         // Local places first: fetched bodies are compared with theirs.
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             do throws(StoreError) {
-                found[place] = try local.examine(targets, column, evidence, interruption)
+                table[place] = try local.examine(targets, column, evidence, interruption)
                 tally.add(targets.count)
             } catch {
                 throw LarderError(error)
             }
         }
-        addLocalDifferences(&found)
-        let local = found
+        addLocalDifferences(&table)
+        let local = table
         for (place, column) in columns.enumerated() where column.local == nil {
             let live = LiveBundles(
                 targets, base: column.base, nearestZone: access.nearestZone(of: source, at: column.base),
                 evidence, interruption, tally)
-            found[place] = try live.examine { matchingLocalBody($0, local) }
-            try addDifferences(to: &found, from: live, at: place)
+            table[place] = try live.examine { matchingLocalBody($0, local) }
+            try addDifferences(to: &table, from: live, at: place)
         }
-        findReleases(of: &found)
-        var items = self.items(found)
+        findReleases(of: &table)
+        var items = self.items(table)
         storeVerdicts(items)
-        let verified = zip(columns, found).map { column, examinations in
+        let verified = zip(columns, table).map { column, examinations in
             Set(
                 zip(targets, examinations).lazy.filter { $1?.finding.verdict == .verified }.map {
                     $0.0.urls[column.base]
@@ -159,9 +159,9 @@ package struct BundleCheck {
     }
 
     /// Returns a local body of the bundle that matches, if it can be read.
-    private func matchingLocalBody(_ number: Int, _ found: [[Examination?]]) -> Examination.MatchingBody? {
+    private func matchingLocalBody(_ number: Int, _ table: [[Examination?]]) -> Examination.MatchingBody? {
         for (place, column) in columns.enumerated() {
-            guard let local = column.local, found[place][number]?.finding.verdict == .verified,
+            guard let local = column.local, table[place][number]?.finding.verdict == .verified,
                 let content = local.content(of: targets[number].urls[column.base], column)
             else { continue }
             return Examination.MatchingBody(place: column.name, content: content)
@@ -170,15 +170,15 @@ package struct BundleCheck {
     }
 
     /// Adds to each local mismatch its first difference from a matching local body.
-    private func addLocalDifferences(_ found: inout [[Examination?]]) {
+    private func addLocalDifferences(_ table: inout [[Examination?]]) {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             for number in targets.indices {
-                guard case .mismatch = found[place][number]?.finding.verdict,
-                    let good = matchingLocalBody(number, found),
+                guard case .mismatch = table[place][number]?.finding.verdict,
+                    let matching = matchingLocalBody(number, table),
                     let content = local.content(of: targets[number].urls[column.base], column)
                 else { continue }
-                found[place][number]?.compare(content, with: good)
+                table[place][number]?.compare(content, with: matching)
             }
         }
     }
@@ -199,13 +199,13 @@ package struct BundleCheck {
     /// Adds to local mismatches without a difference their first difference from the matching bodies of the
     /// server.
     private func addDifferences(
-        to found: inout [[Examination?]], from live: LiveBundles, at livePlace: Int
+        to table: inout [[Examination?]], from live: LiveBundles, at livePlace: Int
     ) throws(LarderError) {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             let numbers = targets.indices.filter {
-                found[place][$0]?.lacksDifference == true
-                    && found[livePlace][$0]?.finding.verdict == .verified
+                table[place][$0]?.lacksDifference == true
+                    && table[livePlace][$0]?.finding.verdict == .verified
             }
             let bodies = numbers.compactMap { number in
                 local.content(of: targets[number].urls[column.base], column).map {
@@ -214,31 +214,31 @@ package struct BundleCheck {
             }
             for (body, difference) in zip(bodies, try live.differences(of: bodies)) {
                 guard let difference else { continue }
-                found[place][body.number]?.add(difference, from: columns[livePlace].name, byteCount: nil)
+                table[place][body.number]?.add(difference, from: columns[livePlace].name, byteCount: nil)
             }
         }
     }
 
     /// Finds out whether mismatches belong to another known release.
-    private func findReleases(of found: inout [[Examination?]]) {
+    private func findReleases(of table: inout [[Examination?]]) {
         let expected = source.manifest.version.map { "version \($0)" } ?? "that of the manifest"
-        for place in found.indices {
+        for place in table.indices {
             for number in targets.indices {
-                guard let examination = found[place][number], let measured = examination.measured else {
+                guard let examination = table[place][number], let measured = examination.measured else {
                     continue
                 }
-                found[place][number]?.finding = releases.explain(
+                table[place][number]?.finding = releases.explain(
                     examination.finding, of: targets[number].bundle, measured: measured, expected: expected)
             }
         }
     }
 
-    private func items(_ found: [[Examination?]]) -> [CheckReport.Item] {
+    private func items(_ table: [[Examination?]]) -> [CheckReport.Item] {
         targets.enumerated().map { number, target in
             CheckReport.Item(
                 name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired,
                 chain: [],
-                findings: zip(columns, found).map { column, examinations in
+                findings: zip(columns, table).map { column, examinations in
                     CheckReport.Finding(
                         url: column.name(of: target.urls[column.base]),
                         examinations[number] ?? .missing("no response"),

@@ -30,10 +30,10 @@ enum LocalPlace: Sendable {
                     give(number, try bundles.examination(of: target.bundle, at: target.urls[column.base]))
                 }
                 // One thread at a time, because each of them writes to the store.
-                let kept = storingLock.withLock { _ in
+                let result = storingLock.withLock { _ in
                     Result { () throws(StoreError) in try bundles.storeResults(in: folder) }
                 }
-                try kept.get()
+                try result.get()
             }
         case .folder(let folder):
             return ParallelWork.share(targets.count, named: "larder-files", interruption) { next, give in

@@ -81,24 +81,25 @@ package struct ManifestSource: Sendable {
     /// Creates the source from the manifest that is stored with a snapshot.
     ///
     /// - Throws: `LarderError` of kind `.input` if it can no longer be read.
-    package init(_ kept: StoredManifest, options: CheckOptions) throws(LarderError) {
+    package init(_ storedManifest: StoredManifest, options: CheckOptions) throws(LarderError) {
         let manifest: Manifest
         do throws(ManifestError) {
             let format = options.format.flatMap { ManifestFormat(rawValue: $0) }
-            manifest = try Manifest(kept.bytes, file: kept.place, format: format)
+            manifest = try Manifest(storedManifest.bytes, file: storedManifest.place, format: format)
         } catch {
             throw LarderError(error)
         }
         try self.init(
-            manifest, kept.bytes, ManifestLocation(kept.place), declaredBase: kept.declaredBase, [],
-            kept.zone, options)
+            manifest, storedManifest.bytes, ManifestLocation(storedManifest.place),
+            declaredBase: storedManifest.declaredBase, [],
+            storedManifest.zone, options)
     }
 
     /// Creates the source from a stored manifest, read with the options of that time.
-    package init(_ kept: StoredManifest, of plan: ManifestPlan) throws(LarderError) {
+    package init(_ storedManifest: StoredManifest, of plan: ManifestPlan) throws(LarderError) {
         var plan = plan
-        if let reading = kept.reading { (plan.base, plan.format) = (reading.base, reading.format) }
-        try self.init(kept, options: plan.checkOptions())
+        if let reading = storedManifest.reading { (plan.base, plan.format) = (reading.base, reading.format) }
+        try self.init(storedManifest, options: plan.checkOptions())
     }
 
     private init(

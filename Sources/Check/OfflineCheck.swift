@@ -95,14 +95,15 @@ package enum OfflineCheck {
         of site: Site, _ reader: StoreReader
     ) throws(StoreError) -> [(href: String, isRequired: Bool)] {
         guard let manifest = SitePlan(text: site.settings).manifest,
-            let kept = try StoredManifest.current(of: site.name, reader)
+            let storedManifest = try StoredManifest.current(of: site.name, reader)
         else { return [] }
         do throws(LarderError) {
-            let source = try ManifestSource(kept, of: manifest)
+            let source = try ManifestSource(storedManifest, of: manifest)
             return try CheckTarget.all(of: source).map { ($0.urls[0].key.href, $0.bundle.isRequired) }
         } catch {
             throw StoreError(
-                .request, doing: "read the stored manifest", path: kept.place, detail: error.description,
+                .request, doing: "read the stored manifest", path: storedManifest.place,
+                detail: error.description,
                 advice: "prefetch it again, or remove its site")
         }
     }

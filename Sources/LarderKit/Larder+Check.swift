@@ -82,7 +82,9 @@ extension Larder {
             throw LarderError(
                 .input, "\(source) is a file; name its folder, or check the file itself with: larder check")
         }
-        if !isLive, folder.exists, let held = try await manifest(ofStoredSite: source, types) { return held }
+        if !isLive, folder.exists, let stored = try await manifest(ofStoredSite: source, types) {
+            return stored
+        }
         let isWord = !source.utf8.contains { ".:/".utf8.contains($0) }
         guard isLive || !isWord || (try? WebURL.parseUserInput(source)) != nil else {
             throw LarderError(

@@ -62,10 +62,10 @@ extension Larder {
             } catch {
                 throw LarderError(error)
             }
-            guard let kept = folder.login(of: site) else {
+            guard let login = folder.login(of: site) else {
                 throw LarderError(.machine, "cannot read the stored cookies of \(site); sign in again")
             }
-            return LoginReport(kept)
+            return LoginReport(login)
         }
     }
 

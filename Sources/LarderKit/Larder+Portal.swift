@@ -11,8 +11,8 @@ extension Larder {
     /// Changes the settings of a site for its next update.
     func changeSettings(of site: String, to form: PlanForm) async throws(LarderError) {
         try await readStore("larder-settle") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites())
-            var plan = SitePlan(text: held.settings)
+            let storedSite = try SiteName.site(site, in: reader.sites())
+            var plan = SitePlan(text: storedSite.settings)
             form.apply(to: &plan)
             plan.scope.include = form.include
             plan.scope.exclude = form.exclude
@@ -20,9 +20,9 @@ extension Larder {
             plan.maxPages = form.maxPages
             plan.connectionsPerHost = form.perHost
             let writer = try StoreWriter(reader.folder)
-            try writer.keep(settings: plan.text, ofSite: held.name)
+            try writer.keep(settings: plan.text, ofSite: storedSite.name)
             if let every = form.every {
-                try writer.keep(schedule: UpdateSchedule(every), ofSite: held.name)
+                try writer.keep(schedule: UpdateSchedule(every), ofSite: storedSite.name)
             }
         }
     }

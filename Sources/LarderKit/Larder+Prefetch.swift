@@ -124,10 +124,10 @@ extension Larder {
     private func updateEach(
         _ sites: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> [SiteUpdate] {
-        let held = try await storedSites(sites)
+        let chosenSites = try await storedSites(sites)
         var options = options
         var updates: [SiteUpdate] = []
-        for site in held {
+        for site in chosenSites {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
             do throws(LarderError) {
                 let report = try await runWithRehearsal(options) { (run, options) throws(LarderError) in

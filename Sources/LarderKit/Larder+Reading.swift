@@ -50,10 +50,10 @@ extension Larder {
     ///   it cannot be read. If the URL is not stored, the report contains the reason, and stored URLs that replace it
     ///   or are near it.
     public func describe(_ url: String) async throws(LarderError) -> URLReport {
-        let asked = try await self.url(url)
+        let target = try await self.url(url)
         return try await readStore("larder-show") { (reader) throws(StoreError) in
             try URLReport(
-                of: asked, servedAt: MirrorServer.address(of: asked.href, at: Self.defaultPort), reader)
+                of: target, servedAt: MirrorServer.address(of: target.href, at: Self.defaultPort), reader)
         }
     }
 
@@ -79,9 +79,9 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
     ///   it cannot be read.
     public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
-        let asked = try await self.url(url)
+        let target = try await self.url(url)
         return try await readStore("larder-explain") { (reader) throws(StoreError) in
-            try ExplainReport(of: asked, reader)
+            try ExplainReport(of: target, reader)
         }
     }
 
@@ -93,10 +93,11 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func misses() async throws(LarderError) -> MissesReport {
         try await readStore("larder-misses") { (reader) throws(StoreError) in
-            let (missing, held) = try MissesReport.report(on: NoteBook.misses(in: reader.folder), reader)
+            let (missing, storedURLs) = try MissesReport.report(
+                on: NoteBook.misses(in: reader.folder), reader)
             // A user without write permission gets the same report.
-            if !held.isEmpty, reader.folder.isWritable {
-                try NoteBook.ifAny(reader.folder)?.forget(misses: held)
+            if !storedURLs.isEmpty, reader.folder.isWritable {
+                try NoteBook.ifAny(reader.folder)?.forget(misses: storedURLs)
             }
             return missing
         }
@@ -125,9 +126,9 @@ extension Larder {
         _ url: String, snapshot: SnapshotName? = nil, of site: String? = nil,
         take: @escaping @Sendable (Span<UInt8>) -> Bool
     ) async throws(LarderError) -> BodyReport {
-        let asked = try await self.url(url)
+        let target = try await self.url(url)
         return try await readStore("larder-cat") { (reader) throws(StoreError) in
-            try BodyReport(of: asked, snapshot: snapshot, of: site, reader, take)
+            try BodyReport(of: target, snapshot: snapshot, of: site, reader, take)
         }
     }
 }

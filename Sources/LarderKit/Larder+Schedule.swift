@@ -24,16 +24,16 @@ extension Larder {
         _ site: String, _ schedule: UpdateSchedule?
     ) async throws(LarderError) -> ScheduleReport.Site {
         let name = try await readStore("larder-schedule") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites())
+            let storedSite = try SiteName.site(site, in: reader.sites())
             let writer = try StoreWriter(reader.folder)
-            try writer.keep(schedule: schedule, ofSite: held.name)
+            try writer.keep(schedule: schedule, ofSite: storedSite.name)
             // An earlier version stored no zone with a site. The user of this machine, who schedules it, names it.
-            var plan = SitePlan(text: held.settings)
+            var plan = SitePlan(text: storedSite.settings)
             if schedule != nil, plan.zone == nil {
                 plan.zone = Principal.localUser.nearestZone
-                try writer.keep(settings: plan.text, ofSite: held.name)
+                try writer.keep(settings: plan.text, ofSite: storedSite.name)
             }
-            return held.name
+            return storedSite.name
         }
         let report = try await schedules([name])
         guard let known = report.sites.first else {
@@ -68,10 +68,10 @@ extension Larder {
     static func schedules(
         _ names: [String] = [], _ runner: ScheduleRunner? = nil, _ reader: StoreReader
     ) throws(StoreError) -> ScheduleReport {
-        let held = try reader.sites()
+        let allSites = try reader.sites()
         var wanted: [Site] = []
-        for name in names { wanted.append(try SiteName.site(name, in: held)) }
-        let sites = names.isEmpty ? held : wanted
+        for name in names { wanted.append(try SiteName.site(name, in: allSites)) }
+        let sites = names.isEmpty ? allSites : wanted
         return ScheduleReport(sites, NoteBook.attempts(reader.folder, for: sites), runner: runner)
     }
 
@@ -188,9 +188,9 @@ final class DueUpdateScheduler: Sendable {
                 var failure: String?
                 var clock = ScheduleRereadPolicy()
                 repeat {
-                    let found = Self.beginDueUpdates(folder, &clock, isBusy, update)
-                    if let found, found != failure { notice("cannot update due sites: \(found)") }
-                    failure = found
+                    let message = Self.beginDueUpdates(folder, &clock, isBusy, update)
+                    if let message, message != failure { notice("cannot update due sites: \(message)") }
+                    failure = message
                 } while isStopped.wait(atMost: Self.interval, { $0 ? true : nil }) == nil
             }
             thread.withLock { $0 = started }

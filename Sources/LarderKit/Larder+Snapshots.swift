@@ -14,25 +14,28 @@ extension Larder {
     @discardableResult
     public func rollBack(_ site: String, to number: Int64? = nil) async throws(LarderError) -> Int64 {
         try await readStore("larder-rollback") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites())
+            let storedSite = try SiteName.site(site, in: reader.sites())
             let target =
                 if let number {
-                    try held.snapshot(SnapshotName(number)).id
-                } else if held.overlay != nil, let published = held.published {
+                    try storedSite.snapshot(SnapshotName(number)).id
+                } else if storedSite.overlay != nil, let published = storedSite.published {
                     published
                 } else {
-                    try held.snapshot(before: held.published ?? .max).id
+                    try storedSite.snapshot(before: storedSite.published ?? .max).id
                 }
             // A snapshot includes the responses of earlier ones that it did not replace.
-            let upToIt = held.snapshots.filter { $0.id <= target }
-            let name = held.name(ofSnapshot: target) ?? 0
-            guard upToIt.contains(where: { $0.responseCount > 0 }) || upToIt.last?.id != target else {
+            let snapshotsUpToTarget = storedSite.snapshots.filter { $0.id <= target }
+            let name = storedSite.name(ofSnapshot: target) ?? 0
+            guard
+                snapshotsUpToTarget.contains(where: { $0.responseCount > 0 })
+                    || snapshotsUpToTarget.last?.id != target
+            else {
                 throw StoreError(
-                    .request, doing: "roll back", path: held.name,
+                    .request, doing: "roll back", path: storedSite.name,
                     detail: "nothing of snapshot \(name) is stored any more",
                     advice: "see its snapshots with: larder snapshots")
             }
-            try StoreWriter(reader.folder).publish(snapshot: target, of: held)
+            try StoreWriter(reader.folder).publish(snapshot: target, of: storedSite)
             return name.number
         }
     }
@@ -43,9 +46,9 @@ extension Larder {
     ///   cannot be read.
     public func snapshots(of site: String? = nil) async throws(LarderError) -> SnapshotsReport {
         try await readStore("larder-snapshots") { (reader) throws(StoreError) in
-            let held = try reader.sites()
+            let allSites = try reader.sites()
             let wanted =
-                if let site { [try SiteName.site(site, in: held, acceptsOrigin: true)] } else { held }
+                if let site { [try SiteName.site(site, in: allSites, acceptsOrigin: true)] } else { allSites }
             return SnapshotsReport(wanted, reader)
         }
     }
@@ -70,21 +73,21 @@ extension Larder {
         _ names: [SnapshotName], of site: String
     ) async throws(LarderError) -> SnapshotsReport {
         try await readStore("larder-drop") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites())
+            let storedSite = try SiteName.site(site, in: reader.sites())
             var dropped: Set<Int64> = []
-            for name in names { dropped.insert(try held.snapshot(name).id) }
+            for name in names { dropped.insert(try storedSite.snapshot(name).id) }
             let writer = try StoreWriter(reader.folder)
             // The live snapshot comes first, since its removal is refused: then nothing else has been removed.
-            let live = dropped.filter { $0 == held.published }
+            let live = dropped.filter { $0 == storedSite.published }
             var addsToLast = false
             for snapshot in live + dropped.subtracting(live).sorted() {
                 // The list of snapshots changes with each removal.
                 try writer.drop(
-                    snapshot: snapshot, of: SiteName.site(held.name, in: reader.sites()),
+                    snapshot: snapshot, of: SiteName.site(storedSite.name, in: reader.sites()),
                     addsToLast: addsToLast)
                 addsToLast = true
             }
-            return SnapshotsReport(try reader.sites().filter { $0.id == held.id }, reader)
+            return SnapshotsReport(try reader.sites().filter { $0.id == storedSite.id }, reader)
         }
     }
 
@@ -96,9 +99,9 @@ extension Larder {
         of site: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
     ) async throws(LarderError) -> DifferenceReport {
         try await readStore("larder-diff") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
-            let (from, to) = try held.snapshotsToCompare(from: first, to: second)
-            return try DifferenceReport(of: held, from: from, to: to, reader)
+            let storedSite = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
+            let (from, to) = try storedSite.snapshotsToCompare(from: first, to: second)
+            return try DifferenceReport(of: storedSite, from: from, to: to, reader)
         }
     }
 
@@ -116,9 +119,9 @@ extension Larder {
         of site: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
     ) async throws(LarderError) -> ScreenshotReport {
         try await readStore("larder-diff") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
-            let (from, to) = try held.snapshotsToCompare(from: first, to: second)
-            return try ScreenshotReport(of: held, from: from, to: to, reader)
+            let storedSite = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
+            let (from, to) = try storedSite.snapshotsToCompare(from: first, to: second)
+            return try ScreenshotReport(of: storedSite, from: from, to: to, reader)
         }
     }
 }

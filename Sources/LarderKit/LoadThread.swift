@@ -44,9 +44,9 @@ final class LoadLoop: OwnLoads {
             guard let time else { return conclude(try loop.runDueWork()) }
             conclude(try loop.turn(waitingAtMost: time))
         } catch {
-            let asked = running.values
+            let pending = running.values
             running = [:]
-            for request in asked { request.done(.failure(error.description)) }
+            for request in pending { request.done(.failure(error.description)) }
         }
     }
 
@@ -57,8 +57,8 @@ final class LoadLoop: OwnLoads {
     private func conclude(_ results: [FetchResult]) {
         for result in results {
             result.partial?.discard()
-            guard let asked = running.removeValue(forKey: result.number) else { continue }
-            asked.done(LoadOutcome(result, start: asked.start, end: clock()))
+            guard let request = running.removeValue(forKey: result.number) else { continue }
+            request.done(LoadOutcome(result, start: request.start, end: clock()))
         }
     }
 }

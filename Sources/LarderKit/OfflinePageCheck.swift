@@ -100,7 +100,7 @@ struct OfflinePageCheck {
         }
         tabs = showing?.tabs ?? Machine.defaultTabCount
         reasonForNotOpening = showing?.pages.map { "no more than \($0) pages were opened" } ?? reason
-        var (held, scripts): ([StoredResponse], Set<Int64>) = ([], [])
+        var (storedPages, scripts): ([StoredResponse], Set<Int64>) = ([], [])
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
         var origins: Set<String> = []
         do throws(StoreError) {
@@ -112,12 +112,13 @@ struct OfflinePageCheck {
                 guard let url = WebURL(response.href) else { return }
                 origins.insert(url.origin)
                 if let type = response.type, type.hasSuffix("javascript") { scripts.insert(response.url) }
-                if response.isPage { held.append(response) }
+                if response.isPage { storedPages.append(response) }
                 if response.request == .shown { texts[response.href] = response }
                 if response.request == .pictured { pictures[response.href] = response }
             }
             let found = try PageKinds(
-                of: held, scripts: scripts, rendered: Set(texts.values.map(\.url)), start: known?.start ?? [],
+                of: storedPages, scripts: scripts, rendered: Set(texts.values.map(\.url)),
+                start: known?.start ?? [],
                 reader)
             kinds = found.kinds
             func bytes(_ url: WebURL, _ known: StoredResponse?, _ key: RequestKey) throws(StoreError)

@@ -44,8 +44,8 @@ extension RenderPlan {
         let connect: Connect = { url, nearestZone in
             (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
         }
-        self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
-            try BrowserRenderer(door, visitTemplate, connect, browser, authorityFolder: authorityFolder)
+        self.init(mode: settings.mode, tabs: tabs) { (channel) throws(RenderFailure) in
+            try BrowserRenderer(channel, visitTemplate, connect, browser, authorityFolder: authorityFolder)
         }
         prepare = { browser.prepare() }
     }
@@ -126,11 +126,11 @@ struct PageVisitTemplate: Sendable {
 /// Renders pages in one browser, each in a tab with its own proxy. `render` may be called from any thread.
 ///
 /// The proxy of a tab answers from the responses of the crawl. It passes requests that the crawl has not fetched yet to the
-/// crawl (`door`), which applies its scope, robots.txt and limits. So a browser never sends a request by itself. A page goes
+/// crawl (`channel`), which applies its scope, robots.txt and limits. So a browser never sends a request by itself. A page goes
 /// through these steps: a proxy is taken from `idle` or created; the page is opened; if it has later views that must be opened
 /// separately, these follow; the proxy returns to `idle`; and the result goes to `done`.
 private final class BrowserRenderer: PageRenderer {
-    private let door: RenderChannel
+    private let channel: RenderChannel
     private let shared: SharedBrowser
     private let browser: Browser
     private let visitTemplate: PageVisitTemplate
@@ -142,11 +142,11 @@ private final class BrowserRenderer: PageRenderer {
     private let idle = Mutex<(proxies: [PageProxy], openCount: Int, isClosed: Bool)>(([], 0, false))
 
     init(
-        _ door: RenderChannel, _ visitTemplate: PageVisitTemplate, _ connect: @escaping Connect,
+        _ channel: RenderChannel, _ visitTemplate: PageVisitTemplate, _ connect: @escaping Connect,
         _ shared: SharedBrowser,
         authorityFolder: String
     ) throws(RenderFailure) {
-        self.door = door
+        self.channel = channel
         self.connect = connect
         self.visitTemplate = visitTemplate
         self.shared = shared
@@ -156,7 +156,7 @@ private final class BrowserRenderer: PageRenderer {
             throw RenderFailure(error.description)
         }
         do throws(StoreError) {
-            reader = Mutex(try StoreReader(door.folder))
+            reader = Mutex(try StoreReader(channel.folder))
         } catch {
             throw RenderFailure(error.description)
         }
@@ -176,8 +176,8 @@ private final class BrowserRenderer: PageRenderer {
         // Only deep rendering repeats what controls do.
         if !visit.isDeep { visit.usedControls = usedControls }
         // A button can act for the person who is logged in, and not only by requests that are refused.
-        if door.hasSession, visit.acting == .all { visit.acting = .search }
-        visit.ignoresActionLinks = door.hasSession
+        if channel.hasSession, visit.acting == .all { visit.acting = .search }
+        visit.ignoresActionLinks = channel.hasSession
         visit.wantsText = true
         visit.wantsCookies = true
         visit.wantsPicture = visitTemplate.settings.takesPictures
@@ -242,7 +242,7 @@ private final class BrowserRenderer: PageRenderer {
     private func fixedScriptTime(for url: WebURL) -> Int? {
         guard visitTemplate.settings.steadySince != nil else { return nil }
         let stored = reader.withLock { reader in
-            try? reader.response(for: url.key.href, ofSnapshot: door.snapshot)
+            try? reader.response(for: url.key.href, ofSnapshot: channel.snapshot)
         }
         return stored.flatMap { SteadyTime.since(HTTPFields(block: $0.fields.utf8.span)) }
     }
@@ -250,9 +250,10 @@ private final class BrowserRenderer: PageRenderer {
     /// A proxy that no tab uses.
     private func takeProxy() throws(ServerError) -> PageProxy {
         if let proxy = idle.withLock({ $0.proxies.popLast() }) { return proxy }
-        return try PageProxy(door.folder, snapshot: door.snapshot, security: security, connect: connect) {
-            [door] page, request, answer in
-            door.ask(page, request, answer: answer)
+        return try PageProxy(channel.folder, snapshot: channel.snapshot, security: security, connect: connect)
+        {
+            [channel] page, request, answer in
+            channel.ask(page, request, answer: answer)
         }
     }
 

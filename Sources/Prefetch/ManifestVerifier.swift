@@ -102,12 +102,14 @@ package struct ManifestVerifier: Sendable {
     package var requestCount: Int { manifest.fetchedDocuments.count }
 
     /// Whether the manifest equals the stored one.
-    package func isEqual(to kept: StoredManifest) -> Bool { StoredManifest(manifest) == kept }
+    package func isEqual(to storedManifest: StoredManifest) -> Bool {
+        StoredManifest(manifest) == storedManifest
+    }
 
     /// Whether the user gave the same base as for the stored manifest. True if the stored manifest does not
     /// record it.
-    package func hasSameBase(as kept: StoredManifest) -> Bool {
-        kept.reading.map { $0.base == manifest.reading.base } ?? true
+    package func hasSameBase(as storedManifest: StoredManifest) -> Bool {
+        storedManifest.reading.map { $0.base == manifest.reading.base } ?? true
     }
 
     /// The network zone that the manifest came from, which limits the URLs that it names. The origins in
@@ -118,8 +120,11 @@ package struct ManifestVerifier: Sendable {
     /// Returns the documents that a snapshot of the site stores: the manifest, and the responses that were
     /// fetched to get it.
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
-        let kept = StoredManifest(manifest)
-        return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
+        let storedManifest = StoredManifest(manifest)
+        return [
+            CrawlPlan.Document(
+                href: name, request: .manifest, fields: storedManifest.fields, bytes: storedManifest.bytes)
+        ]
             + manifest.fetchedDocuments.map {
                 CrawlPlan.Document(href: $0.url.href, fields: $0.fields, bytes: $0.bytes)
             }
@@ -345,9 +350,10 @@ package final class CurrentRequirements: Sendable {
             }
             guard let reader else { return try merged.resolve(nil) }
             for manifest in try CurrentManifest.all(reader) where manifest.site != own {
-                guard let kept = try StoredManifest(manifest.row, reader) else { continue }
+                guard let storedManifest = try StoredManifest(manifest.row, reader) else { continue }
                 merged.add(
-                    try manifest.plan.requirements(of: kept), ofManifestAt: kept.place, of: manifest.site)
+                    try manifest.plan.requirements(of: storedManifest), ofManifestAt: storedManifest.place,
+                    of: manifest.site)
             }
             return try merged.resolve(reader)
         } catch  where error.reason == .missing {
@@ -372,10 +378,10 @@ package final class CurrentRequirements: Sendable {
         var merged = MergedRequirements()
         for site in sites { merged.addSite(start: site.start, of: site.name) }
         for manifest in manifests {
-            guard let kept = try StoredManifest(manifest.row, reader) else { continue }
+            guard let storedManifest = try StoredManifest(manifest.row, reader) else { continue }
             // An unreadable manifest does not block serving. The next fetch reports it.
-            guard let required = try? manifest.plan.requirements(of: kept) else { continue }
-            merged.add(required, ofManifestAt: kept.place, of: manifest.site)
+            guard let required = try? manifest.plan.requirements(of: storedManifest) else { continue }
+            merged.add(required, ofManifestAt: storedManifest.place, of: manifest.site)
         }
         let requirements = try merged.resolve(reader)
         cache.withLock { $0 = (key, requirements) }
@@ -387,9 +393,9 @@ extension ManifestPlan {
     /// Returns the requirements of a stored manifest.
     ///
     /// - Throws: `StoreError` if the manifest can no longer be read.
-    package func requirements(of kept: StoredManifest) throws(StoreError) -> Requirements {
+    package func requirements(of storedManifest: StoredManifest) throws(StoreError) -> Requirements {
         do throws(LarderError) {
-            let source = try ManifestSource(kept, of: self)
+            let source = try ManifestSource(storedManifest, of: self)
             var requirements = Requirements()
             for target in try CheckTarget.all(of: source) {
                 requirements.require(target.bundle, at: target.urls[0])
@@ -397,7 +403,8 @@ extension ManifestPlan {
             return requirements
         } catch {
             throw StoreError(
-                .unusable, doing: "read the stored manifest", path: kept.place, detail: error.description,
+                .unusable, doing: "read the stored manifest", path: storedManifest.place,
+                detail: error.description,
                 advice: "prefetch it again, or remove its site")
         }
     }

@@ -187,15 +187,15 @@ extension SiteRun {
     private func isCurrent(
         _ steps: PreloadPlan, _ verifier: ManifestVerifier, _ target: ManifestSite, _ site: Site?
     ) throws(LarderError) -> Bool {
-        guard steps.isCurrent, let site, let held = SitePlan(text: site.settings).manifest,
-            held == target.manifest
+        guard steps.isCurrent, let site, let knownManifest = SitePlan(text: site.settings).manifest,
+            knownManifest == target.manifest
         else {
             return false
         }
-        guard let kept = try storedManifest(of: site.name) else { return false }
+        guard let current = try storedManifest(of: site.name) else { return false }
         // A manifest that differs only in irrelevant text, such as a date, does not need a snapshot.
-        if verifier.isEqual(to: kept) { return true }
-        return try mapStoreError { () throws(StoreError) in try held.requirements(of: kept) }
+        if verifier.isEqual(to: current) { return true }
+        return try mapStoreError { () throws(StoreError) in try knownManifest.requirements(of: current) }
             == verifier.requirements
     }
 
@@ -247,9 +247,9 @@ extension SiteRun {
             report.refused.append(
                 .init(url: item.url, reason: item.detail ?? "it does not match", isRequired: true))
         }
-        let asked = steps.steps.count { step in if case .fetch = step { true } else { false } }
+        let fetchedCount = steps.steps.count { step in if case .fetch = step { true } else { false } }
         let lost = (report.refused + report.missing).count { bundleURLs.contains($0.url) || $0.isRequired }
-        report.fetched = max(0, asked - lost)
+        report.fetched = max(0, fetchedCount - lost)
         report.assets = max(0, run.assets - (wanted.count - lost))
         report.requests += run.requests
         report.byteCount = run.wireByteCount
@@ -262,11 +262,12 @@ extension SiteRun {
             let isGone = run.missing.contains { $0.failure.isGone && required.contains($0.url) }
             report.outcome = report.refused.contains(where: \.isRequired) || isGone ? .refused : .unreachable
         }
-        let held = try mapStoreError { () throws(StoreError) in
+        let sitesAfterRun = try mapStoreError { () throws(StoreError) in
             try recordMissingAssets(run, target)
             return folder.exists ? try StoreReader(folder).sites() : []
         }
-        try report.setLiveSet(held.first { $0.name == target.site.href }, of: loaded.verifier, in: folder)
+        try report.setLiveSet(
+            sitesAfterRun.first { $0.name == target.site.href }, of: loaded.verifier, in: folder)
     }
 
     /// Records whether assets are still missing, so that the next preload looks for them even if it has all
@@ -291,10 +292,10 @@ extension PreloadReport {
         _ site: Site?, of verifier: ManifestVerifier, in folder: StoreFolder
     ) throws(LarderError) {
         guard let site, let published = site.published else { return }
-        let kept = try mapStoreError { () throws(StoreError) in
+        let current = try mapStoreError { () throws(StoreError) in
             try StoredManifest.current(of: site.name, StoreReader(folder))
         }
-        if let kept, !verifier.hasSameBase(as: kept) { return }
+        if let current, !verifier.hasSameBase(as: current) { return }
         let live = site.snapshots.first { $0.id == published }
         (snapshot, since) = (live?.number, live?.started)
     }

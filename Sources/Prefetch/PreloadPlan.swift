@@ -91,12 +91,12 @@ extension PreloadPlan {
         do throws(StoreError) {
             guard folder.exists else { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             let reader = try StoreReader(folder)
-            let shelf = try BundleFinder(reader, folder, provesBytes: provesBytes)
+            let finder = try BundleFinder(reader, folder, provesBytes: provesBytes)
             var md5s = KnownMD5s(reader)
             let own = Set(site?.snapshots.map(\.id) ?? [])
             // Responses of an unpublished snapshot are served once a later snapshot is published.
             let hidden = site.flatMap { site in site.snapshots.last { $0.id > site.published ?? 0 }?.id }
-            var held = [PreloadPlan.StoredCopies](repeating: .init(), count: bundles.count)
+            var storedCopies = [PreloadPlan.StoredCopies](repeating: .init(), count: bundles.count)
             // Sorted as in the store, so that neighbouring rows are read together.
             let hrefs = bundles.map(\.url.href)
             var rest = hrefs.indices.sorted { hrefs[$0] < hrefs[$1] }[...]
@@ -118,23 +118,23 @@ extension PreloadPlan {
                             if let body = shown.body {
                                 copies.served = try servedBody(
                                     of: body, isThere: shown.isThere, isImported: shown.isImported, bundle,
-                                    shelf, reader, &md5s)
+                                    finder, reader, &md5s)
                             } else if let (response, body) = try reader.responseWithBody(at: url) {
                                 copies.served = try servedBody(
                                     of: body, isThere: reader.isThere(body),
-                                    isImported: shown.isImported || response.isImported, bundle, shelf,
+                                    isImported: shown.isImported || response.isImported, bundle, finder,
                                     reader, &md5s)
                             }
                         }
                         if case .fetch = PreloadPlan.step(bundle, copies), bundle.canBeVerified {
-                            copies.isStoredElsewhere = try shelf.response(for: url, as: bundle) != nil
+                            copies.isStoredElsewhere = try finder.response(for: url, as: bundle) != nil
                         }
-                        held[index] = copies
+                        storedCopies[index] = copies
                     }
                 }
             }
             try md5s.keep(in: folder)
-            return PreloadPlan(zip(bundles, held).map { ($0.bundle, $1) })
+            return PreloadPlan(zip(bundles, storedCopies).map { ($0.bundle, $1) })
         } catch {
             if error.reason == .missing { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             throw LarderError(error)
@@ -142,13 +142,13 @@ extension PreloadPlan {
     }
 
     private static func servedBody(
-        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ shelf: BundleFinder,
+        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ finder: BundleFinder,
         _ reader: StoreReader, _ md5s: inout KnownMD5s
     ) throws(StoreError) -> PreloadPlan.StoredCopies.ServedBody? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
         var version = PreloadPlan.StoredCopies.ServedBody(digests: [sha256], byteCount: body.byteCount)
         // An imported body is always hashed: its stored digest is not trusted.
-        version.isSound = try isThere ? shelf.isSound(body, provesBytes: isImported) : false
+        version.isSound = try isThere ? finder.isSound(body, provesBytes: isImported) : false
         if isImported, version.isSound, let content = try reader.content(of: body) {
             version.digests = try content.measurement(for: bundle).decoded.digests
             return version

@@ -154,9 +154,9 @@ package struct SiteRun {
                 let site = sites.first(where: {
                     storedPlan(of: $0.name)?.manifest?.isSamePlace(manifest) ?? false
                 }),
-                let kept = try storedManifest(of: site.name)
+                let current = try storedManifest(of: site.name)
             else { throw error }
-            let source = try ManifestSource(kept, options: checkOptions)
+            let source = try ManifestSource(current, options: checkOptions)
             return LoadedManifest(
                 verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), failure: error)
         }
@@ -271,10 +271,13 @@ package struct SiteRun {
         plan.checksReplacements = !options.allowsShrinking
         plan.keepsPrivate = principal == .remoteUser
         if !options.allowsShrinking { plan.wasOfSession = try wasFetchedWithSession(start) }
-        guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
-            SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
+        guard !options.allowsShrinking, let storedSite = sites.first(where: { $0.name == site.href }),
+            SitePlan(text: storedSite.settings).scope == plan.sitePlan.scope,
+            storedSite.start == start.map(\.href)
         else { return plan }
-        let pages = try mapStoreError { () throws(StoreError) in try StoreReader(folder).pageCount(of: held) }
+        let pages = try mapStoreError { () throws(StoreError) in
+            try StoreReader(folder).pageCount(of: storedSite)
+        }
         if pages >= Self.minPagesForShrinkCheck { plan.minPages = (pages + 1) / 2 }
         return plan
     }
@@ -408,7 +411,7 @@ package struct SiteRun {
             plan.startsAtAssets
             ? [] : try misses(on: Set(plan.start.map(\.host))).filter { belongsToSite($0, plan) }
         var plan = plan
-        if let held = self.storedPlan(of: plan.site) { plan.sitePlan.keepHistory(of: held) }
+        if let lastPlan = self.storedPlan(of: plan.site) { plan.sitePlan.keepHistory(of: lastPlan) }
         // Responses must also meet the requirements of other sites' manifests.
         plan.required = try mapStoreError { () throws(StoreError) in
             try CurrentRequirements.all(

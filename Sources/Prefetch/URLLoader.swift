@@ -139,7 +139,7 @@ package final class URLLoader {
         let now = Self.now
         var received = ReceivedResponse(url: url, response: response, requested: now, responded: now)
         try mapStoreError { () throws(StoreError) in
-            received.held = try reader?.response(for: url.href)
+            received.replaced = try reader?.response(for: url.href)
             try store(received, StoreWriter(folder))
         }
     }
@@ -160,9 +160,9 @@ package final class URLLoader {
             (source, zone) = (.loaded, answer.flags.zone)
         }
 
-        init(_ held: StoredCopy, _ entry: CacheEntry, _ hit: CacheHit) {
-            (status, fields, body) = (entry.status, entry.servedFields(at: URLLoader.now), held.bytes)
-            zone = held.response.flags.zone
+        init(_ copy: StoredCopy, _ entry: CacheEntry, _ hit: CacheHit) {
+            (status, fields, body) = (entry.status, entry.servedFields(at: URLLoader.now), copy.bytes)
+            zone = copy.response.flags.zone
             source =
                 switch hit {
                 case .fresh: .stored
@@ -181,22 +181,22 @@ package final class URLLoader {
         let rules = try rules(for: url)
         let policy = policy ?? rules.policy(for: url) ?? .protocol
         if let bundle {
-            if let held = try verifiedBundle(at: url, as: bundle, rules) { return held }
+            if let copy = try verifiedBundle(at: url, as: bundle, rules) { return copy }
             guard policy != .offline else { throw Self.notStoredError(url, " with the required content") }
             return try requestBundle(url, nearestZone, bundle)
         }
-        let held = try liveCopy(of: url, policy, rules)
-        let entry = held?.response.cacheEntry(profile: Self.profile, rules: rules)
+        let copy = try liveCopy(of: url, policy, rules)
+        let entry = copy?.response.cacheEntry(profile: Self.profile, rules: rules)
         let action = policy.action(for: CacheRequest(url: url), entry: entry, now: Self.now)
         switch action {
         case .serve(let hit), .serveAndRefresh(let hit, _):
-            guard let held, let entry else { throw Self.notStoredError(url) }
+            guard let copy, let entry else { throw Self.notStoredError(url) }
             if case .serveAndRefresh = action { refresh(url, nearestZone) }
-            return LoadStep(held, entry, hit)
+            return LoadStep(copy, entry, hit)
         case .validate(let fields):
-            return try request(url, nearestZone, fields, policy, rules, held, entry, isConditional: true)
+            return try request(url, nearestZone, fields, policy, rules, copy, entry, isConditional: true)
         case .load(let fields):
-            return try request(url, nearestZone, fields, policy, rules, held, entry)
+            return try request(url, nearestZone, fields, policy, rules, copy, entry)
         case .miss:
             throw Self.notStoredError(url)
         }
@@ -245,8 +245,8 @@ package final class URLLoader {
     {
         guard let reader else { return nil }
         return try mapStoreError { () throws(StoreError) in
-            let shelf = try BundleFinder(reader, folder, provesBytes: true)
-            guard let response = try shelf.response(for: url, as: bundle) else { return nil }
+            let finder = try BundleFinder(reader, folder, provesBytes: true)
+            guard let response = try finder.response(for: url, as: bundle) else { return nil }
             let content = try response.body.flatMap { (body) throws(StoreError) in
                 try reader.content(of: body)
             }
@@ -315,7 +315,7 @@ package final class URLLoader {
     private func request(
         _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields, _ policy: CachePolicy,
         _ rules: CacheRules,
-        _ held: StoredCopy?,
+        _ copy: StoredCopy?,
         _ entry: CacheEntry?, isConditional: Bool = false
     ) throws(LarderError) -> LoadStep {
         let outcome = try exchange(url, nearestZone, fields)
@@ -325,13 +325,13 @@ package final class URLLoader {
             profile: Self.profile, rules: rules, now: Self.now)
         switch conclusion.reply {
         case .stored(let entry, let hit):
-            guard let held else { break }
+            guard let copy else { break }
             if case .update(let updated) = conclusion.change, case .success(let answer) = outcome {
                 var received = ReceivedResponse(url, answer, updated.fields)
-                (received.held, received.isConfirmed) = (held.response, true)
+                (received.replaced, received.isConfirmed) = (copy.response, true)
                 receivedResponses.append(received)
             }
-            return LoadStep(held, entry, hit)
+            return LoadStep(copy, entry, hit)
         case .loadAgain:
             return try request(url, nearestZone, [:], policy, rules, nil, nil)
         case .received, .gatewayTimeout: break
@@ -345,11 +345,11 @@ package final class URLLoader {
         if case .store(let entry, .allowed) = conclusion.change {
             received.response = WebResponse(url.href, entry.status, entry.fields, answer.body)
             received.refusal = refusal(of: answer, url, rules)
-            if received.refusal == nil { received.refusal = try reasonToKeepStored(answer, url, over: held) }
+            if received.refusal == nil { received.refusal = try reasonToKeepStored(answer, url, over: copy) }
         } else {
             received.refusal = "its server or a rule forbids storing it"
         }
-        received.held = held?.response
+        received.replaced = copy?.response
         receivedResponses.append(received)
         return LoadStep(answer)
     }
@@ -370,9 +370,9 @@ package final class URLLoader {
     /// Returns why the response does not replace the stored one, although its server and the rules allow
     /// storing it; nil if it does.
     private func reasonToKeepStored(
-        _ answer: FetchedAnswer, _ url: WebURL, over held: StoredCopy?
+        _ answer: FetchedAnswer, _ url: WebURL, over copy: StoredCopy?
     ) throws(LarderError) -> String? {
-        guard let held, let stored = held.response.judged else { return nil }
+        guard let copy, let stored = copy.response.judged else { return nil }
         let sha256 = try mapStoreError { () throws(StoreError) in
             try BodyContent.bytes(answer.body).measure().sha256
         }
@@ -382,7 +382,7 @@ package final class URLLoader {
             ending: answer.ending)
         let comparison =
             ReplacementCheck.needsComparison(new, with: stored)
-            ? BodyComparison(stored: held.bytes.span, new: answer.body.span) : nil
+            ? BodyComparison(stored: copy.bytes.span, new: answer.body.span) : nil
         let verdict = replacements.judge(
             url, stored: stored, new: new, comparison: comparison, now: Self.now.secondsSinceEpoch)
         return verdict.rejected.map { "\($0.text); the stored copy is kept" }
@@ -432,7 +432,7 @@ package final class URLLoader {
         var sentFields = HTTPFields()
         var flags: ResponseFlags = []
         /// The live response that it replaces.
-        var held: StoredResponse?
+        var replaced: StoredResponse?
         /// Whether the live response has the same body.
         var isConfirmed = false
         var bundle: Bundle?
@@ -481,7 +481,7 @@ package final class URLLoader {
         fields.remove("Set-Cookie")
         let body: NewResponse.Body
         if received.isConfirmed {
-            body = received.held?.body.map { .held($0) } ?? .none
+            body = received.replaced?.body.map { .held($0) } ?? .none
         } else if received.response.body.isEmpty, received.response.status >= 300 {
             body = .none
         } else {
@@ -489,7 +489,7 @@ package final class URLLoader {
         }
         var new = NewResponse(
             href: received.url.href, referrer: nil, status: received.response.status,
-            role: received.held?.role ?? 1,
+            role: received.replaced?.role ?? 1,
             fields: fields.block, fetched: received.responded.secondsSinceEpoch, body: body)
         new.requested = received.requested.secondsSinceEpoch
         new.type = fields.contentType?.essence
@@ -498,11 +498,11 @@ package final class URLLoader {
                 decoded: fields, request: received.sentFields,
                 secrets: folder.secretHasher(createsKey: true))?.text ?? VaryKey.never
         new.flags = received.flags
-        if received.isConfirmed, let held = received.held {
-            new.flags.formUnion(held.flags.intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin]))
+        if received.isConfirmed, let copy = received.replaced {
+            new.flags.formUnion(copy.flags.intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin]))
         }
         try writer.add(
-            loaded: new, over: received.held, origin: received.url.origin, host: received.url.host,
+            loaded: new, over: received.replaced, origin: received.url.origin, host: received.url.host,
             now: received.responded.secondsSinceEpoch)
     }
 

@@ -8,18 +8,18 @@ public struct MissesReport: Sendable, Equatable {
 
     /// The recorded misses that are still not stored, and the URLs of those that are stored by now.
     ///
-    /// - Parameter notes: the misses that servers recorded.
+    /// - Parameter recorded: the misses that servers recorded.
     package static func report(
-        on notes: [Miss], _ reader: StoreReader
-    ) throws(StoreError) -> (missing: MissesReport, held: [String]) {
-        var (missing, held): ([MissedURL], [String]) = ([], [])
-        for miss in notes {
+        on recorded: [Miss], _ reader: StoreReader
+    ) throws(StoreError) -> (missing: MissesReport, stored: [String]) {
+        var (missing, stored): ([MissedURL], [String]) = ([], [])
+        for miss in recorded {
             // Requests with a body are never fetched again, so only GET can be stored by now.
             let url = miss.method == "GET" ? WebURL(miss.href) : nil
             let found = try url.map { (url) throws(StoreError) in try reader.find(url) } ?? nil
-            if found != nil { held.append(miss.href) } else { missing.append(MissedURL(miss)) }
+            if found != nil { stored.append(miss.href) } else { missing.append(MissedURL(miss)) }
         }
-        return (MissesReport(misses: missing), held)
+        return (MissesReport(misses: missing), stored)
     }
 
     /// The report as JSON.

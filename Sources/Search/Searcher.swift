@@ -78,7 +78,7 @@ package final class Searcher {
             }
             try pool.settle { (candidate) throws(StoreError) in
                 if let known = candidate.holding { return known }
-                return try holding(of: candidate.match, site: site, options, index)
+                return try servedResponse(of: candidate.match, site: site, options, index)
             }
         }
         report.isRelaxed = strictness == .some
@@ -129,7 +129,7 @@ package final class Searcher {
         for match in matches where !pool.known.contains(match.id) {
             var shown: TextHolding?
             if options.isFiltering {
-                shown = try holding(of: match, site: site, options, index)
+                shown = try servedResponse(of: match, site: site, options, index)
                 guard shown != nil else { continue }
             }
             guard let facts = try index.facts(of: match.id) else { continue }
@@ -195,7 +195,7 @@ package final class Searcher {
 
     /// Returns a response with the text that the reader may see and that passes the filter; nil if there is
     /// none.
-    private func holding(
+    private func servedResponse(
         of match: TextMatch, site: Site?, _ options: SearchOptions, _ index: SearchIndex
     ) throws(StoreError) -> TextHolding? {
         for body in try index.bodies(of: match.id) {
@@ -255,7 +255,7 @@ package final class Searcher {
                         strictness, inSite: site?.name, in: part, statistics)
                 else { continue }
                 for match in try index.best(expression, in: part, atMost: Self.maxCheckedMatches) {
-                    if try holding(of: match, site: site, options, index) != nil { return true }
+                    if try servedResponse(of: match, site: site, options, index) != nil { return true }
                 }
             }
         }

@@ -156,19 +156,19 @@ enum WebpackStats {
 struct ViteManifest {
     private let source: SourceText
     private let chunks: [(name: String, node: ManifestNode)]
-    private let places: [String: Int]
+    private let indices: [String: Int]
 
     init(_ root: ManifestNode) throws(ManifestError) {
         source = root.source
         chunks = try root.members()
-        places = Dictionary(uniqueKeysWithValues: chunks.enumerated().map { ($1.name, $0) })
+        indices = Dictionary(uniqueKeysWithValues: chunks.enumerated().map { ($1.name, $0) })
     }
 
     func manifest() throws(ManifestError) -> Manifest {
         let reached = try reachableChunks()
         var list = BundleList()
-        for (place, chunk) in chunks.enumerated() {
-            let isRequired = reached.contains(place)
+        for (index, chunk) in chunks.enumerated() {
+            let isRequired = reached.contains(index)
             let file = try chunk.node.requiredMember("file", "the path of a file")
             let integrity = try chunk.node["integrity"]?.toolIntegrityClaims() ?? []
             try add(file, integrity, isRequired, to: &list)
@@ -197,12 +197,12 @@ struct ViteManifest {
     private func reachableChunks() throws(ManifestError) -> Set<Int> {
         let imports = try imports()
         var waiting: [Int] = []
-        for (place, chunk) in chunks.enumerated() {
-            if try chunk.node["isEntry"]?.bool() ?? false { waiting.append(place) }
+        for (index, chunk) in chunks.enumerated() {
+            if try chunk.node["isEntry"]?.bool() ?? false { waiting.append(index) }
         }
         var reached = Set(waiting.isEmpty ? Array(chunks.indices) : waiting)
-        while let place = waiting.popLast() {
-            for target in imports[place] where reached.insert(target).inserted { waiting.append(target) }
+        while let index = waiting.popLast() {
+            for target in imports[index] where reached.insert(target).inserted { waiting.append(target) }
         }
         return reached
     }
@@ -210,15 +210,15 @@ struct ViteManifest {
     /// Returns the indices of the chunks that each chunk imports.
     private func imports() throws(ManifestError) -> [[Int]] {
         var imports = [[Int]](repeating: [], count: chunks.count)
-        for (place, chunk) in chunks.enumerated() {
+        for (index, chunk) in chunks.enumerated() {
             for key in ["imports", "dynamicImports"] {
                 for name in try chunk.node[key]?.elements() ?? [] {
                     let text = try name.string()
-                    guard let target = places[text] else {
+                    guard let target = indices[text] else {
                         throw name.error(
                             "expected the name of another chunk, found \"\(ManifestNode.abbreviate(text))\"")
                     }
-                    imports[place].append(target)
+                    imports[index].append(target)
                 }
             }
         }

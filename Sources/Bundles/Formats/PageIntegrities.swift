@@ -9,23 +9,23 @@ enum PageIntegrities {
         let (base, found) = IntegrityScanner().scan(source.bytes.span)
         var manifest = Manifest(.html)
         manifest.base = base
-        var places: [String: Int] = [:]
+        var indices: [String: Int] = [:]
         for attribute in found {
             let reference = String(decoding: attribute.reference, as: UTF8.self)
             guard !reference.isEmpty, reference.utf8.count <= ManifestLimits.maxReferenceBytes else {
                 continue
             }
-            guard places.count < ManifestLimits.maxBundles else {
+            guard indices.count < ManifestLimits.maxBundles else {
                 throw source.error(at: 0, "more than \(ManifestLimits.maxBundles) bundles")
             }
-            let place = places[reference, default: manifest.bundles.count]
-            if place == manifest.bundles.count {
-                places[reference] = place
+            let index = indices[reference, default: manifest.bundles.count]
+            if index == manifest.bundles.count {
+                indices[reference] = index
                 manifest.bundles.append(Bundle(reference: reference, claims: []))
             }
             let claim = Claim(Integrity(String(decoding: attribute.integrity, as: UTF8.self)))
-            if !manifest.bundles[place].claims.contains(claim) {
-                manifest.bundles[place].claims.append(claim)
+            if !manifest.bundles[index].claims.contains(claim) {
+                manifest.bundles[index].claims.append(claim)
             }
         }
         // An empty check would be clean.

@@ -25,7 +25,7 @@ struct WorkboxList {
 
     /// Whether a script contains a name that only service workers with a precache list have.
     static func isRecognised(_ bytes: [UInt8]) -> Bool {
-        markers.contains { marker in !places(of: marker, in: bytes, atMost: 1).isEmpty }
+        markers.contains { marker in !offsets(of: marker, in: bytes, atMost: 1).isEmpty }
     }
 
     private static let markers = [
@@ -46,27 +46,27 @@ struct WorkboxList {
             return [list]
         }
         var lists: [ScriptLiteral] = []
-        var done = 0
-        let places = Self.markers.flatMap { Self.places(of: $0, in: source.bytes, atMost: .max) }.sorted()
-        for place in places where place >= done {
-            done = place
+        var scannedEnd = 0
+        let offsets = Self.markers.flatMap { Self.offsets(of: $0, in: source.bytes, atMost: .max) }.sorted()
+        for offset in offsets where offset >= scannedEnd {
+            scannedEnd = offset
             repeat {
-                guard let start = listStart(after: done) else { break }
+                guard let start = listStart(after: scannedEnd) else { break }
                 var parser = ScriptLiteralParser(source, at: start)
                 lists.append(try parser.literal())
-                done = parser.offset
+                scannedEnd = parser.offset
                 // Other lists in the same statement are options, such as URL parameters to ignore.
-            } while isConcatenated(at: done)
+            } while isConcatenated(at: scannedEnd)
         }
         return lists
     }
 
     /// Returns the next `[` in the same statement that starts a list of files, as in `precacheAndRoute([{…`
     /// and `= (self.__precacheManifest || []).concat([{…`; nil if there is none nearby.
-    private func listStart(after place: Int) -> Int? {
+    private func listStart(after offset: Int) -> Int? {
         let bytes = source.bytes
-        let end = min(bytes.count, place + ManifestLimits.maxLookaheadBytes)
-        for at in place..<max(place, end) {
+        let end = min(bytes.count, offset + ManifestLimits.maxLookaheadBytes)
+        for at in offset..<max(offset, end) {
             if bytes[at] == 0x3B { return nil }
             guard bytes[at] == 0x5B else { continue }
             switch bytes[(at + 1)..<max(at + 1, end)].first(where: { $0 > 0x20 }) {
@@ -81,36 +81,36 @@ struct WorkboxList {
     }
 
     /// Whether `.concat(` follows, as in `(self.__precacheManifest || []).concat([{…`.
-    private func isConcatenated(at place: Int) -> Bool {
-        let near = source.bytes[place..<min(source.bytes.count, place + ManifestLimits.maxLookaheadBytes)]
+    private func isConcatenated(at offset: Int) -> Bool {
+        let near = source.bytes[offset..<min(source.bytes.count, offset + ManifestLimits.maxLookaheadBytes)]
         return near.drop { $0 <= 0x20 || $0 == 0x29 }.starts(with: ".concat(".utf8)
     }
 
-    private static func places(of marker: String, in bytes: [UInt8], atMost limit: Int) -> [Int] {
+    private static func offsets(of marker: String, in bytes: [UInt8], atMost limit: Int) -> [Int] {
         let marker = Array(marker.utf8)
         return bytes.withUnsafeBufferPointer { bytes in
             marker.withUnsafeBufferPointer { marker in
-                var places: [Int] = []
+                var offsets: [Int] = []
                 var at = 0
-                while at + marker.count <= bytes.count, places.count < limit {
+                while at + marker.count <= bytes.count, offsets.count < limit {
                     if bytes[at] == marker[0], marker.indices.allSatisfy({ bytes[at + $0] == marker[$0] }) {
-                        places.append(at + marker.count)
+                        offsets.append(at + marker.count)
                         at += marker.count
                     } else {
                         at += 1
                     }
                 }
-                return places
+                return offsets
             }
         }
     }
 
     private var noListError: ManifestError {
-        guard let place = Self.places(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
+        guard let offset = Self.offsets(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
             return source.error(at: 0, "expected precacheAndRoute([…]) or a list of URLs, found neither")
         }
         return source.error(
-            at: place - 13,
+            at: offset - 13,
             "expected a list of URLs, found __WB_MANIFEST itself: this is the source of a service worker; "
                 + "name the built file")
     }
