@@ -13,7 +13,7 @@ import Testing
         ("a", "ab", 1, 1, 2, "it continues after the end of the expected one, at line 1, column 2, byte 1"),
         ("", "x", 0, 1, 1, "it continues after the end of the expected one, at line 1, column 1, byte 0"),
     ])
-    func `the first difference has a place`(
+    func `the first difference has its offset, line and column`(
         expected: String, found: String, offset: Int, line: Int, column: Int, text: String
     ) {
         let difference = Difference.first(expected: Array(expected.utf8), found: Array(found.utf8))
@@ -23,7 +23,7 @@ import Testing
         #expect(difference?.description == text)
     }
 
-    @Test func `what is the same has none, and what is no text has no line`() {
+    @Test func `equal bodies have no difference, and binary ones have no line`() {
         #expect(Difference.first(expected: Sample.body, found: Sample.body) == nil)
         #expect(Difference.first(expected: [], found: []) == nil)
         let difference = Difference.first(expected: [0, 1, 10, 2], found: [0, 1, 10, 3])
@@ -32,7 +32,7 @@ import Testing
         #expect(difference?.description == "it first differs at byte 3")
     }
 
-    @Test func `pieces of any size give the same`() {
+    @Test func `pieces of any size give the same difference`() {
         let expected = Array("one\r\ntwo\nthree é four".utf8)
         var found = expected
         found[expected.count - 3] ^= 1
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// With an empty piece now and then.
+    /// Splits a body into pieces, some of them empty.
     private struct Pieces {
         private var rest: ArraySlice<UInt8>
         private let size: Int

@@ -15,7 +15,7 @@ import Web
         BundleMeter.finding(on: bundle(claims), bytes: bytes)
     }
 
-    @Test func `bytes that agree with every digest are verified`() {
+    @Test func `a body that matches every digest is verified`() {
         let finding = finding([
             Claim(Sample.digest(.md5)), Claim(Sample.digest(.sha256)), Claim(byteCount: 23),
             Claim(Integrity(Sample.sri)),
@@ -42,7 +42,7 @@ import Web
         #expect(other.verdict.name == "mismatch")
     }
 
-    @Test func `all that did not hold is named, with both sides and both sizes`() throws {
+    @Test func `every failed claim is reported with expected and actual value and both sizes`() throws {
         let finding = finding(
             [
                 Claim(Sample.digest(.md5)), Claim(Sample.digest(.sha256, of: Self.body + [1])),
@@ -81,7 +81,7 @@ import Web
         #expect(mismatch.brief == brief)
     }
 
-    @Test func `what is said of nothing but presence and size proves nothing`() {
+    @Test func `a bundle with only a size is unverifiable`() {
         #expect(finding([]).verdict == .unverifiable("the manifest gives no digest"))
         #expect(
             finding([Claim(byteCount: 23)]).verdict.detail?.contains("only a size, which matches") == true)
@@ -89,7 +89,7 @@ import Web
         #expect(finding([Claim(Integrity("foo666-AAAA"))]).verdict.name == "unverifiable")
     }
 
-    @Test func `weak evidence neither fails nor proves, and is told`() throws {
+    @Test func `weak evidence is reported, and neither fails nor verifies`() throws {
         let tags = [Sample.md5, Sample.hex(.md5, of: [])].compactMap { EntityTag("\"\($0)\"") }
         let right = try #require(Claim(tags[0]))
         let wrong = try #require(Claim(tags[1]))
@@ -101,7 +101,7 @@ import Web
         #expect(proven.verdict == .verified && proven.remarks.count == 1)
     }
 
-    @Test func `what was measured earlier is enough`() {
+    @Test func `known digests suffice for a finding`() {
         let bundle = bundle([Claim(Sample.digest(.md5)), Claim(Sample.digest(.sha256))])
         let known = Measurement.Body(byteCount: 23, digests: [Sample.digest(.md5), Sample.digest(.sha256)])
         #expect(bundle.finding(on: Measurement(uncoded: known)).verdict == .verified)
@@ -111,7 +111,7 @@ import Web
                 == .unverifiable("its SHA-256 was not computed"))
     }
 
-    @Test func `what speaks of the encoded body is held against that`() {
+    @Test func `a claim about the encoded body is compared with the encoded body`() {
         let encoded: [UInt8] = [0x1F, 0x8B, 1, 2, 3]
         let bundle = bundle([
             Claim(Sample.digest(.md5)),
@@ -136,7 +136,7 @@ import Web
         #expect(finding(isCoded: false).verdict.name == "mismatch")
     }
 
-    @Test func `a digest of the decoded body where the encoded one is meant is explained`() throws {
+    @Test func `a digest of the decoded body in place of the encoded one is explained`() throws {
         let bundle = bundle([Claim(.digest(Sample.digest(.md5)), of: .encoded, source: "Content-MD5")])
         let measured = Measurement(decoded: Sample.measured(Self.body), encoded: Sample.measured([1, 2, 3]))
         let verdict = bundle.finding(on: measured).verdict
@@ -144,7 +144,7 @@ import Web
         #expect(verdict.detail?.contains("it matches the decoded body") == true)
     }
 
-    @Test func `a mismatch tells where the bodies differ, for whoever has both`() throws {
+    @Test func `a mismatch has the first difference if both bodies are available`() throws {
         guard case .mismatch(var mismatch) = finding([Claim(Sample.digest(.md5))], Sample.altered).verdict
         else {
             Issue.record("no mismatch")
@@ -176,7 +176,9 @@ import Web
         ("Repr-Digest", "sha-256=:AAAA:", []),
         ("Repr-Digest", "unknown=:AAAA:", []),
     ])
-    func `each field knows which body it speaks of`(name: String, value: String, found: [String]) {
+    func `each digest field applies to the encoded or the decoded body`(
+        name: String, value: String, found: [String]
+    ) {
         let list = Claim.list(from: [name: value].fields)
         #expect(list.map { "\($0.source) \($0.subject.rawValue)" } == found)
         #expect(list.allSatisfy { $0.strength == .strong })
@@ -186,7 +188,7 @@ import Web
                 == (found.isEmpty ? "unverifiable" : "verified"))
     }
 
-    @Test func `of a part only what speaks of the whole is taken`() {
+    @Test func `for a partial response only fields about the whole representation count`() {
         let fields: HTTPFields = [
             "Content-Digest": "sha-256=:\(Self.sha256):", "Content-MD5": Self.md5,
             "Repr-Digest": "md5=:\(Self.md5):",
@@ -209,7 +211,7 @@ import Web
     @Test(
         .enabled(if: ConformanceData.isThere, "no conformance data"),
         arguments: ConformanceData.cases("bundles/rfc9530-examples.json"))
-    func `fields are judged as in RFC 9530's examples`(row: JSONValue) throws {
+    func `digest fields match the examples of RFC 9530`(row: JSONValue) throws {
         let names = ["Repr-Digest", "Content-Digest", "Digest", "Content-MD5"]
         let fields = HTTPFields(
             names.compactMap { name in row[name]?.string.map { .init(name: name, value: $0) } })
@@ -248,12 +250,13 @@ extension [String: String] {
         ("SHA256-\(Sample.base64(.sha256))", "verified"),
         ("sha256", "unverifiable"), ("sha256-", "mismatch"), ("sha256-?", "mismatch"),
     ])
-    func `the strongest algorithm counts, and any of its digests will do`(integrity: String, verdict: String)
-    {
+    func `only the strongest algorithm counts, and any of its digests may match`(
+        integrity: String, verdict: String
+    ) {
         #expect(Self.name(integrity) == verdict)
     }
 
-    @Test func `the alphabet of URLs is taken as well`() {
+    @Test func `integrity digests may use base64url`() {
         let plain = Sample.integrity(.sha512)
         let other = plain.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
         #expect(Integrity(other).digests == Integrity(plain).digests)
@@ -267,7 +270,7 @@ extension [String: String] {
     @Test(
         .enabled(if: ConformanceData.isThere, "no conformance data"),
         arguments: ConformanceData.cases("bundles/wpt-sri-cases.json"))
-    func `integrity is judged as in web platform tests`(row: JSONValue) throws {
+    func `integrity passes the web platform tests`(row: JSONValue) throws {
         let text = try #require(row["integrity"]?.string)
             .replacing("{OK256}", with: Sample.base64(.sha256)).replacing(
                 "{OK384}", with: Sample.base64(.sha384)

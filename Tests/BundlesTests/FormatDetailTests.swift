@@ -2,14 +2,14 @@ import Bundles
 import Digest
 import Testing
 
-/// What single forms say beside their bundles.
+/// Details of single formats, such as bases and notes.
 @Suite struct FormatDetailTests {
     private func sample(_ name: String) throws -> Manifest {
         let sample = try #require(FormatSample.all.first { $0.name == name })
         return try Sample.manifest(sample.text)
     }
 
-    @Test func `chcp.json leads to the list in the folder that it names`() throws {
+    @Test func `chcp.json names the list in its content folder`() throws {
         let manifest = try Sample.manifest(
             "{\"content_url\": \"https://a.example/www\", \"release\": \"2015.09.01-13.30.35\"}")
         #expect(manifest.format == .cordova)
@@ -18,7 +18,7 @@ import Testing
         #expect(manifest.version == "2015.09.01-13.30.35")
     }
 
-    @Test func `version.manifest leads to project.manifest`() throws {
+    @Test func `version.manifest names project.manifest`() throws {
         let manifest = try Sample.manifest(
             """
             {"packageUrl": "https://a.example/r/", "remoteManifestUrl": "https://a.example/r/p", "version": "2"}
@@ -29,7 +29,7 @@ import Testing
         #expect(try sample("project.manifest").base == "https://game.example.com/remote/")
     }
 
-    @Test func `Angular's rules that have no digest are told`() throws {
+    @Test func `Angular's URL rules without digests are noted`() throws {
         let manifest = try sample("ngsw.json")
         #expect(manifest.notes.count == 2)
         #expect(manifest.notes[0].contains("assetGroups[0].patterns[0]"))
@@ -40,7 +40,7 @@ import Testing
         #expect(without.notes.first?.contains("/index.html is not among its files") == true)
     }
 
-    @Test func `what no entry of Vite's reaches is optional`() throws {
+    @Test func `Vite chunks that no entry reaches are optional`() throws {
         let optional = try sample("Vite").bundles.filter { !$0.isRequired }.map(\.reference)
         #expect(optional == ["assets/left-AbCdEf12.js"])
         let all = try Sample.manifest("{\"a.js\": {\"file\": \"a.js\"}}")
@@ -54,7 +54,7 @@ import Testing
         #expect(try Manifest(bytes, file: "dist/manifest.json").base == nil)
     }
 
-    @Test func `Vite's imports may go in a circle`() throws {
+    @Test func `Vite chunks may import each other`() throws {
         let manifest = try Sample.manifest(
             """
             {"a.js": {"file": "a.js", "isEntry": true, "imports": ["b.js"]},
@@ -71,13 +71,13 @@ import Testing
             ])
     }
 
-    @Test func `the parts of webpack's statistics have their own public paths`() throws {
+    @Test func `each child of webpack's statistics has its own public path`() throws {
         #expect(
             try sample("webpack stats").bundles.map(\.reference)
                 == ["/static/app.3f2a.js", "/static/app.js.map?x", "worker.js"])
     }
 
-    @Test func `an empty address of Weex's means the copy in the app`() throws {
+    @Test func `an empty Weex URL means the copy in the app`() throws {
         #expect(
             try sample("Weex configuration").notes == ["pages[1] has no URL: the copy inside the app is used"]
         )
@@ -85,12 +85,12 @@ import Testing
         #expect(answer.bundles.isEmpty && answer.notes.count == 1)
     }
 
-    @Test func `a checksum by an algorithm that is not known is told`() throws {
+    @Test func `a checksum with an unknown algorithm is noted`() throws {
         #expect(try sample("BSD").notes == ["a%20(1).js: RMD160 is not supported"])
         #expect(try sample("BSD").bundles[0].claims.count == 3)
     }
 
-    @Test func `a file's name is a reference to that file and nothing else`() throws {
+    @Test func `a file name becomes a URL reference to exactly that file`() throws {
         let names = [
             "a b.js", "c?d.js", "e#f.js", "g%20.js", "http:x.js", "//host/x.js", "ü.js", "a\\b.js",
             "d/e:f.js",
@@ -105,7 +105,7 @@ import Testing
             ])
     }
 
-    @Test func `integrity attributes of a page are a manifest`() throws {
+    @Test func `the integrity attributes of a page are read as a manifest`() throws {
         let manifest = try Sample.manifest(
             """
             <!-- <script src=/no.js integrity="\(Sample.sri)"></script> --><!doctype html><base href="/app/">
@@ -127,7 +127,7 @@ import Testing
         ("<script src=a.js integrity=sha256-x>", "https://a.example/manifest.json?x=1", "found an HTML page"),
         ("<script src=a.js></script>", "m", "integrity attribute, found none"),
     ])
-    func `a page that says nothing, or stands where a manifest should, is refused`(
+    func `a page without integrity attributes, or in place of a manifest, is rejected`(
         text: String, file: String, complaint: String
     ) {
         let error = #expect(throws: ManifestError.self) { try Manifest(Array(text.utf8), file: file) }
@@ -148,7 +148,7 @@ import Testing
         "self.__precacheManifest = [].concat(self.__precacheManifest || []);precaching.precacheAndRoute(['a.js'])",
         "self.__precacheManifest = [ /* the files */ 'a.js' ].concat([])",
     ])
-    func `lists beside the list of files are left alone`(text: String) throws {
+    func `other lists near the list of files are ignored`(text: String) throws {
         #expect(try Sample.manifest(text).bundles.map(\.reference) == ["a.js"])
     }
 
@@ -156,7 +156,7 @@ import Testing
         (#"["\u00e9\x41\u{1F600}\ud83d\ude00\"\/\n.js"]"#, "éA😀😀\"/\n.js"), (#"['it\'s.js',]"#, "it's.js"),
         (#"[{url: `a.js`, revision: void 0, n: !0, o: {}}]"#, "a.js"), ("/* x */ [ // y\n 'a.js' ]", "a.js"),
     ])
-    func `a script's literals are read as a script means them`(text: String, reference: String) throws {
+    func `script literals are parsed as JavaScript parses them`(text: String, reference: String) throws {
         #expect(try Sample.manifest(text, .workbox).bundles.map(\.reference) == [reference])
     }
 }

@@ -7,11 +7,11 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
     let name: String
     let format: ManifestFormat
     let text: String
-    /// The bundle that is held against bodies.
+    /// The bundle that is compared with bodies.
     let reference: String
-    /// How many bundles the manifest has.
+    /// The number of bundles in the manifest.
     let count: Int
-    /// What the right body gets: a form without digests cannot verify.
+    /// The verdict on the correct body: a format without digests cannot verify it.
     var good = "verified"
     var altered = "mismatch"
 

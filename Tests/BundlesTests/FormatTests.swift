@@ -3,14 +3,14 @@ import TestOrigin
 import Testing
 import Web
 
-/// Every form with a right, an altered and a cut manifest; what is malformed is in `MalformedFormatTests`.
+/// Every format with correct, altered and truncated manifests. `MalformedFormatTests` has the malformed ones.
 @Suite struct FormatTests {
-    @Test func `every form has a sample`() {
+    @Test func `every format has a sample`() {
         #expect(Set(FormatSample.all.map(\.format)) == Set(ManifestFormat.allCases))
     }
 
     @Test(arguments: FormatSample.all)
-    func `a form is recognised by its shape, and read the same by its name`(sample: FormatSample) throws {
+    func `a format is detected, and gives the same manifest if it is named`(sample: FormatSample) throws {
         let manifest = try Sample.manifest(sample.text)
         #expect(manifest.format == sample.format)
         #expect(manifest.bundles.count == sample.count, "\(manifest.bundles.map(\.reference))")
@@ -19,7 +19,7 @@ import Web
     }
 
     @Test(arguments: FormatSample.all)
-    func `the right body and an altered one get their verdicts`(sample: FormatSample) throws {
+    func `the correct body is verified, and an altered one is a mismatch`(sample: FormatSample) throws {
         let bundle = try #require(
             Sample.manifest(sample.text).bundles.first { $0.reference == sample.reference })
         #expect(BundleMeter.verdict(on: bundle, bytes: Sample.body).name == sample.good)
@@ -27,9 +27,9 @@ import Web
         #expect(bundle.canBeVerified == (sample.good == "verified"))
     }
 
-    /// It may be read or refused, and never stops the program or invents a bundle.
+    /// A truncated manifest may be read or rejected, but never crashes the parser or adds a bundle.
     @Test(arguments: FormatSample.all)
-    func `a manifest that is cut anywhere is refused or a part of the whole`(sample: FormatSample) throws {
+    func `a manifest truncated anywhere is rejected, or is a part of the whole`(sample: FormatSample) throws {
         let bytes = Array(sample.text.utf8)
         let references = Set(try Sample.manifest(sample.text).bundles.map(\.reference))
         for count in bytes.indices {
@@ -44,7 +44,7 @@ import Web
     }
 
     @Test(arguments: FormatSample.all, ManifestFormat.allCases)
-    func `what is read as another form is refused or read, and no more`(
+    func `a sample read in another format is rejected or read without a crash`(
         sample: FormatSample, format: ManifestFormat
     ) {
         guard let manifest = try? Sample.manifest(sample.text, format) else { return }
@@ -52,7 +52,7 @@ import Web
     }
 
     @Test(arguments: FormatSample.all)
-    func `changed bytes never stop the program`(sample: FormatSample) {
+    func `random changes of a manifest never crash the parser`(sample: FormatSample) {
         var dice = Dice(seed: 7)
         let pieces = [
             "{", "}", "[", "]", "\"", "\\", "\\u", ",", ":", "null", "0", "-1", "1e999", "\0", "\n", "é", "=",
@@ -79,14 +79,14 @@ import Web
         }
     }
 
-    @Test func `a name that is mistyped is suggested`() {
+    @Test func `a mistyped format name gets a suggestion`() {
         #expect(ManifestFormat.suggestion(for: "workbx") == "workbox")
         #expect(ManifestFormat.suggestion(for: "import_map") == "import-map")
         #expect(ManifestFormat.suggestion(for: "something else") == nil)
     }
 }
 
-/// The same rolls in each run.
+/// The same random numbers in each run.
 struct Dice {
     private var state: UInt64
 
@@ -102,7 +102,7 @@ struct Dice {
     @Test(
         .enabled(if: ConformanceData.isThere, "no conformance data"),
         arguments: ConformanceData.cases("bundles/workbox-precache-examples.json", "examples"))
-    func `precache lists are found as in Workbox's examples`(row: JSONValue) throws {
+    func `precache lists are found in Workbox's examples`(row: JSONValue) throws {
         let manifest = try Sample.manifest(try #require(row["text"]?.string))
         #expect(manifest.format == .workbox)
         #expect(manifest.bundles.map(\.reference) == row["expect_urls"]?.array?.compactMap(\.string))

@@ -2,7 +2,7 @@ import Bundles
 import Testing
 import Web
 
-/// What is wrong in other tools' manifests is told with its place, its key and what was expected.
+/// Errors in other tools' manifests have a position, a key and the expected value.
 @Suite struct MalformedFormatTests {
     private static let md5 = Sample.md5
     private static let other = String(md5.reversed())
@@ -124,7 +124,7 @@ import Web
         ("MD5 (a) = 12\n", "m:1:1: expected the 32 hexadecimal digits of MD5, found \"12\""),
         ("\(md5)  a\nSIZE (a) = many\n", "m:2:1: expected a number of bytes, found \"many\""),
     ])
-    func `it is refused with its place`(text: String, message: String) {
+    func `a malformed manifest is rejected with its position`(text: String, message: String) {
         let error = #expect(throws: ManifestError.self) { try Sample.manifest(text) }
         #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
     }
@@ -139,18 +139,18 @@ import Web
         ("{\"bundels\": []}", "bundels: unknown key: did you mean \"bundles\"?"),
         ("{\"a\": ", "m:1:7: expected a value, found the end of the text"),
     ])
-    func `what is no manifest is told which forms there are`(text: String, message: String) {
+    func `the error for a text that is no manifest lists the formats`(text: String, message: String) {
         let error = #expect(throws: ManifestError.self) { try Sample.manifest(text) }
         #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
     }
 
-    /// Each of these would take hours if anything were looked at again for each marker.
+    /// Each of these texts would take hours if the parser read a part of it again for each marker.
     @Test(arguments: [
         "precacheAndRoute[/*", "precacheAndRoute([])", "precacheAndRoute ", "__WB_MANIFEST = x[0] ", "(",
         "MD5 (", "\\",
         "[", "{\"a\":",
     ])
-    func `a long text of one piece is refused or read in time`(piece: String) {
+    func `long texts without structure are rejected or read in linear time`(piece: String) {
         let text = String(repeating: piece, count: 300_000 / piece.utf8.count) + "*/ x]"
         for format in [nil, .workbox, .checksums] as [ManifestFormat?] {
             let manifest = try? Sample.manifest(text, format)
@@ -158,7 +158,7 @@ import Web
         }
     }
 
-    @Test func `deep nesting, long URLs and endless texts are refused`() {
+    @Test func `manifests beyond the limits of nesting, URL length and size are rejected`() {
         let deep = String(repeating: "[", count: 100_000)
         for format in ManifestFormat.allCases {
             #expect(throws: ManifestError.self) { try Sample.manifest(deep, format) }

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// manifests/larder.schema.json and the reader agree, by the judgement of python3's jsonschema.
+/// Tests that manifests/larder.schema.json accepts the same manifests as the parser, by means of python3's jsonschema.
 @Suite struct ManifestSchemaTests {
     private static let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
     private static let hasValidator = run("import jsonschema; jsonschema.Draft202012Validator", []) == 0
@@ -27,7 +27,7 @@ import Web
     private static let examples = ["demo.json", "site.json"]
 
     @Test(arguments: examples)
-    func `an example is read, and written as it was meant`(name: String) throws {
+    func `an example of the schema is read and written`(name: String) throws {
         let manifest = try Manifest(Self.bytes("\(Self.root)/manifests/\(name)"), file: name)
         #expect(manifest.format == .larder && !manifest.bundles.isEmpty && manifest.notes.isEmpty)
         #expect(try Sample.manifest(manifest.json).bundles.count == manifest.bundles.count)
@@ -59,7 +59,7 @@ import Web
     }
 
     @Test(.enabled(if: hasValidator, "python3 has no jsonschema"))
-    func `the schema takes what is read and refuses what is refused`() throws {
+    func `the schema accepts and rejects the same manifests as the parser`() throws {
         let folder = try TemporaryFolder()
         var writer = JSONWriter()
         writer.array { list in

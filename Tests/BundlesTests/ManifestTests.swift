@@ -6,7 +6,7 @@ import Web
 @Suite struct ManifestTests {
     private static let md5 = "d41d8cd98f00b204e9800998ecf8427e"
 
-    @Test func `our own form is read with every key`() throws {
+    @Test func `every key of Larder's own format is read`() throws {
         let text = """
             {"$schema": "larder.schema.json", "site": "demo", "version": "2", "base": "https://a.example/",
              "start": ["/", "/docs/"], "scope": "domain", "depth": 3, "include": ["/blog/**"],
@@ -40,11 +40,11 @@ import Web
         #expect(manifest.bundles[1].algorithms(of: .decoded) == [.sha256, .sha384])
     }
 
-    @Test func `a site without bundles is a manifest`() throws {
+    @Test func `a manifest may have a start URL and no bundles`() throws {
         #expect(try Sample.manifest("{\"start\": [\"https://a.example/\"]}").bundles.isEmpty)
     }
 
-    /// The text, whether a schema can know that it is wrong, and what the error says.
+    /// An invalid manifest, whether the schema rejects it too, and the expected error.
     static let mistakes: [(text: String, isInSchema: Bool, message: String)] = [
         ("[]", true, "m:1:1: expected an object"),
         ("{\"site\": \"x\"}", true, "m:1:1: expected \"bundles\" or \"start\", found neither"),
@@ -142,7 +142,9 @@ import Web
     ]
 
     @Test(arguments: mistakes.map { ($0.text, $0.message) })
-    func `what is wrong is refused with its place and what was expected`(text: String, message: String) {
+    func `an invalid value is rejected with its position and the expected value`(
+        text: String, message: String
+    ) {
         let error = #expect(throws: ManifestError.self) { try Sample.manifest(text, .larder) }
         #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
     }
@@ -153,7 +155,7 @@ import Web
         #expect(try Sample.manifest(text).bundles.count == 10_000)
     }
 
-    @Test func `what is written is read as the same, in the order of the references`() throws {
+    @Test func `a written manifest is read back equal, in the order of its references`() throws {
         var manifest = Manifest(bundles: [
             Bundle(
                 reference: "/b.js", claims: [Claim(Sample.digest(.sha256)), Claim(Sample.digest(.md5))],
@@ -177,7 +179,7 @@ import Web
         #expect(again.json == text)
     }
 
-    @Test func `what was read of another tool can be written as ours`() throws {
+    @Test func `a manifest of another tool can be written in Larder's format`() throws {
         for sample in FormatSample.all where sample.good == "verified" {
             var manifest = try Sample.manifest(sample.text)
             manifest.bundles.removeAll { !$0.canBeVerified || $0.claims.contains { $0.source == "revision" } }

@@ -2,7 +2,7 @@ import Bundles
 import Digest
 import Web
 
-/// A body, and what manifests say of it.
+/// A body with its digests.
 enum Sample {
     static let body = Array("console.log(\"larder\");\n".utf8)
     static let altered = Array("console.log(\"Larder\");\n".utf8)

@@ -22,7 +22,7 @@ import Web
             ["/js/app.js?id=3f2a9c813f2a9c81fff0"]
         ),
     ])
-    func `a page that asks for names of another release is a skew`(
+    func `a page that requests hashed names of another release is a skew`(
         manifest: [String], page: [String], skewed: [String]
     ) throws {
         let names = ReleaseNames(try manifest.map(url))
@@ -35,7 +35,7 @@ import Web
         #expect(skews == expected)
     }
 
-    @Test func `a body of another release is a skew, and any other stays a mismatch`() throws {
+    @Test func `a body of another release is a skew, and any other body a mismatch`() throws {
         let old = try Sample.manifest(
             "{\"bundles\": [{\"url\": \"/app.js\", \"md5\": \"\(Sample.hex(.md5, of: Sample.altered))\"}]}")
         let bundle = Bundle(reference: "/app.js", digests: [Sample.digest(.md5)])
@@ -72,7 +72,8 @@ import Web
         ("/js/app.js?id=4d1c2b3a4d1c2b3a4d1c", "4d1c2b3a4d1c2b3a4d1c", "/js/app.js?id=*"),
         ("chunk-QX7ZB2AC.js", "QX7ZB2AC", "chunk-*.js"),
     ])
-    func `a hash is found where bundlers put it`(name: String, hash: String, family: String) {
+    func `the hash in a file name is found where bundlers put it`(name: String, hash: String, family: String)
+    {
         #expect(HashedName(name)?.hash == hash)
         #expect(HashedName(name)?.family == family)
     }
@@ -82,11 +83,11 @@ import Web
         "deadbeef.js",
         "a.3f2a9c8.js", "jquery-3.7.1.min.js", "/3f2a9c81/app.js", "app.js?id=xyz", "app.js?v=3f2a9c813f2a",
     ])
-    func `a name without one has none`(name: String) {
+    func `a file name without a hash has none`(name: String) {
         #expect(HashedName(name) == nil)
     }
 
-    @Test func `a name whose algorithm is known is weak evidence`() throws {
+    @Test func `a hash in a file name is weak evidence if its algorithm is given`() throws {
         let name = "app.\(Sample.md5.prefix(10)).js"
         let right = try #require(HashedName(name)?.claim(.md5))
         #expect(right.content == .prefix(.md5, String(Sample.md5.prefix(10))) && right.strength == .weak)

@@ -34,7 +34,7 @@ import Web
         ("https://cdn.test/js/", "https://a.test/app/", "js/index.html", "js/index.html"),
         ("https://a.test/inside", nil, "inside", "index.html"),
     ])
-    func `a path leads to its file`(url: String, base: String?, path: String, file: String) throws {
+    func `a URL path is mapped to its file`(url: String, base: String?, path: String, file: String) throws {
         let folder = try SiteFolder(dist)
         let relative = folder.relativePath(of: try #require(WebURL(url)), base: base.flatMap { WebURL($0) })
         #expect(relative == path)
@@ -48,20 +48,20 @@ import Web
         "https://a.test/js/..%2f..%2foutside/secret", "https://a.test/pipe", "https://a.test/a%00",
         "https://a.test/no",
     ])
-    func `nothing leads out of the folder, nor to what is no file`(url: String) throws {
+    func `paths outside the folder and paths of non-files are rejected`(url: String) throws {
         let folder = try SiteFolder(dist)
         let answer = folder.lookUp(folder.relativePath(of: try #require(WebURL(url)), base: nil))
         if case .file(let path) = answer { Issue.record("\(path)") }
     }
 
-    @Test func `what is no folder is refused as input`() {
+    @Test func `a path that is not a folder is an input error`() {
         for path in [home.file("none"), home.file("dist/index.html")] {
             let error = #expect(throws: LarderError.self) { try SiteFolder(path) }
             #expect(error?.kind == .input)
         }
     }
 
-    @Test func `what cannot be listed is told, and what has nothing to list is refused`() async throws {
+    @Test func `unreadable files are reported, and an empty folder is an error`() async throws {
         let larder = Larder(at: home.file("none"))
         var name = Array((dist + "/bad").utf8CString)
         name[name.count - 1] = -1
@@ -85,7 +85,7 @@ import Web
         }
     }
 
-    @Test func `folders may be as deep as names may be long`() async throws {
+    @Test func `deeply nested folders are listed`() async throws {
         let deep = (0..<1500).reduce(dist) { path, _ in path + "/d" }
         var path = dist
         for _ in 0..<1500 {
@@ -96,7 +96,7 @@ import Web
         #expect(try await Larder(at: home.file("none")).manifest(of: dist).bundles == 4)
     }
 
-    @Test func `names write no lines of their own into a log`() async throws {
+    @Test func `line breaks in file names are escaped in reports`() async throws {
         try home.write("n", to: "dist/new\n::error::\u{1b}[31m.js")
         let manifest = try home.write(
             "{\"bundles\": [{\"url\": \"new%0A::error::%1b[31m.js\", \"md5\": \"7b8b965ad4bca0e41ab51de7b31363a1\"}]}",
@@ -110,8 +110,9 @@ import Web
     }
 
     @Test(arguments: [("{\"start\": [\"/\"]}", nil), ("[]", "workbox")] as [(String, String?)])
-    func `a check of nothing is refused, since it would be clean`(text: String, format: String?) async throws
-    {
+    func `a manifest without bundles is an error, since its check would be clean`(
+        text: String, format: String?
+    ) async throws {
         let manifest = try home.write(text, to: "m.json")
         let error = await #expect(throws: LarderError.self) {
             try await check(manifest) { $0.format = format }
@@ -129,7 +130,7 @@ import Web
         return try await Larder(at: home.file("none")).check(manifest, options: options)
     }
 
-    @Test func `a manifest of a folder proves the folder, and a flipped byte is found with its place`()
+    @Test func `a folder matches its own manifest, and a flipped byte is found with its position`()
         async throws
     {
         let larder = Larder(at: home.file("none"))

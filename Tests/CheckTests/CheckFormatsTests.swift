@@ -5,15 +5,14 @@ import Testing
 @testable import Check
 @testable import LarderKit
 
-/// Every form of manifest against a body that is right, altered or missing, and as a manifest that is
-/// malformed.
+/// Checks every manifest format against a correct, an altered and a missing body, and with a malformed manifest.
 @Suite struct CheckFormatsTests {
-    /// One form with the bundle `app.js`, whose body is "a".
+    /// A manifest with the bundle `app.js`, whose body is "a".
     struct Row: Sendable, CustomTestStringConvertible {
         let format: String
         let file: String
         let manifest: String
-        /// What the form is told to be when it is wrong in one place.
+        /// A part of the error for a malformed manifest.
         let malformed: String
         var good = CheckReport.Verdict.verified
         var altered = CheckReport.Verdict.mismatch
@@ -89,12 +88,14 @@ import Testing
             malformed: "<script src=app.js></script>"),
     ]
 
-    @Test func `every form has its row`() {
+    @Test func `every format has a test case`() {
         #expect(Self.rows.map(\.format).sorted() == CheckOptions.formats.sorted())
     }
 
     @Test(arguments: rows, [nil, "a", "b"])
-    func `a form gives its verdict on a body`(row: Row, body: String?) async throws {
+    func `each format verifies a correct body and rejects an altered one`(row: Row, body: String?)
+        async throws
+    {
         let home = try TemporaryFolder()
         mkdir(home.file("dist"), 0o755)
         if let body { try home.write(body, to: "dist/app.js") }
@@ -111,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: rows)
-    func `a malformed one is refused as input, with its place`(row: Row) async throws {
+    func `a malformed manifest is an input error with its position`(row: Row) async throws {
         let home = try TemporaryFolder()
         let manifest = try home.write(row.malformed, to: row.file)
         for format in [nil, row.format] {

@@ -12,7 +12,7 @@ import Testing
 
     private static let a = "0cc175b9c0f1b6a831c399e269772661"
     private static let b = "92eb5ffee6ae2fec3ad71c777531578f"
-    /// "hello", by `gzip -n`.
+    /// The text "hello", compressed by `gzip -n`.
     private static let gzip: [UInt8] = [
         0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10,
         0x36, 0x05,
@@ -47,7 +47,7 @@ import Testing
             // Says nothing that can be used.
             ("Digest", "UNIXsum=30637", .verified), ("Content-MD5", "x", .verified),
         ] as [(String, String, CheckReport.Verdict)])
-    func `what a live answer says of its body counts`(
+    func `digests in the headers of a live response count`(
         name: String, value: String, verdict: CheckReport.Verdict
     ) async throws {
         origin.on("/a.js", .file("a", type: "text/javascript").adding(name, value))
@@ -74,7 +74,7 @@ import Testing
         #expect(origin.requests(to: "/none.js").count == 1)
     }
 
-    @Test func `a body far over its size is not waited for`() async throws {
+    @Test func `a body far over its expected size is aborted`() async throws {
         origin.on("/a.js", .endless("more", type: "text/javascript"))
         let report = try await check("{\"url\": \"/a.js\", \"md5\": \"\(Self.a)\", \"size\": 1}")
         #expect(report.items.map(\.verdict) == [.mismatch])
@@ -82,7 +82,7 @@ import Testing
         #expect(report.items[0].finding.remarks == ["it continues, and the rest was not downloaded"])
     }
 
-    @Test func `servers of two releases that answer in turns are skewed`() async throws {
+    @Test func `two servers with different releases are reported as a skew`() async throws {
         origin.on("/app.js", .file("b", type: "text/javascript"), .file("a", type: "text/javascript"))
         origin.on("/new.js", .failure(404), .file("a", type: "text/javascript"))
         origin.on("/old.js", .file("b", type: "text/javascript"))
@@ -97,7 +97,7 @@ import Testing
         #expect(!report.isClean)
     }
 
-    @Test func `a body that another release's manifest has is skewed, wherever it is`() async throws {
+    @Test func `a body that matches another release's manifest is a skew in every place`() async throws {
         let old = try folder.write(
             "{\"version\": \"1.3\", \"bundles\": [{\"url\": \"/app.js\", \"md5\": \"\(Self.b)\"}]}",
             to: "old.json")
@@ -115,7 +115,7 @@ import Testing
         #expect(!report.isClean)
     }
 
-    @Test func `what is at hand and wrong is compared with what comes and is right`() async throws {
+    @Test func `a local mismatch is compared with the correct live body`() async throws {
         origin.on("/app.js", .file("one\ntwo", type: "text/javascript"))
         mkdir(folder.file("dist"), 0o755)
         try folder.write("one\ntwo", to: "dist/app.js")
@@ -133,7 +133,7 @@ import Testing
         #expect(item.findings[0].remarks == ["compared with the copy in live"])
     }
 
-    @Test func `weak evidence is told where it was asked for, and fails nothing`() async throws {
+    @Test func `weak evidence is reported on request, and never fails a check`() async throws {
         let script = OriginAnswer.file("a", type: "text/javascript")
         origin.on("/app.0cc175b9.js", script.adding("ETag", "\"\(Self.b)\""))
         origin.on("/app.92eb5ffe.js", script.adding("ETag", "\"\(Self.a)-3\""))
@@ -149,7 +149,7 @@ import Testing
         #expect(report.items[1].finding.remarks[0].hasPrefix("file name does not match"))
     }
 
-    @Test func `what a page's integrity attributes say is checked live and as it is held`() async throws {
+    @Test func `the integrity attributes of a page are checked live and in the store`() async throws {
         let sri = "sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs="
         origin.on(
             "/app/",

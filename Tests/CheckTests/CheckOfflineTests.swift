@@ -34,7 +34,7 @@ import Web
         }
     }
 
-    @Test func `a whole site is proven, and what it has dead itself is told apart`() async throws {
+    @Test func `a complete site is clean, and its own broken links are reported separately`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         origin.stop()
         let report = try await larder.checkOffline(origin.url("/"))
@@ -56,9 +56,9 @@ import Web
         #expect(report.text(as: .text).hasSuffix(ending))
     }
 
-    /// What a browser would install starts there, and no page of it leads there.
+    /// Only a user who installs the app opens that URL; no page links to it.
     @Test(arguments: [(403, "", true), (404, "", true), (403, "<a href=/app>app</a>", false)])
-    func `where a manifest says that its app starts is a link, and nothing that a page needs`(
+    func `the start URL of a web app manifest is a link, not an asset`(
         status: Int, link: String, isClean: Bool
     ) async throws {
         origin.on("/", .page("<link rel=manifest href=/m.json>\(link)"))
@@ -72,9 +72,9 @@ import Web
         #expect(told?.chain.last == origin.url(isClean ? "/m.json" : "/"))
     }
 
-    /// It is found, with all that it needs, by way of the manifest first.
+    /// The walk finds the page through the manifest first, and then through a link.
     @Test(arguments: [("", CheckReport.Verdict.notFetched), ("<a href=/app>app</a>", .missing)])
-    func `what the start of an app needs is missed where a page leads there`(
+    func `assets of a web app's start page are missing only if a page links to it`(
         link: String, verdict: CheckReport.Verdict
     ) async throws {
         origin.on("/", .page("<link rel=manifest href=/m.json><a href=/two>2</a>"))
@@ -91,13 +91,13 @@ import Web
         #expect(verdicts(report)["/app"] == .verified)
     }
 
-    /// A prefetch says so too: nobody misses what was never wanted.
+    /// The report of the prefetch agrees: skipped URLs are not missing.
     @Test(
         arguments: [
             ("/logout", "127.0.0.1 Cookie: session=1", nil, "would end the session"),
             ("/two", nil, "/two not-allowed", "not stored because of the rule"),
         ] as [(String, String?, String?, String)])
-    func `what the user's own wish kept out is left out, and not missing`(
+    func `URLs that the settings excluded are not fetched, not missing`(
         target: String, header: String?, rule: String?, reason: String
     ) async throws {
         origin.on("/", .page("<a href=\(target)>there</a>"))
@@ -113,7 +113,7 @@ import Web
         #expect(report.items.contains { $0.detail?.contains(reason) == true })
     }
 
-    @Test func `what is missing is told with the pages that lead to it`() async throws {
+    @Test func `a missing URL is reported with the pages that link to it`() async throws {
         origin.on("/f.woff2", .failure(500))
         origin.on("/real.png", .failure(403))
         _ = try await larder.prefetch([origin.url("/")])
@@ -127,7 +127,7 @@ import Web
         #expect(image.chain == [origin.url("/"), origin.url("/two"), origin.url("/moved.png")])
     }
 
-    @Test func `a changed byte is found, and what is cut short also when it has to be quick`() async throws {
+    @Test func `a changed byte is found, and a quick check still finds a truncated body`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         let name = try #require(folder.names(in: "larder/packs").first)
         var bytes = [UInt8](repeating: 7, count: 200_000)
@@ -143,7 +143,7 @@ import Web
         #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .missing)
     }
 
-    @Test func `pages that a limit kept out are told apart from those that failed, and fail nothing`()
+    @Test func `pages beyond a limit are reported apart from failed ones, and do not fail the check`()
         async throws
     {
         origin.on("/", .page("<a href=/bad>b</a><a href=/two>2</a><a href=/three>3</a><img src=/no.png>"))
@@ -173,7 +173,7 @@ import Web
         #expect(try await larder.checkOffline(origin.url("/"), options: strict).isClean)
     }
 
-    @Test func `what was taken for a trap is left out`() throws {
+    @Test func `pages of a suspected trap are not fetched, not missing`() throws {
         let page = try #require(WebURL("https://a.test/cal/2024/01/"))
         var out = LeftOut(try JSONValue.parse("{}".utf8.span))
         #expect(out.reason(for: page) == nil)
@@ -185,7 +185,7 @@ import Web
         #expect(SitePlan(text: settings.text) == settings)
     }
 
-    @Test func `what the scope leaves out is not missing`() async throws {
+    @Test func `URLs out of scope are not missing`() async throws {
         var options = PrefetchOptions()
         options.plan.scope.exclude = ["/two"]
         _ = try await larder.prefetch([origin.url("/")], options: options)
@@ -194,7 +194,7 @@ import Web
         #expect(verdicts(report) == ["/": .verified, "/a.css": .verified, "/f.woff2": .verified])
     }
 
-    @Test func `pages too deep are not missing, and a shorter way to them counts`() async throws {
+    @Test func `pages beyond the depth are not missing, unless a shorter path reaches them`() async throws {
         origin.on("/", .page("<a href=/one>1</a><a href=/two>2</a>"))
         origin.on("/one", .page("<iframe src=/frame></iframe><a href=/deep>d</a>"))
         origin.on("/frame", .page("<a href=/deep>d</a>"))
@@ -207,7 +207,7 @@ import Web
         #expect(verdicts(report)["/deep"] == nil)
     }
 
-    @Test func `a start that leads elsewhere takes its site along`() async throws {
+    @Test func `a start URL that redirects to another host moves the site there too`() async throws {
         let other = try TestOrigin(.ipv6)
         other.on("/", .page("<a href=/more>m</a>"))
         other.on("/more", .page("more"))
@@ -265,7 +265,7 @@ import Web
         try await expectAgreement(failed: [])
     }
 
-    @Test func `an unknown site is refused with those that are held`() async throws {
+    @Test func `an unknown site is an error that lists the stored ones`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         let error = await #expect(throws: LarderError.self) {
             try await larder.checkOffline("https://elsewhere.test/")

@@ -31,7 +31,7 @@ import Testing
         return try await larder.check(manifest, options: options)
     }
 
-    @Test func `a list of checksums is looked for beside itself, unless a base is named`() async throws {
+    @Test func `the files of a checksum list are looked up beside it, unless a base is given`() async throws {
         try folder.write("a", to: "a.js")
         try folder.write("x", to: "b.js")
         let list = "\(Self.a)  a.js\n\(Self.b)  b.js\n"
@@ -43,7 +43,7 @@ import Testing
         #expect(live.items.map(\.verdict) == [.missing, .verified])
     }
 
-    @Test func `what is on the manifest's own origin moves to a base, and what is elsewhere stays`()
+    @Test func `URLs on the manifest's own origin move to a base, and others stay`()
         async throws
     {
         let staging = try TestOrigin()
@@ -61,7 +61,7 @@ import Testing
         #expect(try await check(text).items[0].findings.map(\.url) == [origin.url("/b.js")])
     }
 
-    @Test func `a page that asks for chunks of another release is skewed`() async throws {
+    @Test func `a page that requests chunks of another release is a skew`() async throws {
         let text = """
             {"start": ["\(origin.url("/"))"], "bundles": [{"url": "/app.89ef4567.js", "md5": "\(Self.a)"}]}
             """
@@ -80,7 +80,7 @@ import Testing
         #expect(try await check(text).items.map(\.verdict) == [.verified])
     }
 
-    @Test func `a page that is the manifest's by its own digest is not looked into`() async throws {
+    @Test func `a page that matches its own digest is not scanned for skews`() async throws {
         origin.on("/page.html", .file("a", type: "text/html"))
         let text = """
             {"bundles": [{"url": "\(origin.url("/page.html"))", "md5": "\(Self.a)"},
@@ -99,7 +99,7 @@ import Testing
         #expect(report.items.map(\.url) == [origin.url("/b.js")])
     }
 
-    @Test func `what a response says of its body counts for what is held`() async throws {
+    @Test func `digests in stored response headers count for stored bodies`() async throws {
         origin.on("/", .page("<script src=/b.js></script>"))
         origin.on(
             "/b.js",
@@ -116,7 +116,7 @@ import Testing
                 || report.items[0].detail?.contains("expected") == true)
     }
 
-    @Test func `a mismatch tells where it first differs from what is at hand`() async throws {
+    @Test func `a mismatch reports its first difference from a local body that matches`() async throws {
         try folder.write("one\ntwo", to: "a.js")
         origin.on("/a.js", .file("one\ntoo", type: "text/javascript"))
         let written = try await larder.manifest(of: folder.path)
@@ -130,7 +130,7 @@ import Testing
         #expect(item.detail?.contains("both have 7 bytes") == true)
     }
 
-    @Test func `a form that nobody knows is refused with those that are known`() async throws {
+    @Test func `an unknown format is an error that lists the known ones`() async throws {
         let error = await #expect(throws: LarderError.self) {
             try await check("{}") { $0.format = "webpak" }
         }

@@ -4,7 +4,7 @@ import Web
 @testable import Check
 @testable import LarderKit
 
-/// The reports as they are to be, letter by letter, of one that has everything that has to be escaped.
+/// The exact text of each format, for a report with all characters that must be escaped.
 @Suite struct CheckReportTests {
     private static let report = CheckReport(
         subject: .manifest("mani fests/a,b.json"), places: ["live"],
@@ -67,7 +67,7 @@ import Web
                 """#)
     }
 
-    @Test func `text of a site has only what is not fine, with the way that leads to it`() {
+    @Test func `text about a site lists only failures, with the path to each`() {
         #expect(
             Self.site.text(as: .text) == """
                 missing https://a.test/b.png: it is not stored
@@ -76,7 +76,7 @@ import Web
                 """)
     }
 
-    @Test func `several places stand side by side`() {
+    @Test func `several places are shown in columns`() {
         #expect(
             Self.compared.text(as: .text) == """
                 bundle  https://s.test/  https://p.test/
@@ -110,8 +110,8 @@ import Web
                 """)
     }
 
-    /// What Jenkins' junit-10.xsd allows of the elements that reports of ours have: their attributes, those
-    /// that must be there first, and what may stand in them.
+    /// The elements of Larder's reports as Jenkins' junit-10.xsd allows them: their attributes (required ones first) and
+    /// their children.
     private static let junitRules:
         [String: (required: Set<String>, allowed: Set<String>, children: Set<String>)] = [
             "testsuites": ([], ["name", "time", "tests", "failures", "errors"], ["testsuite"]),
@@ -129,7 +129,7 @@ import Web
         ]
 
     @Test(arguments: [Self.report, Self.compared, Self.site])
-    func `JUnit is as Jenkins has it`(report: CheckReport) throws {
+    func `JUnit output follows Jenkins' schema`(report: CheckReport) throws {
         var open: [String] = []
         var rest = Substring(report.text(as: .junit)).drop { $0 != "\n" }
         while let start = rest.firstIndex(of: "<") {
@@ -160,7 +160,7 @@ import Web
         #expect(open.isEmpty)
     }
 
-    @Test func `GitHub gets a command a line, in its own escapes`() {
+    @Test func `GitHub output has one escaped workflow command per line`() {
         #expect(
             Self.report.text(as: .github) == """
                 ::error file=mani fests/a%2Cb.json,line=3,title=larder check%3A mismatch::\
@@ -194,7 +194,7 @@ import Web
                 """)
     }
 
-    @Test func `JSON tells everything, and of several places each`() throws {
+    @Test func `JSON has every finding, also of several places`() throws {
         let report = try JSONValue.parse(Self.compared.text(as: .json).utf8.span)
         #expect(report["clean"]?.bool == false)
         #expect(report["places"]?.array?.compactMap(\.string) == Self.compared.places)
@@ -234,7 +234,7 @@ import Web
         }
     }
 
-    @Test func `a path in SARIF is a reference`() throws {
+    @Test func `a path in SARIF is a URI reference`() throws {
         let log = try JSONValue.parse(Self.report.text(as: .sarif).utf8.span)
         let result = log["runs"]?[0]?["results"]?[0]
         let physical = result?["locations"]?[0]?["physicalLocation"]
@@ -244,14 +244,14 @@ import Web
     }
 
     @Test(arguments: ReportFormat.allCases)
-    func `nothing to check is a report as well`(format: ReportFormat) {
+    func `a report without items is valid in every format`(format: ReportFormat) {
         let empty = CheckReport(
             subject: .manifest("m.json"), places: ["live"], items: [], failsOn: [.missing])
         #expect(empty.isClean)
         #expect(!empty.text(as: format).isEmpty)
     }
 
-    @Test func `what fails is what was asked to, and required`() {
+    @Test func `only the chosen verdicts on required items fail a check`() {
         #expect(!Self.report.isClean)
         for (failsOn, isClean) in [
             ([CheckReport.Verdict.missing], true), ([.unverifiable], false), ([], true),
@@ -270,7 +270,8 @@ import Web
         ("nothing", ["/a"], [nil]),
         ("", ["", "/a"], [nil, nil]),
     ])
-    func `a bundle is found in its manifest`(source: String, references: [String], lines: [Int?]) {
+    func `the line of a bundle in its manifest is found`(source: String, references: [String], lines: [Int?])
+    {
         #expect(ManifestLines(Array(source.utf8)).lines(of: references) == lines)
     }
 }

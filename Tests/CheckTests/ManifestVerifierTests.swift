@@ -34,7 +34,7 @@ import Web
             + "[{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
     }
 
-    @Test func `a snapshot is looked at as it would be shown`() async throws {
+    @Test func `a snapshot is checked as it would be served`() async throws {
         let gate = try gate(manifest)
         #expect(try gate.startURLs().map(\.href) == [origin.url("/")])
         #expect(gate.bundles.map(\.href) == [origin.url("/a.js")])
@@ -57,7 +57,7 @@ import Web
         #expect(try gate.report(onSnapshot: first.snapshot).isClean)
     }
 
-    @Test func `what a manifest wants of its prefetch is added to what the user wants`() throws {
+    @Test func `the manifest's prefetch settings are added to the user's options`() throws {
         let gate = try gate(
             """
             {"start": ["https://a.test/docs/"], "scope": "path", "depth": 3, "exclude": ["*.pdf"],
@@ -74,8 +74,7 @@ import Web
         #expect(options.plan.rules == ["/api/** max-age=600"])
     }
 
-    @Test func `a manifest that does not say where its site starts is at home where its bundles are`() throws
-    {
+    @Test func `a manifest without start URLs belongs to the origin of its bundles`() throws {
         let gate = try gate(
             "{\"bundles\": [{\"url\": \"https://a.test/b/c\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
         )

@@ -13,8 +13,8 @@ import Testing
         PreloadPlan.StoredCopies.ServedBody(digests: [digest], byteCount: 1, isSound: isSound)
     }
 
-    /// What readers see, whether the site itself shows it, whether another snapshot has the right one; and what
-    /// is to be done.
+    /// The served body, whether the site's own snapshot has it, whether the right body is stored elsewhere; and the expected
+    /// step.
     static let cases: [(PreloadPlan.StoredCopies, PreloadPlan.Step)] = [
         (.init(), .fetch(.new)),
         (.init(isStoredElsewhere: true), .adopt),
@@ -32,7 +32,7 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `what is held as it has to be is not asked for`(
+    func `a bundle stored with the required body is not requested`(
         holding: PreloadPlan.StoredCopies, step: PreloadPlan.Step
     ) {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
@@ -51,7 +51,7 @@ import Testing
         #expect(PreloadPlan([(bundle, covered), (bundle, .init())]).steps == [.adopt, .fetch(.new)])
     }
 
-    @Test func `what no digest speaks for is always asked about`() {
+    @Test func `a bundle without a digest is always requested`() {
         let bundle = Bundle(reference: "/a.js", digests: [], byteCount: 1)
         #expect(PreloadPlan.step(bundle, .init()) == .fetch(.new))
         #expect(
@@ -59,7 +59,7 @@ import Testing
                 == .fetch(.unproven))
     }
 
-    @Test func `every digest has to hold, and the size`() {
+    @Test func `every digest and the size must match`() {
         let sha256 = DigestStream.digest(.sha256, of: [98].span)
         let both = Bundle(reference: "/a.js", digests: [Self.right, sha256])
         let version = PreloadPlan.StoredCopies.ServedBody(digests: [Self.right, sha256], byteCount: 1)

@@ -17,7 +17,7 @@ import Testing
         origin.on("/a.js", .file([UInt8](repeating: 97, count: 100_000), type: "text/javascript"))
     }
 
-    /// The verdict on what is held of the bundle, by a digest of 100,000 times `a`.
+    /// The verdict on the stored bundle, by a digest of 100,000 times `a`.
     private func verdict(_ digest: String, isQuick: Bool = false) async throws -> CheckReport.Item {
         let manifest = try folder.write("{\"bundles\": [{\"url\": \"/a.js\", \(digest)}]}", to: "m.json")
         var options = CheckOptions()
@@ -29,13 +29,13 @@ import Testing
 
     private let md5 = "\"md5\": \"1af6d6f2f682f76f80e606aeaaee1680\""
     private let sha256 = "\"sha256\": \"6d1cf22d7cc09b085dfc25ee1a1f3ae0265804c607bc2074ad253bcc82fd81ee\""
-    /// Puts bytes in the place of those of the body, which is alone in its pack.
+    /// Overwrites the bytes of the body, which is alone in its pack.
     private func damage(_ bytes: [UInt8]) throws {
         let name = try #require(folder.names(in: "larder/packs").first)
         try folder.write(bytes, to: "larder/packs/" + name)
     }
 
-    @Test func `bytes that changed on the disk verify nothing, unless a quick look believes what is kept`()
+    @Test func `bytes that changed on the disk do not verify, unless a quick check trusts stored digests`()
         async throws
     {
         _ = try await larder.prefetch([origin.url("/")])
@@ -56,7 +56,7 @@ import Testing
                 == "1af6d6f2f682f76f80e606aeaaee1680")
     }
 
-    @Test func `a body that changed before its MD5 was asked for is not verified`() async throws {
+    @Test func `a body that changed before its MD5 was computed is not verified`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         try damage([UInt8](repeating: 98, count: 100_000))
         let found = try await verdict(md5)
@@ -64,7 +64,7 @@ import Testing
         #expect(found.detail?.contains("on the disk") == true)
     }
 
-    @Test func `a body that was cut short or is gone is not verified, whatever is kept of it`() async throws {
+    @Test func `a truncated or missing body is not verified, whatever digests are stored`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         #expect(try await verdict(md5).verdict == .verified)
         try damage([UInt8](repeating: 97, count: 99_999))
@@ -73,7 +73,7 @@ import Testing
         #expect(try await verdict(sha256).verdict == .missing)
     }
 
-    @Test func `what differs is told by both digests`() async throws {
+    @Test func `a mismatch is reported with both digests`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         let item = try await verdict("\"md5\": \"0cc175b9c0f1b6a831c399e269772661\"")
         #expect(item.verdict == .mismatch)

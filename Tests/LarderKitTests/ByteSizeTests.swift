@@ -9,7 +9,7 @@ import Testing
         ("1.000001M", 1_000_001), ("1.9999999999k", 1999), ("2Ti", 2_199_023_255_552), ("007", 7),
         ("8388607T", 8_388_607_000_000_000_000), ("9223372036854775807", Int64.max),
     ])
-    func `a size is read`(text: String, byteCount: Int64) {
+    func `a size is parsed`(text: String, byteCount: Int64) {
         #expect(ByteSize(text)?.byteCount == byteCount)
     }
 
@@ -18,7 +18,7 @@ import Testing
         "0x10",
         "9223372036854775808", "9223373T", "99999999999999999999", "9223372036854775807.5k", "१", "1\u{0}",
     ])
-    func `what is no size, or too large to count, is refused`(text: String) {
+    func `a text that is not a size, or a size over Int64, is rejected`(text: String) {
         #expect(ByteSize(text) == nil)
     }
 }

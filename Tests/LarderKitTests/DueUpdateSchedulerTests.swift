@@ -24,7 +24,7 @@ import Testing
         try writer.keep(schedule: .daily, ofSite: Self.site)
     }
 
-    @Test func `of many processes that find a site due at once, one updates it`() throws {
+    @Test func `if several processes find a site due at once, only one updates it`() throws {
         try stock()
         let begun = Monitor(0)
         let threads = try (0..<8).map { _ in
@@ -36,7 +36,7 @@ import Testing
         #expect(begun.change { $0 } == 1)
     }
 
-    @Test func `while an update runs, it is not begun again, however long it takes`() throws {
+    @Test func `an update that is running is not started again, however long it takes`() throws {
         try stock()
         let start: Int64 = 1_800_000_000
         #expect(try Larder.beginScheduledUpdate(Self.site, folder, now: start))
@@ -49,7 +49,7 @@ import Testing
         #expect(try Larder.beginScheduledUpdate(Self.site, folder, now: start + 41 * 3600))
     }
 
-    @Test func `the schedules are read when something changed, when one is due, and now and then`() {
+    @Test func `schedules are read again after a change, when one is due, and after ten minutes`() {
         let (first, second) = (StoreStamp(figures: [1]), StoreStamp(figures: [2]))
         var clock = ScheduleRereadPolicy()
         #expect(clock.needsReread(at: 0, first))
@@ -70,7 +70,7 @@ import Testing
         #expect(clock.needsReread(at: 101, nil))
     }
 
-    @Test func `a change of the database changes its stamp, and reading does not`() throws {
+    @Test func `writing to the database changes its stamp, and reading does not`() throws {
         #expect(folder.stamp == nil)
         try stock()
         let before = try #require(folder.stamp)

@@ -3,8 +3,8 @@ import LarderKit
 import TestOrigin
 import Testing
 
-/// The Swift examples of the README and of the catalogue, as they stand there, with a site and folders of the
-/// test's.
+/// Compiles and runs the Swift examples of the README and the DocC catalogue, with a site and folders of the test.
+/// Every line of an example must also be in this file.
 @Suite struct ExampleTests {
     private let folder: TemporaryFolder
     private let origin: TestOrigin
@@ -136,7 +136,7 @@ import Testing
             "Sources/LarderKit/LarderKit.docc/\($0).md"
         }
 
-    /// What stands above in place of the examples' names.
+    /// The expressions of this file, and the texts that the examples have in their place.
     private static let stands = [
         ("origin.url(\"/a.js\")", "\"https://example.com/a.js\""),
         ("origin.url(\"/own.json\")", "\"https://example.com/own.json\""),
@@ -146,7 +146,7 @@ import Testing
     ]
 
     @Test(arguments: pages)
-    func `every example of a page is one of those above`(page: String) {
+    func `every example in the documentation is compiled in this file`(page: String) {
         let own = Self.stands.reduce(Self.text(of: #filePath)) { $0.replacing($1.0, with: $1.1) }
         let known = Set(own.split(separator: "\n").map(Self.trimmed))
         var isSwift = false

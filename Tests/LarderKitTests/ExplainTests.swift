@@ -22,7 +22,7 @@ import Testing
         try #require(report.isPublished)
     }
 
-    @Test func `robots and patterns keep out what they name, and the report says so`() async throws {
+    @Test func `URLs excluded by robots.txt or patterns are reported with that reason`() async throws {
         let requested = origin.requests.map(\.target)
         #expect(!requested.contains("/secret/x"))
         #expect(!requested.contains("/b.pdf"))
@@ -36,7 +36,7 @@ import Testing
         #expect(origin.requests.count == requested.count, "it asks nothing of the network")
     }
 
-    @Test func `who links to an address, and the way from the start, are told`() async throws {
+    @Test func `the report has the pages that link to a URL, and the path from the start`() async throws {
         let dot = try await larder.explain(origin.url("/dot.png"))
         #expect(dot.heldStatus == 200)
         #expect(dot.linkedFrom == [origin.url("/a")])
@@ -44,7 +44,7 @@ import Testing
         #expect(dot.json.contains("\"linkedFrom\""))
     }
 
-    @Test func `an update asks in the way in which the site was prefetched`() async throws {
+    @Test func `explain applies the settings of the site's last prefetch`() async throws {
         origin.on("/", .page("<a href=/new.pdf>b</a><a href=/new>x</a>"))
         origin.on("/new", .page("new"))
         let reports = try await larder.update()

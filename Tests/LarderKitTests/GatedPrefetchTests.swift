@@ -3,7 +3,8 @@ import TestOrigin
 import Testing
 
 @Suite struct GatedPrefetchTests {
-    @Test func `a snapshot whose required bundles do not verify is not served, and the last good one is`()
+    @Test
+    func `a snapshot whose required bundles do not verify is rejected, and the last good one stays live`()
         async throws
     {
         let origin = try TestOrigin()
@@ -39,8 +40,7 @@ import Testing
         #expect(try await larder.status().sites[0].live == mended.snapshot)
     }
 
-    @Test func `the portal tells what a check found of a bundle, for as long as it is the same`() async throws
-    {
+    @Test func `the portal shows the last verdict on a bundle until its body changes`() async throws {
         let origin = try TestOrigin()
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.path + "/store")

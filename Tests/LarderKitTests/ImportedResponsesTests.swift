@@ -10,7 +10,7 @@ import Web
 
 @testable import LarderKit
 
-/// An archive chooses its URLs, headers and bodies. None of that reaches a site that was fetched.
+/// The author of an archive chooses its URLs, headers and bodies. None of them may affect a site that was fetched.
 @Suite struct ImportedResponsesTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
@@ -38,7 +38,7 @@ import Web
         return options
     }
 
-    /// A HAR with these texts, as its author wants them: with validators, fresh, and from the future.
+    /// A HAR with these bodies and hostile headers: validators, a long lifetime and a date in the future.
     private func archive(_ entries: [(url: String, text: String)], _ name: String = "a.har") throws -> String
     {
         let list = entries.map { entry in
@@ -69,7 +69,7 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `a script from an archive does not reach the page of another site`(isImportedFirst: Bool)
+    func `a script imported from an archive is not served to pages of another site`(isImportedFirst: Bool)
         async throws
     {
         if isImportedFirst { _ = try await larder.importArchives([poison()]) }
@@ -95,7 +95,9 @@ import Web
     }
 
     @Test(arguments: CachePolicy.allCases.filter { $0 != .offline })
-    func `a crawl fetches what only an archive has, whatever its policy`(policy: CachePolicy) async throws {
+    func `a crawl fetches a URL that only an archive has, under every policy`(policy: CachePolicy)
+        async throws
+    {
         _ = try await larder.importArchives([poison()])
         var options = options
         options.policy = policy
@@ -107,7 +109,7 @@ import Web
     struct Load: Sendable, CustomTestStringConvertible {
         let policy: CachePolicy
         var isDown = false
-        /// Nil where nothing answers.
+        /// Nil if there is no response.
         let source: LoadReport.Source?
         var testDescription: String { "\(policy.rawValue)\(isDown ? ", down" : "")" }
     }
@@ -120,7 +122,7 @@ import Web
     ]
 
     @Test(arguments: loads)
-    func `a load does not validate a copy from an archive, nor take it for fresh`(load: Load) async throws {
+    func `a load neither validates an imported response nor treats it as fresh`(load: Load) async throws {
         let place = origin.url("/lib.js")
         _ = try await larder.importArchives([archive([(origin.url("/x"), "a page"), (place, "evil")])])
         if load.isDown { origin.stop() }
@@ -137,7 +139,7 @@ import Web
         }
     }
 
-    @Test func `a proxy asks the origin for what only an archive has`() async throws {
+    @Test func `a proxy requests a URL from the origin if only an archive has it`() async throws {
         let place = origin.url("/lib.js")
         _ = try await larder.importArchives([archive([(origin.url("/x"), "a page"), (place, "evil")])])
         var proxy = ProxyOptions()
@@ -154,7 +156,7 @@ import Web
         #expect(origin.requests(to: "/lib.js").first?["If-None-Match"] == nil)
     }
 
-    @Test func `an update of an imported site replaces what was imported`() async throws {
+    @Test func `an update of an imported site replaces the imported responses`() async throws {
         let place = origin.url("/")
         origin.on("/", .page("<script src=/lib.js></script>live").validated(entityTag: "\"1\""))
         let site = try await larder.importArchives([
@@ -169,7 +171,7 @@ import Web
         #expect(try await text(origin.url("/lib.js")) == "good")
     }
 
-    @Test func `an archive does not become a snapshot of a stored site that the user did not name`()
+    @Test func `an archive is not imported into a stored site that the user did not name`()
         async throws
     {
         let site = try await larder.prefetch([victim], options: options).site
@@ -188,9 +190,9 @@ import Web
         #expect(origin.requests(to: "/").count == 1)
     }
 
-    /// Another page of the host is the stored site's as well.
+    /// Other pages of the host belong to the stored site too.
     @Test(arguments: ["/phish", "/?a=b"])
-    func `an archive does not start on the host of a stored site that the user did not name`(
+    func `an archive cannot start a site on the host of a stored site that the user did not name`(
         path: String
     ) async throws {
         let site = try await larder.prefetch([victim], options: options).site
@@ -205,7 +207,7 @@ import Web
         #expect(try await text(library) == "good")
     }
 
-    @Test func `an archive is imported again into its own site, and no other archive is`() async throws {
+    @Test func `an archive can be imported again into its own site, but no other archive can`() async throws {
         let first = try archive([("http://a.test/", "one")])
         #expect(try await larder.importArchives([first]).site == "http://a.test/")
         _ = try archive([("http://a.test/", "two")])
@@ -220,7 +222,7 @@ import Web
         #expect(sites == ["http://a.test/", "other"])
     }
 
-    @Test func `an archive does not speak for another port of a stored site's host`() async throws {
+    @Test func `an archive cannot replace responses of another port of a stored site's host`() async throws {
         _ = try await larder.prefetch([victim], options: options)
         let path = try archive([
             ("http://elsewhere.test/", "a page"), ("https://victim.test:8443/", "evil"),
@@ -230,7 +232,8 @@ import Web
         #expect(report.responses == 1 && report.leftOutCount == 3, "\(report)")
     }
 
-    @Test func `what only the archive of another site has is missing of a site that needs it`() async throws {
+    @Test func `a URL that only another site's archive has is missing for a site that needs it`() async throws
+    {
         origin.on("/lib.js", .failure(500))
         _ = try await larder.importArchives([poison()])
         _ = try await larder.prefetch([victim], options: options)
@@ -240,7 +243,7 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `a check of an imported site reads its bodies, be it a quick one`(isQuick: Bool) async throws {
+    func `a check of an imported site hashes its bodies, even a quick check`(isQuick: Bool) async throws {
         let page = String(repeating: "z", count: 5000)
         let site = try await larder.importArchives([archive([("http://a.test/", page)])]).site
         var options = OfflineCheckOptions()
@@ -257,7 +260,7 @@ import Web
         close(file)
     }
 
-    @Test func `an imported bundle is only verified by its bytes as they are now`() async throws {
+    @Test func `an imported bundle is verified only by hashing its current bytes`() async throws {
         let bundle = String(repeating: "z", count: 5000)
         _ = try await larder.importArchives([
             archive([("http://a.test/", "a page"), ("http://a.test/app.js", bundle)])

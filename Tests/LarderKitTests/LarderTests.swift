@@ -20,7 +20,7 @@ import Web
         origin.on("/style.css", .file("b{}", type: "text/css"))
     }
 
-    @Test func `a site goes in, is counted, and comes out again`() async throws {
+    @Test func `a site is prefetched, counted and served`() async throws {
         let report = try await larder.prefetch([origin.url("/#part")])
         #expect(report.isComplete)
         #expect(report.site == origin.url("/"))
@@ -37,7 +37,7 @@ import Web
         await #expect(throws: LarderError.self) { try await service.load(origin.url("/three")) }
     }
 
-    @Test func `the search page of a manual is shown with whatever query, and none of them is a miss`()
+    @Test func `a manual's search page is served with any query, and no query is a miss`()
         async throws
     {
         origin.on(
@@ -57,7 +57,7 @@ import Web
         #expect(try await larder.checkOffline(origin.url("/")).isClean)
     }
 
-    @Test func `a cancelled prefetch reports what it has, and the next one goes on`() async throws {
+    @Test func `a cancelled prefetch reports its responses, and the next one continues`() async throws {
         // Waiting without blocking: the prefetch needs one of the few threads that tests run on.
         let (asked, tell) = AsyncStream.makeStream(of: Void.self)
         origin.on("/two") { _ in
@@ -78,7 +78,7 @@ import Web
     }
 
     @Test(arguments: ["", "http://", "http://a b/", "file:///etc/passwd"])
-    func `what is no http or https URL is refused as input`(url: String) async throws {
+    func `a text that is not an http or https URL is an input error`(url: String) async throws {
         let error = await #expect(throws: LarderError.self) { try await larder.prefetch([url]) }
         #expect(error?.kind == .input)
     }
@@ -100,13 +100,13 @@ import Web
         ("10.0.0.1", "https://10.0.0.1/"),
         ("[::1]:3000", "http://[::1]:3000/"),
     ])
-    func `an address without a scheme is taken for https, or http on this machine`(
+    func `a URL without a scheme means https, or http on this machine`(
         given: String, taken: String
     ) throws {
         #expect(try WebURL.start(given).href == taken)
     }
 
-    @Test func `a call leaves no thread behind`() async {
+    @Test func `no thread is left after a call`() async {
         // In a process of its own: the tests beside it have hundreds of threads.
         await #expect(processExitsWith: .success) {
             let larder = Larder(at: "/nonexistent/larder")
@@ -126,11 +126,11 @@ import Web
         return try #require(Int(pages)) * Int(getpagesize())
     }
 
-    @Test func `a thread a core scans`() {
+    @Test func `by default, one thread per core scans`() {
         #expect(PrefetchOptions().scanThreads == sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     }
 
-    @Test func `a cancelled check throws that it was interrupted`() async throws {
+    @Test func `a cancelled check throws the error interrupted`() async throws {
         let (asked, tell) = AsyncStream.makeStream(of: Void.self)
         origin.on("/m.json") { _ in
             tell.yield()
@@ -145,7 +145,7 @@ import Web
         #expect(error?.kind == .interrupted)
     }
 
-    @Test func `there is nothing to count or to serve before the first prefetch`() async throws {
+    @Test func `status and serve throw before the first prefetch`() async throws {
         let error = await #expect(throws: LarderError.self) { try await larder.status() }
         #expect(error?.kind == .machine)
         #expect(throws: LarderError.self) { try larder.serve(port: 0) }
@@ -158,11 +158,12 @@ import Web
         (["XDG_DATA_HOME": "b", "HOME": "/c"], "/c/.local/share/larder"),
         ([:], "./.local/share/larder"),
     ])
-    func `the default store follows the environment`(environment: [String: String], path: String) {
+    func `the default path of the store follows the environment`(environment: [String: String], path: String)
+    {
         #expect(Larder.defaultPath(environment: environment) == path)
     }
 
-    @Test func `a manifest fetched from a site brings the base of its URLs`() async throws {
+    @Test func `a manifest that was fetched provides the base of its relative URLs`() async throws {
         origin.on(
             "/m/manifest.json",
             .file(
@@ -175,7 +176,7 @@ import Web
         #expect(report.items.map(\.url) == [origin.url("/m/a.js")])
     }
 
-    @Test func `a relative URL in a file's manifest asks for a base`() async throws {
+    @Test func `a relative URL in a manifest file is an error that asks for a base`() async throws {
         let manifest = try folder.write(
             "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
             to: "m.json")

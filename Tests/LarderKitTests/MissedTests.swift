@@ -5,7 +5,7 @@ import TestOrigin
 import Testing
 
 @Suite struct MissedTests {
-    @Test func `what was looked for and not held is fetched at the next prefetch, and then forgotten`()
+    @Test func `a miss is fetched by the next prefetch, and then removed`()
         async throws
     {
         let origin = try TestOrigin()
@@ -22,12 +22,12 @@ import Testing
         #expect(try await larder.misses().misses.count == 2)
         let report = try await larder.prefetch([origin.url("/")])
         #expect(origin.requests(to: "/hidden").count == 1)
-        #expect(report.missing.isEmpty, "nobody is sure that there is such a thing")
+        #expect(report.missing.isEmpty, "a miss may be of a URL that does not exist")
         #expect(try await larder.explain(origin.url("/hidden")).heldStatus == 200)
         #expect(try await larder.misses().misses.isEmpty)
     }
 
-    @Test func `what nobody answered is told, and stays noted`() async throws {
+    @Test func `a miss that no server answers is reported and stays recorded`() async throws {
         let origin = try TestOrigin()
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.path + "/store")
@@ -45,11 +45,12 @@ import Testing
         #expect(report.unansweredMisses == 2)
         #expect(report.json.contains("\"unansweredMisses\": 2"))
         #expect(report.missing.map(\.isNoted) == [true, true])
-        #expect(report.isComplete, "nobody is sure that there is such a thing")
-        #expect(try await larder.misses().misses.map(\.url) == [url], "the other one nobody wants any more")
+        #expect(report.isComplete, "a miss may be of a URL that does not exist")
+        #expect(
+            try await larder.misses().misses.map(\.url) == [url], "the other miss is too old and was removed")
     }
 
-    @Test func `with a site, the misses of its own pages on its own origin are removed`() async throws {
+    @Test func `removing a site removes the misses of its pages on its own origin`() async throws {
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.file("store"))
         let origin = try TestOrigin()
@@ -65,7 +66,7 @@ import Testing
         #expect(try await larder.misses().misses.map(\.url) == [origin.url("/b"), "http://a.test/"])
     }
 
-    @Test func `what is missed of another port is for the site that begins there`() async throws {
+    @Test func `a miss on another port belongs to the site that starts there`() async throws {
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.file("store"))
         let origins = try [TestOrigin(), TestOrigin()]

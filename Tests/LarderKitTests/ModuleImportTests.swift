@@ -28,7 +28,7 @@ import Testing
         }
     }()
 
-    @Test func `the targets of the package are found`() {
+    @Test func `the test finds the targets of the package`() {
         let names = Set(Self.targets.map(\.name))
         #expect(names.isSuperset(of: ["System", "Store", "larder", "StoreTests", "Fuzz", "StoreBenchmark"]))
         // Modules of C have headers alone.
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: targets)
-    func `a module imports what Package.swift lists for it, and nothing else`(target: Target) throws {
+    func `a module imports only the modules that Package.swift lists for it`(target: Target) throws {
         let files = Self.files(below: Self.root + "/" + target.folder)
         #expect(!files.isEmpty)
         var imported: Set<String> = []

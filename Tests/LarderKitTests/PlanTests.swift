@@ -11,7 +11,7 @@ import Testing
         scratch = try TemporaryFolder()
     }
 
-    @Test func `a look at a site estimates it from a few of its pages and keeps nothing`() async throws {
+    @Test func `a plan estimates a site from a few pages and stores nothing`() async throws {
         let links = (0..<300).map { "<a href=/item/\($0)>\($0)</a>" }.joined()
         origin.on("/", .page("<link rel=stylesheet href=/s.css>" + links))
         for number in 0..<300 { origin.on("/item/\(number)", .page("item number \(number) is for sale")) }
@@ -25,7 +25,7 @@ import Testing
         #expect(scratch.names().isEmpty)
     }
 
-    @Test func `robots holds the look back too, and a site that is not there gives nothing`() async throws {
+    @Test func `a plan obeys robots.txt, and a site that does not exist has an empty plan`() async throws {
         origin.on(
             "/robots.txt", .file("User-agent: larder\nDisallow: /a\nCrawl-delay: 2", type: "text/plain"))
         origin.on("/", .page("<a href=/a>a</a><a href=/b>b</a>"))
@@ -38,9 +38,9 @@ import Testing
         #expect(nothing.groups.isEmpty)
     }
 
-    /// What a prefetch would leave out is left out of the estimate too.
+    /// The estimate omits pages that a prefetch would skip.
     @Test(arguments: [(Int?.none, 4), (2, 3), (1, 2), (0, 1)])
-    func `a page that is too deep counts for nothing`(depth: Int?, pages: Int) async throws {
+    func `a page beyond the depth limit is not counted`(depth: Int?, pages: Int) async throws {
         for (page, next) in [("/", "/a"), ("/a", "/b"), ("/b", "/c")] {
             origin.on(page, .page("<a href=\(next)>on</a>"))
         }
@@ -52,7 +52,7 @@ import Testing
         #expect(origin.requests(to: "/c").count == (depth == nil ? 1 : 0))
     }
 
-    @Test func `a start that leads to another host takes the site along`() async throws {
+    @Test func `a start URL that redirects to another host moves the site there`() async throws {
         let there = origin.base.replacing("127.0.0.1", with: "localhost")
         origin.on("/", .redirect(to: there + "/home"))
         origin.on("/home", .page("<a href=/a>a</a><a href=/b>b</a>"))
@@ -61,7 +61,7 @@ import Testing
         #expect(report.pages.low == 3)
     }
 
-    @Test func `what asks not to be followed is not counted, and a link that ends the session not followed`()
+    @Test func `nofollow links are not counted, and links that end the session are not followed`()
         async throws
     {
         origin.on("/", .page("<a href=/a>a</a><a href=/b>b</a><a href=/logout>out</a>"))

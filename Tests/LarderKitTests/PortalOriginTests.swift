@@ -98,7 +98,9 @@ import Web
         "http://evil.test", "https://evil.test", "null", "http://localhost:1", "http://example-com.localhost",
         own, "file://", "chrome-extension://", "chrome-extension://a.b", "moz-extension://x/y",
     ])
-    func `no other origin changes anything, whatever it knows`(origin: String) throws {
+    func `a page of another origin cannot change anything through the portal, whatever it knows`(
+        origin: String
+    ) throws {
         let token = try token
         let code = try code()
         let orders = [
@@ -126,7 +128,7 @@ import Web
         #expect(answer["Access-Control-Allow-Origin"] == nil)
     }
 
-    @Test func `a page is saved with the token of a code, by the extension that has it`() async throws {
+    @Test func `an extension with a token saves a page`() async throws {
         let token = try pair()
         let wrong = String(token.reversed())
         #expect(try save(wrong, origin: Self.own).status == 401)
@@ -153,7 +155,7 @@ import Web
         #expect(sites.map(\.name) == ["http://bank.test/account"] && sites.first?.snapshots.count == 2)
     }
 
-    @Test func `a stored site is not replaced by its saved start page`() async throws {
+    @Test func `saving the start page of a stored site does not replace the site`() async throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         origin.on("/", .page("<title>Home</title><a href=/a>a</a>"))
@@ -168,7 +170,7 @@ import Web
         #expect(sites.first { $0.name == origin.url("/") }?.snapshots.count == 1)
     }
 
-    @Test func `a page that is too long for memory is saved, and one that is too large is refused unread`()
+    @Test func `a page too long for memory is saved, and a page over the limit is rejected unread`()
         async throws
     {
         let token = try pair()
@@ -192,7 +194,7 @@ import Web
         #expect(try await larder.snapshots().sites.first?.snapshots.count == 1)
     }
 
-    @Test func `what is no saved page is refused with a reason`() async throws {
+    @Test func `a file that is not a saved page is rejected with a reason`() async throws {
         let token = try pair()
         let answer = try save(token, origin: Self.own, text: "nonsense")
         #expect(answer.status == 500 && answer.text.contains("\"error\""), "\(answer.text)")

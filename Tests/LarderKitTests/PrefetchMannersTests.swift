@@ -2,7 +2,7 @@ import LarderKit
 import TestOrigin
 import Testing
 
-/// What a prefetch leaves out on request, what its limits mean for the runs after it, and how that is told.
+/// Tests of nofollow and noindex, of limits across runs, and of their reports.
 @Suite struct PrefetchMannersTests {
     private let origin: TestOrigin
     private let larder: Larder
@@ -32,7 +32,7 @@ import Testing
         #expect(report.isComplete)
     }
 
-    @Test func `a snapshot of one page whose links were left out is not complete`() async throws {
+    @Test func `a snapshot of one page whose links were skipped is not complete`() async throws {
         let report = try await prefetch { $0.plan.nofollow = .obey }
         #expect(report.reasonForOnePage == "its link is marked as nofollow")
         #expect(!report.isComplete)
@@ -40,7 +40,7 @@ import Testing
         #expect(one.pages == 1 && one.reasonForOnePage == nil && one.isComplete)
     }
 
-    @Test func `what is not followed has its reason in the report and in explain`() async throws {
+    @Test func `links that are not followed have their reason in the report and in explain`() async throws {
         let report = try await prefetch { $0.plan.nofollow = .pages }
         #expect(report.pages == 1)
         #expect(report.plan.manners.nofollow == .pages)
@@ -52,7 +52,7 @@ import Testing
         #expect(try await larder.explain(origin.url("/")).sites[0].isPageFollowed)
     }
 
-    @Test func `of single links explain looks at each, and an update keeps to what the prefetch was told`()
+    @Test func `explain checks each nofollow link, and an update keeps the settings of the prefetch`()
         async throws
     {
         origin.on("/", .page("<a href=/a>a</a>"))
@@ -65,7 +65,7 @@ import Testing
         #expect(origin.requests(to: "/b").isEmpty)
     }
 
-    @Test func `an update does as the prefetch did, unless it is told otherwise`() async throws {
+    @Test func `an update uses the settings of the prefetch unless options override them`() async throws {
         origin.on("/robots.txt", .file("User-agent: *\nDisallow: /b", type: "text/plain"))
         origin.on("/a", .page("<a href=/b>b</a>"))
         #expect(try await prefetch { $0.plan.nofollow = .follow }.skipped.map(\.url) == [origin.url("/b")])
@@ -82,13 +82,13 @@ import Testing
     }
 
     @Test(arguments: [NofollowPolicy.pages, .obey])
-    func `what was left alone is not missing offline`(nofollow: NofollowPolicy) async throws {
+    func `links that were not followed are not missing offline`(nofollow: NofollowPolicy) async throws {
         if nofollow == .obey { origin.on("/", .page("<a href=/a rel=nofollow>a</a><img src=/dot.png>")) }
         #expect(try await prefetch { $0.plan.nofollow = nofollow }.pages == 1)
         #expect(try await larder.checkOffline(origin.url("/")).isClean)
     }
 
-    @Test func `an update keeps to the number of pages that is wanted; a prefetch that wants more goes on`()
+    @Test func `an update keeps the page limit, and a prefetch with a higher limit continues`()
         async throws
     {
         for page in 1...9 { origin.on("/p\(page)", .page("<a href=/p\(page + 1)>next</a>")) }
@@ -109,7 +109,7 @@ import Testing
         #expect(try await !prefetch().isContinued)
     }
 
-    @Test func `a run that could not fetch what pages need is not complete`() async throws {
+    @Test func `a run that could not fetch assets of pages is not complete`() async throws {
         origin.on("/", .page("<img src=/dot.png><img src=/large.png><img src=/late.png>"))
         origin.on("/large.png", .file([UInt8](repeating: 1, count: 9000), type: "image/png"))
         origin.on("/late.png", .file([2], type: "image/png"))

@@ -7,8 +7,8 @@ import Web
 
 @testable import LarderKit
 
-/// What becomes of a manifest's bundles, whatever form it has, whatever has happened since, and whoever
-/// fetches; with the requests that the origin got.
+/// A table of preloads: for each manifest format, each change at the server or on the disk, and each command that
+/// fetches, the table has the outcome and the requests that the origin must receive.
 @Suite(.serialized) struct PreloadTableTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
@@ -29,22 +29,22 @@ import Web
     }
 
     enum Event: CaseIterable {
-        /// Nothing happened.
+        /// No change.
         case agrees
-        /// A bundle has a new release, and another has come beside.
+        /// A bundle has a new release, and the manifest lists an additional one.
         case differs, new
-        /// There is a new release of one, and the server does not have it, or sends something else.
+        /// The manifest lists a new release of a bundle, but the server lacks it or sends another body.
         case gone, lies
-        /// On the disk, and somebody has found it.
+        /// A body is damaged on the disk, and a check has marked it.
         case damaged
         case down
-        /// A run for a new release ended in between.
+        /// A run for a new release was interrupted.
         case killed
     }
 
     enum Verb: CaseIterable {
         case preload, prefetch, update
-        /// A server that is up all the time, with a preload beside it, as `serve --preload` does it.
+        /// A server that runs during the preload, as with `serve --preload`.
         case serve
     }
 
@@ -68,7 +68,7 @@ import Web
         origin.on("/js/\(name).js", .file(Self.body(text), type: "text/javascript"))
     }
 
-    /// In all forms.
+    /// The manifest in all formats.
     private func publish(_ bundles: KeyValuePairs<String, String>) throws {
         let sums = bundles.map { ($0, DigestStream.digest(.md5, of: Array(Self.body($1).utf8).span).hex) }
         let list = sums.map { "\($1)  js/\($0).js\n" }.joined()
@@ -98,10 +98,10 @@ import Web
     }
 
     private enum Ending: Equatable {
-        /// What is fetched is served, or nothing had to be.
+        /// The new set is live, or nothing had changed.
         case served
         case rejected
-        /// Not all could be had, for what reason: the last good set is served.
+        /// A bundle could not be loaded or verified, for this reason: the last good set stays live.
         case lastGood(String)
 
         var isLastGood: Bool { if case .lastGood = self { true } else { false } }
@@ -131,7 +131,7 @@ import Web
         return report.isRejected ? .rejected : .lastGood(report.json)
     }
 
-    /// What readers see of a bundle, in one letter.
+    /// The served body of a bundle, as one letter.
     private func shown(_ name: String) throws -> String {
         let reader = try StoreReader(larder.folder)
         let body = try reader.response(for: origin.url("/js/\(name).js"))?.body
@@ -189,7 +189,8 @@ import Web
     }
 
     @Test(arguments: Row.all)
-    func `what differs is asked for, what does not is not, and readers see a whole set`(row: Row) async throws
+    func `only bundles that differ are requested, and readers always see a complete set`(row: Row)
+        async throws
     {
         let first = try await run([.preload, .serve].contains(row.verb) ? .preload : .prefetch, row.form)
         #expect(first == .served)

@@ -26,7 +26,7 @@ import Testing
         publish("a", "b")
     }
 
-    /// A list of checksums, at an address that does not say what it is.
+    /// A checksum list at a URL whose name does not reveal the format.
     private func publish(_ one: String, _ two: String) {
         origin.on(
             "/current",
@@ -40,7 +40,7 @@ import Testing
 
     private var manifest: String { origin.url("/current") }
 
-    /// What readers see of both.
+    /// The served bodies of both bundles.
     private func shown() throws -> [String] {
         let reader = try StoreReader(StoreFolder(larder.path))
         return try ["/one.js", "/two.js"].map { target in
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `what agrees is not asked for, and what differs changes together`() async throws {
+    @Test func `matching bundles are not requested, and changed ones go live together`() async throws {
         let first = try await larder.preload(manifest)
         #expect(first.outcome == .changed)
         #expect((first.bundles, first.reused, first.fetched, first.requests) == (2, 0, 2, 3))
@@ -83,7 +83,7 @@ import Testing
         #expect(try shown() == ["a", "b"])
     }
 
-    @Test func `where one does not verify, the last good set stays whole`() async throws {
+    @Test func `if one bundle does not verify, the last good set stays live`() async throws {
         let first = try await larder.preload(manifest)
         publish("c", "d")
         serve("c", "x")
@@ -117,7 +117,9 @@ import Testing
     }
 
     @Test(arguments: Trouble.allCases)
-    func `whatever cannot be had, the last good set stays`(trouble: Trouble) async throws {
+    func `if the manifest or a bundle cannot be loaded, the last good set stays live`(trouble: Trouble)
+        async throws
+    {
         let first = try await larder.preload(manifest)
         publish("c", "b")
         var outcome = PreloadReport.Outcome.unreachable
@@ -143,8 +145,7 @@ import Testing
         }
     }
 
-    @Test func `what is held and is not what came is fetched once more, and so is what is lost`() async throws
-    {
+    @Test func `bundles whose stored bytes changed or are gone are fetched again`() async throws {
         let large = String(repeating: "z", count: 5000)
         origin.on("/one.js", .file(large, type: "text/javascript"))
         origin.on("/current", .file("\(md5(of: large))  one.js\n", type: "text/plain"))
@@ -173,7 +174,7 @@ import Testing
         "DELETE FROM content", "UPDATE content SET bytes = NULL", "UPDATE body SET md5 = zeroblob(16)",
         "UPDATE content SET bytes = x'00'; UPDATE body SET md5 = zeroblob(16)",
     ])
-    func `what is wrong in the database is found, and put right by the next that comes`(damage: String)
+    func `a wrong digest in the database is found, and corrected by the next preload`(damage: String)
         async throws
     {
         #expect(try await larder.preload(manifest).outcome == .changed)
@@ -189,7 +190,7 @@ import Testing
         #expect(try await larder.inspect().isSound)
     }
 
-    @Test func `a digest that is kept and wrong does not make right bytes wrong, nor others right`()
+    @Test func `a wrong stored digest neither rejects correct bytes nor accepts others`()
         async throws
     {
         #expect(try await larder.preload(manifest).outcome == .changed)
@@ -210,7 +211,7 @@ import Testing
     }
 
     @Test(arguments: Finder.allCases)
-    func `whoever finds damage has the next preload mend it`(finder: Finder) async throws {
+    func `damage found by any command is repaired by the next preload`(finder: Finder) async throws {
         let large = String(repeating: "z", count: 5000)
         origin.on("/one.js", .file(large, type: "text/javascript"))
         origin.on("/current", .file("\(md5(of: large))  one.js\n", type: "text/plain"))
@@ -230,7 +231,7 @@ import Testing
         #expect(try await larder.checkOffline(manifest).isClean)
     }
 
-    @Test func `what bundles need comes along, or does not`() async throws {
+    @Test func `assets of bundles are fetched if the options say so`() async throws {
         let script = """
             var a = "\(origin.url("/images/absolute.png"))", b = "//127.0.0.1:\(origin.port)/images/relative.png",
                 c = "/images/rooted.png", d = "\(origin.url("/api/list.json"))", e = "/api/more.json?page=1";
@@ -263,7 +264,7 @@ import Testing
 
     private func md5(of text: String) -> String { DigestStream.digest(.md5, of: Array(text.utf8).span).hex }
 
-    @Test func `an update of a preloaded site asks for the manifest and what differs`() async throws {
+    @Test func `an update of a preloaded site requests the manifest and changed bundles`() async throws {
         _ = try await larder.preload(manifest)
         publish("c", "b")
         serve("c", "x")
@@ -274,7 +275,7 @@ import Testing
         #expect(try shown() == ["c", "b"])
     }
 
-    @Test func `a site that was prefetched keeps its pages, and is held against the manifest from then on`()
+    @Test func `a prefetched site keeps its pages, and is verified against the manifest from then on`()
         async throws
     {
         origin.on("/", .page("<script src=/one.js></script>"))
@@ -293,7 +294,7 @@ import Testing
         #expect(try shown()[0] == "a")
     }
 
-    @Test func `bundles by way of redirects are held against their digests too`() async throws {
+    @Test func `bundles behind redirects are verified too`() async throws {
         origin.on("/one.js", .redirect(to: "/cdn/one.js"))
         origin.on("/cdn/one.js", .file("x", type: "text/javascript"))
         #expect(try await larder.preload(manifest).outcome == .refused)
@@ -304,7 +305,7 @@ import Testing
         #expect(origin.requests.map(\.target) == ["/current"])
     }
 
-    @Test func `what nobody vouches for is asked about each time, and confirmed`() async throws {
+    @Test func `a bundle without a digest is revalidated by each preload`() async throws {
         origin.on(
             "/current",
             .file(

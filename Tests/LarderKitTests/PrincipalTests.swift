@@ -10,7 +10,7 @@ import Web
 @testable import Mirror
 @testable import Portal
 
-/// Who asks for a job decides where its first requests may connect to.
+/// The principal of a job decides which network zones its first requests may connect to.
 @Suite struct PrincipalTests {
     private let origin: TestOrigin
     private let scratch: TemporaryFolder
@@ -41,7 +41,7 @@ import Web
     }
 
     @Test(arguments: [false, true])
-    func `a remote user's order connects to no address of this machine, whatever is allowed`(
+    func `a remote user's command never connects to addresses of this machine`(
         mayReachPrivate: Bool
     ) throws {
         for order in [
@@ -56,7 +56,7 @@ import Web
     }
 
     @Test(arguments: [Principal.remoteUser, .schedule])
-    func `a site that the local user added on this machine is updated for everybody`(
+    func `a remote user may update a site that the local user added on this machine`(
         principal: Principal
     ) async throws {
         #expect(try await larder.prefetch([origin.url("/")]).isPublished)
@@ -69,7 +69,9 @@ import Web
         #expect(try storedZone() == .thisMachine)
     }
 
-    @Test func `a site that a remote user added is not updated beyond its zone, by nobody`() async throws {
+    @Test func `an update of a site that a remote user added stays in its zone, whoever requests it`()
+        async throws
+    {
         let proxy = try SocksProxy(to: origin.port)
         let address = "http://public.test:\(origin.port)/"
         let end = carryOut(.prefetch(address: address, PlanForm()), by: .remoteUser) {
@@ -88,7 +90,7 @@ import Web
     }
 
     @Test(arguments: [Principal.remoteUser, .localUser, .schedule])
-    func `the user's credentials are not for orders of other machines`(principal: Principal) throws {
+    func `commands from other machines never use the local user's credentials`(principal: Principal) throws {
         let proxy = try SocksProxy(to: origin.port)
         let address = "http://public.test:\(origin.port)/"
         // Cookies of a login with a browser, too.
@@ -111,7 +113,7 @@ import Web
         }
     }
 
-    @Test func `reports to other machines name nothing of which only private responses tell`() async throws {
+    @Test func `reports to other machines omit URLs that only private responses mention`() async throws {
         origin.on("/open/", .page("<img src=/open/lost.png>open"))
         origin.on("/secret/", .page("<a href=/secret/plan>plan</a><img src=/secret/lost.png>"))
         origin.on("/secret/plan", .page("plan"))
@@ -139,7 +141,7 @@ import Web
         #expect(open.contains { $0.contains("/open/lost.png") }, "\(open)")
     }
 
-    @Test func `a site that was stored without a zone is updated as its principal may`() async throws {
+    @Test func `a site stored without a zone is updated within the principal's zone`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         var plan = SitePlan(text: try #require(try StoreReader(larder.folder).sites().first).settings)
         plan.zone = nil

@@ -4,11 +4,11 @@ import Testing
 
 @testable import LarderKit
 
-/// What several ask for at once, what is changed meanwhile, and the hops of a message.
+/// Tests of concurrent requests for one URL, of unsafe requests at the same time, and of Via and Max-Forwards.
 extension ProxyTests {
     private func port(_ service: MirrorService) throws -> Int { Int(try #require(service.proxyPort)) }
 
-    @Test func `what has just come is found by the next who asks, before the store has it`() throws {
+    @Test func `a response is served to the next client before it is stored`() throws {
         origin.on("/a") { request in
             .file("\(request.target)", type: "text/plain").adding("Cache-Control", "max-age=60")
         }
@@ -30,7 +30,7 @@ extension ProxyTests {
         }
     }
 
-    @Test func `many who ask for the same have it loaded once`() throws {
+    @Test func `concurrent requests for one URL are loaded once`() throws {
         origin.on("/a", .file("jam", type: "text/plain").adding("Cache-Control", "max-age=60"))
         origin.hold("/a")
         try proxying { (first, service) throws in
@@ -50,7 +50,7 @@ extension ProxyTests {
         }
     }
 
-    @Test func `what may not be kept is each one's own`() throws {
+    @Test func `responses that may not be stored are loaded for each client`() throws {
         origin.on("/a") { _ in .file("jam", type: "text/plain").adding("Cache-Control", "no-store") }
         origin.hold("/a")
         try proxying { (first, service) throws in
@@ -65,10 +65,9 @@ extension ProxyTests {
         }
     }
 
-    /// RFC 9111, section 4.4: what was asked for before a change, and came after it, is from before it for
-    /// all anybody knows.
+    /// RFC 9111 4.4: a response that was requested before an unsafe request, and arrives after it, may be outdated.
     @Test(arguments: ["PUT", "DELETE", "PATCH", "POST"])
-    func `a change makes what is held stale, and what is on its way`(method: String) throws {
+    func `an unsafe request invalidates stored responses and running loads`(method: String) throws {
         origin.on("/a") { request in
             request.method == "GET"
                 ? .file("old", type: "text/plain").adding("Cache-Control", "max-age=60")
@@ -104,7 +103,7 @@ extension ProxyTests {
         }
     }
 
-    @Test func `a change that failed changes nothing`() throws {
+    @Test func `an unsafe request that fails invalidates nothing`() throws {
         origin.on("/a") { request in
             request.method == "GET"
                 ? .file("old", type: "text/plain").adding("Cache-Control", "max-age=60") : .failure(409)
@@ -120,7 +119,7 @@ extension ProxyTests {
 
     // MARK: - Hops
 
-    @Test func `each hop says that a message passed it, and one that comes back goes no further`() throws {
+    @Test func `the proxy adds Via, and a request that loops is rejected`() throws {
         origin.on("/a", .page("a").adding("Via", "1.1 upstream"))
         try proxying(.reload) { (client, _) throws in
             let answer = try client.get(origin.url("/a"), host: host, fields: [("Via", "1.0 fred")])
@@ -136,7 +135,7 @@ extension ProxyTests {
         }
     }
 
-    @Test func `a request goes as far as it says`() throws {
+    @Test func `Max-Forwards limits how far a request goes`() throws {
         origin.on("/a") { request in .file(request["Max-Forwards"] ?? "none", type: "text/plain") }
         try proxying { (client, _) throws in
             for (method, left, said) in [("OPTIONS", "3", "2"), ("TRACE", "1", "0"), ("GET", "0", "0")] {

@@ -4,10 +4,10 @@ import Testing
 
 @testable import LarderKit
 
-/// What clients do in tunnels that only other programs than ours can judge, and what tunnels cost.
+/// Tests of tunnels with a TLS client of another program, and of the processor time of idle tunnels.
 extension ProxyTests {
-    /// A client's certificates and sessions are OpenSSL's, by way of Python.
-    @Test func `a session of TLS is resumed, by a ticket, and its protocol agreed on`() throws {
+    /// The client is Python with OpenSSL, so that Larder's own TLS code does not judge itself.
+    @Test func `a TLS session in a tunnel is resumed by a ticket and negotiates ALPN`() throws {
         let script = """
             import socket, ssl, sys
             port, authority = int(sys.argv[1]), sys.argv[2]
@@ -39,9 +39,9 @@ extension ProxyTests {
         }
     }
 
-    /// Neither one in which nothing is said, nor one of which one side has ended.
+    /// Covers a tunnel without traffic, and one that one side has closed.
     @Test(arguments: [false, true])
-    func `a tunnel that waits costs nothing`(isHalfClosed: Bool) async {
+    func `an idle tunnel uses no processor time`(isHalfClosed: Bool) async {
         // In a process of its own: the tests beside it have tunnels, too.
         await #expect(processExitsWith: .success) { [isHalfClosed] in
             try ProxyTests().waitInTunnel(isHalfClosed: isHalfClosed)

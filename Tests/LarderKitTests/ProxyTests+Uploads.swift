@@ -4,9 +4,9 @@ import Testing
 
 @testable import LarderKit
 
-/// Bodies that are too long to be taken into memory go to their server while they come.
+/// Request bodies that are too long for memory are streamed to the server.
 extension ProxyTests {
-    @Test func `a long body goes to its server as it comes, by its length and in chunks`() throws {
+    @Test func `a long request body is streamed to the server, with a length and in chunks`() throws {
         let ending = try uploading(
             """
             body = os.urandom(1 << 20)
@@ -22,7 +22,7 @@ extension ProxyTests {
         #expect(ending.output == "200 same\n200 same\n200 same\n", "\(ending.errors)")
     }
 
-    @Test func `an answer that comes before the end of a long body gets to its client`() throws {
+    @Test func `a response that arrives before the end of a long request body reaches the client`() throws {
         let ending = try uploading(
             """
             with asking(b"POST", 1 << 40, False, b"/refused") as client:
@@ -35,8 +35,8 @@ extension ProxyTests {
         #expect(ending.output == "413\n", "\(ending.errors)")
     }
 
-    /// RFC 9112, section 9.2: what follows is another request, and nobody looked at it.
-    @Test func `nothing behind a long body goes to its server`() throws {
+    /// RFC 9112 9.2: the bytes after a body are another request, which the proxy has not checked.
+    @Test func `bytes after a long request body are not sent to the server`() throws {
         let ending = try uploading(
             """
             with asking(b"PUT", 65 << 20, False) as client:
@@ -47,7 +47,7 @@ extension ProxyTests {
         #expect(ending.output == "['PUT /']\n", "\(ending.errors)")
     }
 
-    @Test func `without a server a long body is refused, and its client told`() throws {
+    @Test func `offline, a long request body is rejected with an error for the client`() throws {
         try proxying { (_, _) in }
         let ending = try uploading(
             """
@@ -56,7 +56,7 @@ extension ProxyTests {
         #expect(ending.output == "504\n", "\(ending.errors)")
     }
 
-    @Test func `what is held is from before a long body changed it`() throws {
+    @Test func `a long POST invalidates stored responses`() throws {
         let ending = try uploading(
             """
             def get():
@@ -74,7 +74,7 @@ extension ProxyTests {
         #expect(ending.output == "['GET /', 'PUT /', 'GET /']\n", "\(ending.errors)")
     }
 
-    /// What a script printed that has a server of its own, and a proxy before it.
+    /// The output of a script that has a server of its own, and sends its requests through the proxy.
     private func uploading(_ script: String, policy: CachePolicy = .protocol) throws -> ChildProcess.Ending {
         let common = """
             import hashlib, os, socket, sys, threading, time

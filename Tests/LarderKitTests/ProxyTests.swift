@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderKit
 
-/// A proxy, a server behind it and a client of bytes in front of it.
+/// Tests of the forward proxy with a test origin and a client that sends raw bytes.
 @Suite struct ProxyTests {
     let folder: TemporaryFolder
     let origin: TestOrigin
@@ -45,7 +45,7 @@ import Testing
         #expect(try client.response(toHead: true).status == 200)
     }
 
-    @Test func `bodies and fields go out as they came, in a tunnel too`() throws {
+    @Test func `bodies and header fields pass unchanged, in tunnels too`() throws {
         let page =
             "<base href=http://elsewhere.test/><link rel=stylesheet href=\"http://elsewhere.test/a.css\">"
         origin.on(
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `the server gets the client's fields, without those between neighbours`() throws {
+    @Test func `the server receives the client's header fields without hop-by-hop fields`() throws {
         origin.on("/a", .page("a"))
         try proxying(.reload) { (client, _) throws in
             let fields = [
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `what a server can do is asked of it, and of the proxy where it is asked itself`() throws {
+    @Test func `OPTIONS is answered by the server, and by the proxy for the proxy itself`() throws {
         origin.on("*", OriginAnswer(status: 204, fields: [("Allow", "GET, JAM")]))
         try proxying { (client, _) throws in
             #expect(try client.get("*", method: "OPTIONS", host: host)["Allow"]?.contains("CONNECT") == true)
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `what a tunnel is for, and nothing else, is asked for in it`() throws {
+    @Test func `a tunnel accepts only requests for its own host`() throws {
         origin.on("/a", .page("a"))
         try proxying { (client, _) throws in
             try connected(client)
@@ -136,7 +136,7 @@ import Testing
         ("POST http://a.test/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
         ("POST http://a.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\na", 400),
     ])
-    func `what could be meant in two ways, or leads where nobody should, is refused`(
+    func `ambiguous requests and requests to forbidden targets are rejected`(
         request: String, status: Int
     )
         throws
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `without a server what passed is there, and what did not is missed and says so`() throws {
+    @Test func `offline, stored responses are served, and other requests are recorded as misses`() throws {
         origin.on("/a", .page("kept"))
         try proxying { (client, _) throws in _ = try client.get(origin.url("/a"), host: host) }
         origin.stop()
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy with a login is for those who have it`() throws {
+    @Test func `a proxy with a login rejects clients without it`() throws {
         origin.on("/a", .page("a"))
         try proxying(.protocol, login: "jam:pot") { (client, _) throws in
             #expect(try client.get(origin.url("/a"), host: host).status == 407)
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func `what has no end goes out as it comes, and ends with its client`() throws {
+    @Test func `an endless response is streamed, and ends when the client disconnects`() throws {
         origin.on(
             "/events",
             .endless("data: jam\n\n", type: "text/event-stream").dripping(11, every: .milliseconds(5)))
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `what is cut off on the way does not look whole`() throws {
+    @Test func `a response that is cut off is not completed for the client`() throws {
         origin.on(
             "/cut",
             .file([UInt8](repeating: 7, count: 600_000), type: "application/x-jam").truncated(after: 400_000))
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func `a long body is kept while it goes out`() throws {
+    @Test func `a long response body is stored while it is sent`() throws {
         let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
         origin.on("/long", .file(body, type: "application/x-jam"))
         origin.on("/chunked", .file(body, type: "application/x-jam").chunked())
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test func `long bodies are kept one after another, short ones beside them`() throws {
+    @Test func `long bodies are stored one after the other, and short ones at the same time`() throws {
         let bodies = (0..<4).map { number in
             [UInt8](repeating: UInt8(ascii: "a") + UInt8(number), count: number == 2 ? 900 : 700_000)
         }
@@ -238,7 +238,7 @@ import Testing
         #expect(origin.requests.count == bodies.count)
     }
 
-    /// To a program `v=1.3` is another thing than `v=1.2`; only a clock's reading is nothing.
+    /// `v=1.3` and `v=1.2` may be different resources for a program; only a parameter with the time is ignored.
     @Test(arguments: [
         ("/a?v=1.2", "/a?v=1.3", false), ("/a?t=1", "/a?t=2", false), ("/a?5", "/a?6", false),
         ("/a", "/a/", false),
@@ -246,7 +246,7 @@ import Testing
         ("/a?_=1700000000000", "/a?_=1700000000999", true), ("/a?1700000000", "/a?1700009999", true),
         ("/a?cb=0.8371625341", "/a?cb=0.1928374655", true), ("/a?v=1700000000", "/a?v=1700000001", true),
     ])
-    func `a program gets what it asked for, and not what is like it`(
+    func `a proxy client gets only the exact URL, not a similar one`(
         recorded: String, asked: String, isFound: Bool
     ) throws {
         origin.on("/a") { _ in .file("jam", type: "text/plain") }
@@ -259,7 +259,7 @@ import Testing
         }
     }
 
-    @Test func `the pages of a proxy with a login are for those who have it`() throws {
+    @Test func `the proxy's own pages need its login`() throws {
         try proxying(login: "jam:plum") { (client, service) throws in
             let own = "localhost:\(try #require(service.proxyPort))"
             for path in ["/", "/passes.json", "http://\(own)/passes.json"] {
@@ -271,7 +271,8 @@ import Testing
     }
 
     @Test
-    func `a page does not get at another network by a held copy, a name that moved or another protocol`()
+    func
+        `a page cannot reach another network zone by a stored response, a changed DNS name or another protocol`()
         throws
     {
         origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
@@ -288,7 +289,7 @@ import Testing
         }
     }
 
-    @Test func `what the server says beside a body goes on as far as it is still so`() throws {
+    @Test func `header fields about the body are passed on only if they are still correct`() throws {
         origin.on("/coded") { _ in
             .file(CodedText.gzip.bytes, type: "text/plain").adding("Content-Encoding", "gzip")
                 .adding("Content-Digest", "sha-256=:AAAA:").adding("Content-MD5", "AAAA")
@@ -314,14 +315,14 @@ import Testing
         }
     }
 
-    @Test func `a host by a star has no tunnel`() throws {
+    @Test func `a tunnel to a host with a star is rejected`() throws {
         try proxying { (client, _) throws in
             try client.send("CONNECT *:\(origin.port) HTTP/1.1\r\nHost: *:\(origin.port)\r\n\r\n")
             #expect(try client.response().status == 400)
         }
     }
 
-    @Test func `a client that would speak HTTP-2 in clear is answered as any other`() throws {
+    @Test func `a client that offers HTTP-2 upgrade gets an HTTP-1.1 response`() throws {
         origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
         try proxying { (client, service) throws in
             let fields = [
@@ -335,7 +336,7 @@ import Testing
         }
     }
 
-    @Test func `its own pages are not for others' pages`() throws {
+    @Test func `the proxy's own pages cannot be read by pages of other origins`() throws {
         try proxying { (client, service) throws in
             let own = "localhost:\(try #require(service.proxyPort))"
             #expect(try client.get("/", host: own).text.contains("Larder proxy"))
@@ -351,7 +352,7 @@ import Testing
         }
     }
 
-    @Test func `the portal beside a proxy shows what passes, to nobody but itself`() throws {
+    @Test func `the portal shows the proxy's traffic only to its own pages`() throws {
         origin.on("/jam", .page("jam"))
         origin.on("/plum", .page("plum"))
         var options = ServeOptions()
@@ -383,9 +384,10 @@ import Testing
                 == 404)
     }
 
-    /// By RFC 9111 alone: no policy that takes what is held, however old, asks whose it is.
+    /// The rules of RFC 9111 for shared caches are not enough: policies such as `prefer-cache` use stored responses whatever
+    /// their headers say.
     @Test(arguments: ["Cookie", "X-Api-Key"])
-    func `what one client's credentials brought is not given to another`(name: String) throws {
+    func `a response fetched with one client's credentials is not served to another`(name: String) throws {
         let heads: [[(String, String)]] = [
             [], [("Vary", name)], [("Vary", "*")], [("Cache-Control", "no-cache")],
             [("Cache-Control", "max-age=0, must-revalidate")], [("Cache-Control", "max-age=600")],
@@ -419,7 +421,7 @@ import Testing
     private static let login = ("Proxy-Authorization", "Basic dGVhbTpwdw==")
 
     @Test(arguments: [CachePolicy.protocol, .preferCache, .auto, .offline])
-    func `what the user's credentials brought is not given to clients of a shared proxy`(
+    func `a response fetched with the user's credentials is not served to clients of a shared proxy`(
         policy: CachePolicy
     ) async throws {
         origin.on("/mine") { request in
@@ -446,7 +448,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `another machine reaches nothing on this machine through a shared proxy`(mayReachPrivate: Bool)
+    func `another machine cannot reach this machine's services through a shared proxy`(mayReachPrivate: Bool)
         throws
     {
         let hello = OriginAnswer.page("hello").adding("Cache-Control", "max-age=600")
@@ -476,7 +478,7 @@ import Testing
         }
     }
 
-    @Test func `what passed a shared proxy is shown on its own machine alone`() throws {
+    @Test func `the traffic of a shared proxy is shown only on its own machine`() throws {
         try proxying(login: "team:pw", isExposed: true) { (client, service) throws in
             let own = "127.0.0.1:\(try #require(service.proxyPort))"
             for path in ["/", "/passes.json"] {
@@ -489,7 +491,7 @@ import Testing
     }
 
     @Test(arguments: ["Via", nil] as [String?])
-    func `a tunnel through a shared proxy leads another machine to nothing on this machine`(
+    func `another machine cannot open a tunnel to this machine through a shared proxy`(
         field: String?
     ) throws {
         origin.on("/a", .page("a"))
@@ -539,7 +541,7 @@ import Testing
         #expect(Set(rows.map(\.variant)) == ["x-api-key: (withheld)", "x-api-key"])
     }
 
-    @Test func `TRACE sends back no field that may be a secret`() throws {
+    @Test func `the response to TRACE omits header fields that may be secret`() throws {
         try proxying { (client, _) throws in
             let fields = [
                 ("Max-Forwards", "0"), ("X-Api-Key", "hunter2"), ("Cookie", "hunter2"), ("DNT", "1"),
@@ -549,7 +551,7 @@ import Testing
         }
     }
 
-    @Test func `a page of another host does not get at this machine by the proxy`() throws {
+    @Test func `a page of another host cannot reach this machine through the proxy`() throws {
         origin.on("/a", .page("a"))
         try proxying { (client, _) throws in
             let fields = [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")]
@@ -559,8 +561,7 @@ import Testing
         }
     }
 
-    @Test func `what is spoken in another way than HTTP passes, or is refused where nobody is asked`() throws
-    {
+    @Test func `a protocol other than HTTP passes through a tunnel, and is rejected offline`() throws {
         origin.on(
             "/ws",
             .raw(
@@ -580,7 +581,7 @@ import Testing
         }
     }
 
-    @Test func `what is asked for in a tunnel that is left untouched is between the client and its host`()
+    @Test func `requests in a passthrough tunnel are not read`()
         throws
     {
         origin.on("/a", .page("a"))

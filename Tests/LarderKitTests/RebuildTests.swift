@@ -7,7 +7,7 @@ import Testing
 @testable import LarderKit
 @testable import Store
 
-/// A database that is damaged, cut or gone is made anew, whatever was done to it.
+/// A database that is damaged, truncated or missing is rebuilt from its rows, the journal and the bodies.
 @Suite struct RebuildTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
@@ -118,7 +118,7 @@ import Testing
         try scratch.write(bytes, to: "store/larder.db")
     }
 
-    /// The addresses that readers are shown, with the digests of what they get.
+    /// The served URLs with the digests of their bodies.
     private func shown() throws -> [String: String] {
         let reader = try StoreReader(folder)
         var shown: [String: String] = [:]
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `everything comes back`(damage: Damage) async throws {
+    func `a rebuild from the journal restores everything`(damage: Damage) async throws {
         let before = try shown()
         #expect(before.count == Self.pages + 5)
         try await apply(damage)
@@ -163,9 +163,9 @@ import Testing
         }
     }
 
-    /// As earlier larders left a store.
+    /// Earlier versions of Larder wrote no journal.
     @Test(arguments: [(Damage.indexPage, 125), (.applicationGone, 125), (.contentPage, 60)])
-    func `without a journal what can be read comes back`(damage: Damage, least: Int) async throws {
+    func `a rebuild without a journal restores the readable rows`(damage: Damage, least: Int) async throws {
         let before = try shown()
         try await apply(damage)
         for path in folder.journalFiles { unlink(path) }
@@ -179,7 +179,7 @@ import Testing
     }
 
     @Test(arguments: [Damage.emptied, .text, .removed, .responsePage])
-    func `where nothing tells what there was, nothing is lost by trying`(damage: Damage) async throws {
+    func `a rebuild without database and journal loses no bodies`(damage: Damage) async throws {
         try await apply(damage)
         for path in folder.journalFiles { unlink(path) }
         let packs = folder.packList.map(\.name)
@@ -190,7 +190,7 @@ import Testing
         #expect(folder.packList.map(\.name) == packs && !packs.isEmpty)
     }
 
-    @Test func `a damaged journal costs the lines that it lost`() async throws {
+    @Test func `a damaged journal loses only its damaged lines`() async throws {
         let before = try shown()
         try await apply(.removed)
         for path in folder.journalFiles {
@@ -206,7 +206,7 @@ import Testing
         #expect(after.count >= before.count - 12)
     }
 
-    @Test func `a removed site, a dropped snapshot and an earlier one that is shown stay so`() async throws {
+    @Test func `a rebuild keeps removals, dropped snapshots and rollbacks`() async throws {
         _ = try await larder.remove(origin.url("/p/1"))
         _ = try await larder.rollBack(origin.url("/"))
         let snapshots = try await larder.snapshots(of: origin.url("/"))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderKit
 
-/// What comes in the place of something else is not kept.
+/// Tests of responses that a server sends in place of others, such as login pages.
 @Suite struct RefusalTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `a login page in the place of a script is refused, and what was held stays`() async throws {
+    @Test func `a login page in place of a script is rejected, and the stored script stays`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         origin.on("/lib.js", .page("<form>Log in</form>"))
         let report = try await larder.update()[0]
@@ -42,7 +42,9 @@ import Testing
         #expect(try held("/lib.js") == "good")
     }
 
-    @Test func `a site of which less than half comes is not served, unless that is right`() async throws {
+    @Test func `a snapshot with less than half of the pages is rejected, unless shrinking is allowed`()
+        async throws
+    {
         let first = try await larder.prefetch([origin.url("/")])
         origin.on("/", .page("<form>Log in</form>"))
         let walled = try await larder.update()[0]
@@ -86,7 +88,7 @@ import Testing
     ]
 
     @Test(arguments: walls)
-    func `a login in place of a whole site is not served, unless that is right`(wall: Wall) async throws {
+    func `a login page in place of a site is rejected, unless shrinking is allowed`(wall: Wall) async throws {
         for (path, answer) in wall.pages { origin.on(path, answer) }
         let report = try await larder.prefetch([origin.url("/")])
         #expect(report.loginPage != nil && report.isRejected && !report.isPublished && !report.isComplete)
@@ -98,7 +100,7 @@ import Testing
         #expect(try await larder.update()[0].isPublished)
     }
 
-    /// What looks a little like it.
+    /// Pages that resemble login pages.
     static let sites: [Wall] = [
         Wall(testDescription: "a single page", pages: [("/", .page("<title>Me</title><p>Hello"))]),
         Wall(
@@ -153,18 +155,18 @@ import Testing
     ]
 
     @Test(arguments: sites)
-    func `what only resembles a login or a portal is served`(site: Wall) async throws {
+    func `a page that only resembles a login page or captive portal is accepted`(site: Wall) async throws {
         for (path, answer) in site.pages { origin.on(path, answer) }
         let report = try await larder.prefetch([origin.url("/")])
         #expect(report.loginPage == nil && report.isPublished, "\(report.loginPage ?? "")")
     }
 
-    @Test func `a login that is asked for is what is wanted`() async throws {
+    @Test func `a login page that is the start page itself is accepted`() async throws {
         origin.on("/login", .page(Self.login))
         #expect(try await larder.prefetch([origin.url("/login")]).isPublished)
     }
 
-    @Test func `pages that fail are kept, and no loss`() async throws {
+    @Test func `stored pages that fail to load are kept and do not count as lost`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         for number in 1...3 { origin.on("/\(number)", .failure(501)) }
         let report = try await larder.update()[0]
@@ -177,7 +179,7 @@ import Testing
         "/api/** refuse larger-than=3",
         "/api/** refuse status=200 text=an%20answer",
     ])
-    func `a rule refuses by type, size, status and text`(rule: String) async throws {
+    func `a rule rejects responses by type, size, status and text`(rule: String) async throws {
         var options = PrefetchOptions()
         options.plan.rules = [rule]
         let report = try await larder.prefetch([origin.url("/")], options: options)
@@ -191,7 +193,7 @@ import Testing
         "/api/** refuse type=text/css", "/api/** refuse larger-than=1k", "/api/** refuse status=203",
         "/api/** refuse text=elsewhere",
     ])
-    func `a rule refuses nothing else`(rule: String) async throws {
+    func `a rule accepts all other responses`(rule: String) async throws {
         var options = PrefetchOptions()
         options.plan.rules = [rule]
         #expect(try await larder.prefetch([origin.url("/")], options: options).missing.isEmpty)
@@ -201,7 +203,7 @@ import Testing
     @Test(arguments: [
         ("/api/** not-allowed", 0), ("/api/** memory-only", 0), ("/api/** type=text/html not-allowed", 1),
     ])
-    func `what may not be stored is not prefetched`(rule: String, requests: Int) async throws {
+    func `a response that may not be stored is not prefetched`(rule: String, requests: Int) async throws {
         var options = PrefetchOptions()
         options.plan.rules = [rule]
         let report = try await larder.prefetch([origin.url("/")], options: options)

@@ -11,7 +11,7 @@ import Web
 @testable import LarderKit
 @testable import Store
 
-/// What a manifest requires holds for whatever is fetched later, by whatever command and policy.
+/// The digests of a manifest apply to all later responses, whatever command fetches them and with whatever policy.
 @Suite struct RequiredBundleTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
@@ -30,7 +30,7 @@ import Web
         origin.on("/app.js", .file("a", type: "text/javascript"))
     }
 
-    /// A manifest of our own form, at the origin.
+    /// A manifest in Larder's own format, at the origin.
     private func publish(_ body: String, start: Bool = true) {
         let begin = start ? "\"start\": [\"\(origin.url("/"))\"], " : ""
         origin.on(
@@ -58,7 +58,7 @@ import Web
         return try await larder.check(manifest, options: options).isClean
     }
 
-    /// A HAR whose entries are answers with these texts; what a larder notes beside one, where it does.
+    /// A HAR with these bodies; with Larder's own fields of an entry, if they are given.
     private func archive(_ entries: [(url: String, text: String, notes: String?)]) throws -> String {
         let list = entries.map { entry in
             """
@@ -71,7 +71,7 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `an archive brings neither a manifest nor what one forbids`(isOfSite: Bool) async throws {
+    func `an archive provides no manifest, and no body that a manifest forbids`(isOfSite: Bool) async throws {
         publish("a")
         let site = try await larder.preload(manifest).site
         let elsewhere: (String, String, String?) = ("http://elsewhere.test/", "a page", nil)
@@ -94,7 +94,9 @@ import Web
         #expect(try await isHeldVerified())
     }
 
-    @Test func `a manifest elsewhere does not overrule that of an origin, nor takes its site`() async throws {
+    @Test func `a manifest of another origin neither overrides an origin's own manifest nor takes its site`()
+        async throws
+    {
         publish("a")
         let site = try await larder.preload(manifest).site
         let other = try TestOrigin()
@@ -115,7 +117,7 @@ import Web
         #expect(required.hrefs == [origin.url("/app.js")])
     }
 
-    @Test func `what a bundle leads to is required to be the bundle`() async throws {
+    @Test func `the redirect target of a bundle must match the bundle`() async throws {
         publish("a")
         origin.on("/app.js", .redirect(to: "/v/app.js"))
         origin.on("/v/app.js", .redirect(to: "/v/v/app.js"))
@@ -143,8 +145,8 @@ import Web
         #expect(less == [origin.url("/app.js")], "\(less)")
     }
 
-    /// What a public server's manifest names on this machine is not asked for, but by who says so.
-    @Test func `a manifest leads no nearer to this machine than where it came from`() async throws {
+    /// URLs on this machine in a public server's manifest are requested only if the user gives that base.
+    @Test func `a manifest cannot name URLs in a nearer network zone than its own`() async throws {
         publish("a")
         let site = try await larder.preload(manifest).site
         let connection = try StoreFolder(scratch.file("store")).connect(.readWrite)
@@ -163,7 +165,7 @@ import Web
         _ = try? await larder.preload(manifest, options: options)
     }
 
-    @Test func `what loads bring in takes the place of no bundle, and of no manifest`() async throws {
+    @Test func `loaded responses replace no bundle and no manifest`() async throws {
         publish("a")
         _ = try await larder.preload(manifest)
         for number in 0..<40 {
@@ -182,7 +184,7 @@ import Web
         #expect(try await larder.preload(manifest).outcome == .current)
     }
 
-    @Test func `an archive does not speak for another site that is held`() async throws {
+    @Test func `an archive imported as a new site adds no responses of a stored site`() async throws {
         origin.on("/", .page("home"))
         let site = try await larder.prefetch([origin.url("/")]).site
         let path = try archive([
@@ -199,7 +201,7 @@ import Web
         #expect(try await shown("/") == "false")
     }
 
-    @Test func `an update asks for the manifest anew, and does not publish what does not verify`()
+    @Test func `an update loads the manifest again, and rejects a snapshot that does not verify`()
         async throws
     {
         publish("a")
@@ -228,7 +230,7 @@ import Web
     }
 
     @Test(arguments: [false, true])
-    func `an optional bundle that is gone is no loss, but for a page that needs it`(isNeeded: Bool)
+    func `a missing optional bundle is no failure, unless a page needs it`(isNeeded: Bool)
         async throws
     {
         let bundles =
@@ -245,7 +247,7 @@ import Web
         }
     }
 
-    @Test func `nothing is rolled back to what is held no more`() async throws {
+    @Test func `a rollback to a snapshot without stored responses is rejected`() async throws {
         publish("a")
         let first = try await larder.prefetch(manifest: manifest)
         _ = try await larder.collectGarbage(limit: ByteSize(0), allowsIncomplete: true)
@@ -256,7 +258,7 @@ import Web
         #expect(try await larder.status().sites[0].live == second.snapshot)
     }
 
-    @Test func `while the manifest cannot be had, the last known one holds`() async throws {
+    @Test func `if the manifest cannot be loaded, its stored version applies`() async throws {
         publish("a")
         _ = try await larder.prefetch(manifest: manifest)
         origin.on("/site.json", .failure(404))
@@ -297,7 +299,7 @@ import Web
         #expect(try await larder.update()[0].lastGood?.snapshot == first.snapshot)
     }
 
-    @Test func `two manifests that are said to be at one place are two sites`() async throws {
+    @Test func `two manifests with the same base are two sites`() async throws {
         for folder in ["one", "two"] { #expect(mkdir(scratch.file(folder), 0o700) == 0) }
         let one = try scratch.write("\(Self.md5["a"] ?? "")  one.js\n", to: "one/SUMS")
         let two = try scratch.write("\(Self.md5["b"] ?? "")  two.js\n", to: "two/SUMS")
@@ -327,7 +329,7 @@ import Web
         #expect(try await moved.preload(after, options: options).site == origin.url("/"))
     }
 
-    @Test func `a prefetch of the site's address is held against its manifest too`() async throws {
+    @Test func `a prefetch by the site's URL is verified against its manifest too`() async throws {
         publish("a")
         _ = try await larder.prefetch(manifest: manifest)
         publish("c")
@@ -336,7 +338,9 @@ import Web
         #expect(try await shown() == "a")
     }
 
-    @Test func `what another site brings in is held against the manifest that requires it`() async throws {
+    @Test func `responses fetched for another site are verified against the manifest that requires them`()
+        async throws
+    {
         publish("a")
         _ = try await larder.prefetch(manifest: manifest)
         origin.on("/app.js", .file("b", type: "text/javascript"))
@@ -353,7 +357,7 @@ import Web
     }
 
     @Test(arguments: [CachePolicy.revalidate, .protocol, .preferCache, .reload, .reloadEndToEnd])
-    func `a bundle that is held with its digest is not asked for, and one that differs is loaded`(
+    func `a bundle stored with its digest is not requested, and one that differs is loaded`(
         policy: CachePolicy
     )
         async throws
@@ -374,7 +378,7 @@ import Web
         #expect(try await isHeldVerified())
     }
 
-    @Test func `a manifest that does not say where its site starts is prefetched with its bundles alone`()
+    @Test func `a manifest without start URLs is prefetched with its bundles alone`()
         async throws
     {
         origin.on(
@@ -402,7 +406,8 @@ import Web
         #expect(try await shown("/bundles/one.js") == "a")
     }
 
-    @Test func `a manifest in a file stands with the site of its base, wherever larder is run`() async throws
+    @Test func `a manifest file belongs to the site of its base, whatever the current folder is`()
+        async throws
     {
         let file = try scratch.write("\(Self.md5["a"] ?? "")  app.js\n", to: "MD5SUMS")
         let report = try await larder.prefetch(manifest: file, base: origin.url("/"))
@@ -413,7 +418,7 @@ import Web
         #expect(try await shown() == "a")
     }
 
-    @Test func `what a prefetch was told holds for updates too`() async throws {
+    @Test func `the options of a prefetch apply to updates too`() async throws {
         origin.on(
             "/list.xml",
             .file("<urlset><url><loc>\(origin.url("/lonely"))</loc></url></urlset>", type: "text/xml"))
@@ -437,16 +442,18 @@ import Web
         #expect(SitePlan(text: plan.text) == plan)
     }
 
-    /// A body in a row, one in a pack, and one in a file of its own: the SHA-256 of so many times `x`. With a body in a
-    /// row a page of the database is damaged, which has to be repaired first.
+    /// A body in a database row, one in a pack and one in a file: its size and the SHA-256 of that many `x`. Damage to a body in
+    /// a row is damage to a page of the database, which must be repaired first.
     @Test(arguments: [
         (10, "fc11d6f28e59d3cc33c0b14ceb644bf0902ebd63d61218dffe9e7dac7c254542"),
         (4000, "91c9568c40c8d8d1f7a1bd029d124994b3c2a8750c4e4b328ee9b1cf81151d85"),
         (1_500_000, "090ed0fd008b4645311999f03ee2867f4b79a0cba06dfa87258a328a315643f7"),
     ])
-    func `damage on the disk is mended by the next good copy, and the origin is not blamed`(
-        size: Int, sha256: String
-    ) async throws {
+    func
+        `damage on the disk is repaired by the next correct response, and is not reported as a server's fault`(
+            size: Int, sha256: String
+        ) async throws
+    {
         let body = [UInt8](repeating: UInt8(ascii: "x"), count: size)
         let text =
             "{\"start\": [\"\(origin.url("/"))\"], \"bundles\": [{\"url\": \"/app.js\", \"sha256\": \"\(sha256)\"}]}"
@@ -474,7 +481,7 @@ import Web
         #expect(try await larder.inspect().isSound)
     }
 
-    /// Changes one byte of the body's copy, wherever in the store it is.
+    /// Changes one byte of a stored body.
     private func flip(_ body: [UInt8]) throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {

@@ -10,7 +10,7 @@ import Testing
             hasEverySite: true, isScheduled: true)
     }
 
-    @Test func `a record is found as long as its server runs, also by its own process`() throws {
+    @Test func `a server is found as long as it runs, also by its own process`() throws {
         // The record is tested without a server.
         let server = Self.server(1)
         var record = ServerRecord(server)
@@ -21,7 +21,7 @@ import Testing
         #expect(!RunningServer.all().contains { $0.port == 1 })
     }
 
-    @Test func `a file that nobody has locked is no record`() throws {
+    @Test func `a record file without a lock is ignored`() throws {
         let folder = try #require(ServerRecord.folders(makesFirst: true).first)
         let path = "\(folder)/serve-2.lock"
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

@@ -8,7 +8,7 @@ import Web
 
 @testable import LarderKit
 
-/// Bodies in buckets of Amazon's S3 and of those who speak like it.
+/// Tests of bodies in buckets of Amazon S3 and compatible servers.
 struct S3BodyDepotTests {
     private let scratch: TemporaryFolder
 
@@ -38,7 +38,7 @@ struct S3BodyDepotTests {
 
     // MARK: Signatures
 
-    /// The examples of Amazon's "Signature Calculations for the Authorization Header".
+    /// The examples of Amazon's document "Signature Calculations for the Authorization Header".
     @Test(
         arguments: [
             (
@@ -79,8 +79,8 @@ struct S3BodyDepotTests {
         #expect(text.hasSuffix("Signature=\(signature)"), "\(text)")
     }
 
-    /// What botocore's S3SigV4Auth makes of the same.
-    @Test func `requests of larder's are signed as botocore signs them`() throws {
+    /// The expected signatures come from botocore's S3SigV4Auth.
+    @Test func `requests have the same signatures as those of botocore`() throws {
         func signature(_ call: S3Request, _ endpoint: String, token: String? = nil) throws -> String {
             let origin = S3Origin(url: try #require(WebURL(endpoint)), bucket: "bkt", region: "eu-west-1")
             let now = try #require(HTTPDate(iso8601: "2026-01-02T03:04:05Z"))
@@ -111,7 +111,7 @@ struct S3BodyDepotTests {
     // MARK: A server that looks at signatures
 
     @Test(.enabled(if: TestBucket.isInstalled, "moto is not installed (scripts/test, or LARDER_TEST_MOTO)"))
-    func `bodies go into a bucket and come back, large ones in parts`() throws {
+    func `bodies are stored in a bucket and read back, large ones in parts`() throws {
         let server = try TestBucket.running.get()
         let depot = try depot(
             "bodies=s3://\(server.bucket)/a.b/c&s3-endpoint=\(server.endpoint)", id: server.keyID,
@@ -197,7 +197,7 @@ struct S3BodyDepotTests {
             text: "<Error><Code>\(code)</Code><Message>It says \(code) &amp; more</Message></Error>")
     }
 
-    @Test func `what may pass is asked again, and each body is told by its digest`() throws {
+    @Test func `temporary failures are retried, and each upload has the digest of its body`() throws {
         let origin = try TestOrigin()
         origin.on("/b/p/aa/1", Self.error(503, "SlowDown"), Self.error(500, "InternalError"), OriginAnswer())
         origin.on("/b/p/aa/2", OriginAnswer())
@@ -212,7 +212,7 @@ struct S3BodyDepotTests {
         #expect(request["Authorization"]?.contains("secret") == false)
     }
 
-    @Test func `a clock that is an hour late goes by the server's`() throws {
+    @Test func `a clock that is an hour late is corrected by the server's Date`() throws {
         let origin = try TestOrigin()
         let later = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch() + 3600)
         origin.on("/b/aa/1", Self.error(403, "RequestTimeTooSkewed", [("Date", later.text)]), OriginAnswer())
@@ -234,7 +234,7 @@ struct S3BodyDepotTests {
             ),
             (400, "Nonsense", [], .failed, "is an S3 endpoint"),
         ] as [(Int, String, [(String, String)], StoreError.Reason, String)])
-    func `a refusal is told with what to do`(
+    func `an error response of S3 is reported with advice`(
         status: Int, code: String, fields: [(String, String)], reason: StoreError.Reason, advice: String
     ) throws {
         let origin = try TestOrigin()
@@ -252,7 +252,7 @@ struct S3BodyDepotTests {
         }
     }
 
-    @Test func `a server that is not there, and a key that is not, are told with what to do`() throws {
+    @Test func `an unreachable server and a missing key are reported with advice`() throws {
         let origin = try TestOrigin()
         let depot = try depot("bodies=s3://b/p&s3-endpoint=\(origin.base)")
         origin.stop()
@@ -267,7 +267,7 @@ struct S3BodyDepotTests {
         #expect(odd?.description.contains("secret") == false)
     }
 
-    @Test func `a list goes on where it was cut, and an upload that fails is given up`() throws {
+    @Test func `a truncated list is continued, and a failed multipart upload is aborted`() throws {
         let origin = try TestOrigin()
         func list(_ key: String, more: Bool) -> OriginAnswer {
             OriginAnswer(

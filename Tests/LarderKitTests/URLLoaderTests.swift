@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderKit
 
-/// What an app does with single URLs.
+/// Tests of an app's cache: loading, storing and removing single URLs.
 @Suite struct URLLoaderTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
@@ -34,10 +34,10 @@ import Testing
         try await larder.load(origin.url("/a"), policy: policy, options: options)
     }
 
-    /// Enough to be in a pack.
+    /// Large enough to be stored in a pack.
     private static let large = String(repeating: "z", count: 5000)
 
-    /// One byte, as of a bad disk.
+    /// Flips one byte, like a faulty disk.
     private func damage() throws {
         let pack = try #require(scratch.names(in: "store/packs").first)
         let file = open(scratch.file("store/packs/\(pack)"), O_WRONLY)
@@ -56,7 +56,8 @@ import Testing
         var testDescription: String { "\(policy.rawValue), \(cacheControl), down \(isDown)" }
     }
 
-    /// Of "old" that is held as the field says, when its server has "new"; nil for what cannot be answered.
+    /// Loads of a URL whose stored body is "old", with this `Cache-Control`, while its server has "new". The source is nil if
+    /// the load fails.
     static let rows: [Row] = [
         Row(policy: .protocol, cacheControl: "max-age=600", source: .stored, isNew: false),
         Row(policy: .protocol, cacheControl: "max-age=0", source: .loaded, isNew: true),
@@ -76,7 +77,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `each policy shares the work as it says`(row: Row) async throws {
+    func `each policy uses the store and the server as documented`(row: Row) async throws {
         serve("old", row.cacheControl)
         #expect(try await load(.protocol).source == .loaded)
         serve("new", row.cacheControl)
@@ -97,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `what still holds is confirmed, and not sent again`() async throws {
+    @Test func `an unchanged response is confirmed and not sent again`() async throws {
         serve("old", "max-age=0", tag: "\"1\"")
         _ = try await load(.protocol)
         let again = try await load(.protocol)
@@ -106,7 +107,7 @@ import Testing
         #expect(origin.requests.last?["If-None-Match"] == "\"1\"")
     }
 
-    @Test func `nothing held, and nobody to ask, is an error that says so`() async throws {
+    @Test func `offline, a missing response is an error that says so`() async throws {
         await #expect(throws: LarderError(.machine, Self.unheld(origin.url("/a")))) {
             try await load(.offline)
         }
@@ -122,7 +123,7 @@ import Testing
         "\(url) is not stored, and the policy offline makes no requests: prefetch it, or choose another policy"
     }
 
-    @Test func `redirects are followed, and held with what they lead to`() async throws {
+    @Test func `redirects are followed, and stored with their target`() async throws {
         origin.on("/old", .redirect(to: "/a", status: 301))
         serve("x")
         let report = try await larder.load(origin.url("/old"))
@@ -133,7 +134,7 @@ import Testing
         await #expect(throws: LarderError.self) { try await larder.load(origin.url("/loop")) }
     }
 
-    @Test func `damage on the disk is marked, and loaded again where the policy allows it`() async throws {
+    @Test func `a damaged body is marked, and loaded again if the policy allows it`() async throws {
         serve(Self.large)
         _ = try await load(.protocol)
         let body = try #require(try StoreReader(larder.folder).response(for: origin.url("/a"))?.body)
@@ -144,7 +145,7 @@ import Testing
         #expect(try await load(.offline).source == .stored)
     }
 
-    @Test func `rules say what is stored and how, and what stands in is not`() async throws {
+    @Test func `rules decide what is stored, and stand-in pages are not stored`() async throws {
         var options = LoadOptions()
         options.rules = ["/a not-allowed"]
         serve("x")
@@ -174,7 +175,7 @@ import Testing
         origin.on("/one.js", .file(text, type: "text/javascript").adding("Cache-Control", "no-store"))
     }
 
-    @Test func `a bundle that is held with its digest is not asked for`() async throws {
+    @Test func `a bundle stored with its digest is not requested`() async throws {
         serveBundle("a")
         #expect(try await bundle("a").source == .loaded)
         #expect(try await bundle("a").source == .stored)
@@ -186,7 +187,7 @@ import Testing
         await #expect(throws: LarderError.self) { try await bundle("none") }
     }
 
-    @Test func `a bundle that does not verify is refused, both digests are named, and the old one stays`()
+    @Test func `a bundle that does not verify is rejected with both digests, and the stored one stays`()
         async throws
     {
         serveBundle("a")
@@ -205,7 +206,7 @@ import Testing
     }
 
     @Test(arguments: ["302", "portal"])
-    func `a portal in the way takes no bundle's place`(kind: String) async throws {
+    func `a captive portal's page does not replace a bundle`(kind: String) async throws {
         serveBundle("a")
         _ = try await bundle("a")
         origin.on("/login", .page("<h1>Log in</h1>"))
@@ -224,7 +225,7 @@ import Testing
         #expect(try await bundle(md5).source == .stored)
     }
 
-    @Test func `what a manifest requires holds for loads, whatever their policy`() async throws {
+    @Test func `a manifest's digests apply to loads under every policy`() async throws {
         serveBundle("a")
         origin.on("/list", .file("\(Self.md5["a"] ?? "")  one.js\n", type: "text/plain"))
         #expect(try await larder.preload(origin.url("/list")).outcome == .changed)
@@ -244,7 +245,7 @@ import Testing
 
     // MARK: - What an app brings, edits and removes
 
-    @Test func `what an app brings itself is held, for as long as it says, until it is removed`() async throws
+    @Test func `a response that an app stores is served for its lifetime, until it is removed`() async throws
     {
         var own = WebResponse(
             url: origin.url("/a"), fields: ["Content-Type": "text/plain"], body: Array("own".utf8))
@@ -268,7 +269,8 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
-    @Test func `an app may edit, refuse or change the lifetime of what is about to be stored`() async throws {
+    @Test func `willStore can change a response and its lifetime, or prevent that it is stored`() async throws
+    {
         serve("secret", "no-cache")
         var options = LoadOptions()
         options.willStore = { _ in nil }
@@ -291,7 +293,7 @@ import Testing
         #expect(report.reasonNotStored?.contains("willStore") == true)
     }
 
-    @Test func `a prefetch asks the app before it stores`() async throws {
+    @Test func `a prefetch calls willStore`() async throws {
         origin.on("/", .page("<title>Home</title><img src=/small.png><img src=/ad.png>"))
         origin.on("/small.png", .file("small", type: "image/png"))
         origin.on("/ad.png", .file("ad", type: "image/png"))
@@ -320,7 +322,7 @@ import Testing
             second.missing.contains { $0.url == origin.url("/small.png") && $0.reason.contains("willStore") })
     }
 
-    @Test func `a bundle cannot be edited out of its digest`() async throws {
+    @Test func `a bundle whose body willStore changed does not verify`() async throws {
         serveBundle("a")
         origin.on("/list", .file("\(Self.md5["a"] ?? "")  one.js\n", type: "text/plain"))
         var options = PreloadOptions()

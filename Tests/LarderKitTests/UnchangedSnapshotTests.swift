@@ -85,7 +85,7 @@ import Testing
         #expect(try await update().isUnchanged)
     }
 
-    @Test func `headers that describe only the message, and nonces, are no change`() async throws {
+    @Test func `header fields of the message and changed nonces are no change of content`() async throws {
         func serve(_ number: Int) {
             let policy = "script-src 'nonce-\(number)' 'self'"
             origin.on(

@@ -48,7 +48,7 @@ import Web
         return (urls, report)
     }
 
-    @Test func `a listing has every URL that is shown, in order, and their sum`() throws {
+    @Test func `a listing has every live URL in order, and their total size`() throws {
         let (urls, report) = try list()
         #expect(urls == ["http://a.test/", "http://a.test/b.css", "http://a.test/gone"])
         #expect((report.urls, report.byteCount, report.isCut) == (3, 9, false))
@@ -103,7 +103,7 @@ import Web
             settings: settings)
     }
 
-    @Test func `the sites that are due are named, the one that has waited longest first`() {
+    @Test func `due sites are reported, the longest overdue first`() {
         let sites = [
             Self.site("daily", every: .daily, finished: 1_000_000),
             Self.site("never", every: nil, finished: 0),

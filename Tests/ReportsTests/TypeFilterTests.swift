@@ -14,13 +14,13 @@ import Testing
         #expect(TypeFilter(filter)?.matches(type) == isWanted)
     }
 
-    @Test func `what came without a type is in no type but any`() {
+    @Test func `a response without a type matches only the pattern for all types`() {
         #expect(TypeFilter("image")?.matches(nil) == false)
         #expect(TypeFilter("*/*")?.matches(nil) == true)
     }
 
     @Test(arguments: ["", "pictures", "text/", "/html", "*/html", "a b/c", "text/html; charset=utf-8"])
-    func `what is neither a media type nor a short name is refused`(text: String) {
+    func `a text that is neither a media type nor a short name is rejected`(text: String) {
         #expect(TypeFilter(text) == nil)
     }
 

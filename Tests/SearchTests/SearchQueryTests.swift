@@ -4,7 +4,7 @@ import Testing
 @testable import Search
 
 @Suite struct SearchQueryTests {
-    /// Without the sign of inflected words, which nobody sees.
+    /// The expression without the invisible mark of inflected words.
     private static func expression(_ question: String, _ strictness: SearchQuery.Strictness = .all) throws
         -> String?
     {
@@ -24,11 +24,11 @@ import Testing
         ("cat\"s) OR (x:* AND", #"("cat") AND ("s) OR (x:* AND")"#),
         ("std:foo", #"("std:foo")"#),
     ])
-    func `a question becomes words between quotes`(question: String, expression: String) throws {
+    func `a query becomes quoted words`(question: String, expression: String) throws {
         #expect(try Self.expression(question) == expression)
     }
 
-    @Test func `less is asked when all is too much`() throws {
+    @Test func `a relaxed query needs only some of the words`() throws {
         #expect(try Self.expression("hash ma", .lastWordIsPrefix) == nil)
         #expect(try Self.expression("hash mapp", .lastWordIsPrefix) == #"("hash") AND ("mapp" *)"#)
         #expect(try Self.expression("hash map", .some) == #"("hash") OR ("map")"#)
@@ -39,18 +39,18 @@ import Testing
         "", "   ", "***", "\"\"", "-only", "!?", String(repeating: "x", count: 2000),
         String(repeating: "a OR ", count: 10_000), (0..<100).map { "w\($0)" }.joined(separator: " "),
     ])
-    func `what is no question is told with what to do`(question: String) throws {
+    func `an invalid query is an error with advice`(question: String) throws {
         let mistake = try #require(throws: SearchQueryError.self) { try SearchQuery(question) }
         #expect(mistake.description.contains(": "))
     }
 
-    @Test func `what is not wanted stands in other parts than names`() throws {
+    @Test func `a query with excluded words is not run on the table of names`() throws {
         #expect(try SearchQuery("jam -plum").expression(.all, inSite: nil, in: .names) == nil)
         #expect(try SearchQuery("text:jam").expression(.all, inSite: nil, in: .names) == nil)
         #expect(try SearchQuery("title:jam").expression(.all, inSite: nil, in: .names) != nil)
     }
 
-    @Test func `for what stands in very many texts, and for what begins so, others are looked for`() throws {
+    @Test func `very frequent phrases are left out, and prefixes use the most frequent words`() throws {
         var statistics = SearchQuery.WordStatistics()
         statistics.isEverywhere = { phrase throws(StoreError) in phrase.contains("page") }
         statistics.frequentWords = { word throws(StoreError) in ["\(word)a", "\(word)b"] }
@@ -65,7 +65,7 @@ import Testing
         #expect(try expression("os.pa*", .all) == #"("os<paa pab")"#)
     }
 
-    @Test func `each phrase of an expression is told, in its order`() throws {
+    @Test func `an expression has its phrases in order`() throws {
         let question = try SearchQuery("one OR two three NEAR four \"five six\" -seven")
         let expression = try #require(try question.expression(.all, inSite: "S"))
         #expect(expression.phrases.map(\.isSilent) == [false, false, false, false, false, true, true])
@@ -83,7 +83,7 @@ import Testing
                 == "Python dictionary views")
     }
 
-    @Test func `a slip of the finger is among the slips of what it gave`() {
+    @Test func `a mistyped word has the correct one among its similar words`() {
         for (typed, meant) in [
             ("dictonary", "dictionary"), ("recieve", "receive"), ("fiel", "file"), ("xfile", "file"),
         ] {

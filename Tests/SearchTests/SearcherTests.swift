@@ -21,7 +21,7 @@ import Testing
         "<!DOCTYPE html><title>\(title)</title><p>Start.</p><h2 id=more>More on it</h2><p>\(text)</p>"
     }
 
-    /// Stores a snapshot of a site, and makes it the one that is shown.
+    /// Stores a snapshot of a site, and publishes it.
     @discardableResult
     private func store(
         _ pages: [String: String], gone: [String] = [], site: String = "http://a.test/",
@@ -82,7 +82,7 @@ import Testing
         #expect(hit.snippet.parts.contains { $0.isMarked && $0.text == "jam" })
     }
 
-    @Test func `a page whose title is the question comes first`() throws {
+    @Test func `a page whose title is the query comes first`() throws {
         let text = String(repeating: "A shelf is named again and again. Shelf. ", count: 20)
         try store([
             "often": Self.page("Kitchens", text), "shelf.html": Self.page("Shelf", "Boards and brackets."),
@@ -91,13 +91,13 @@ import Testing
         #expect(try urls("shelf") == ["http://a.test/shelf.html", "http://a.test/often"])
     }
 
-    @Test func `without an index nothing is found, and the report says that`() throws {
+    @Test func `without an index there are no hits, and the report says so`() throws {
         try store(["": Self.page("Plums", "jam")])
         #expect(try search("jam").texts == nil)
         #expect(try search("jam").hits.isEmpty)
     }
 
-    @Test func `a page that is gone is found in the earlier snapshot alone`() throws {
+    @Test func `a removed page is found only in the earlier snapshot`() throws {
         try store(["plum": Self.page("Plums", "jam"), "pear": Self.page("Pears", "jam")])
         try index()
         try store(["pear": Self.page("Pears", "jam")], gone: ["plum"])
@@ -119,7 +119,7 @@ import Testing
         #expect(throws: StoreError.self) { try urls("jam") { $0.snapshot = 1 } }
     }
 
-    @Test func `hits come in portions, and the report says whether there are more`() throws {
+    @Test func `limit and offset select hits, and the report says whether there are more`() throws {
         let pages = (0..<15).map { ("page\($0)", Self.page("Page \($0)", "jam number \($0)")) }
         try store(Dictionary(uniqueKeysWithValues: pages))
         try index()
@@ -140,14 +140,14 @@ import Testing
         #expect(try !search("jam plums").isRelaxed)
     }
 
-    @Test func `for a mistyped word the question with a known one is proposed`() throws {
+    @Test func `for a mistyped word, the query with a known word is proposed`() throws {
         try store(["": Self.page("Dictionaries", "a dictionary of plums")])
         try index()
         #expect(try search("dictonary").proposals == ["dictionary"])
         #expect(try search("dictionary").proposals.isEmpty)
     }
 
-    @Test func `a question that finds nothing is not proposed`() throws {
+    @Test func `a query without hits is not proposed`() throws {
         try store(["": Self.page("Dictionaries", "a dictionary of plums")])
         try index()
         #expect(try search("\"dictonary plums\"").proposals.isEmpty)
