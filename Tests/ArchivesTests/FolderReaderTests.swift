@@ -16,7 +16,7 @@ import Web
         ("i@2x.png", "/i@2x.png"), ("p%41.html", "/p%2541.html"), ("100%", "/100%25"), ("x#y", "/x%23y"),
         ("a\\b", "/a%5Cb"), ("list.php.html", "/list.php"), ("%2e%2e", "/%252e%252e"),
     ])
-    func `a name of a site's own folder is a path`(name: String, target: String) {
+    func `a file name in a site's own folder becomes the path of its URL`(name: String, target: String) {
         #expect(FileURLMapper(names: ["index.html", "i@2x.png"]).target(of: name) == target)
     }
 
@@ -30,7 +30,9 @@ import Web
         ("q?x=%25", "/q?x=%25"), ("q?r=x#y", "/q?r=x%23y"), ("q?z=a+b", "/q?z=a+b"), ("a.php.html", "/a.php"),
         ("sub dir/index.html", "/sub%20dir/"), ("go?to=https%3A%2F%2Fa", "/go?to=https%3A//a"),
     ])
-    func `a name of a mirror has the query in it`(name: String, target: String) {
+    func `a file name of a wget mirror on Unix contains the query after a question mark`(
+        name: String, target: String
+    ) {
         #expect(FileURLMapper(names: ["page?q=1"]).target(of: name) == target)
     }
 
@@ -41,7 +43,7 @@ import Web
         ("lt%3Cgt%3E.html", "/lt%3Cgt%3E.html"), ("p%2Fq.html", "/p%2Fq.html"),
         ("go.php@to=https%3A%2F%2Fa.b%2Fc.html", "/go.php?to=https://a.b/c"), ("q@r=x#y.html", "/q?r=x%23y"),
     ])
-    func `a name of wget's for Windows has it behind another sign, and more escapes`(
+    func `a file name of a wget mirror on Windows contains the query after an at sign and has more escapes`(
         name: String, target: String
     ) {
         #expect(
@@ -54,7 +56,7 @@ import Web
         ("m@n=o.html", "/m@n=o.html"), ("lat%E9.html", "/lat%E9.html"), ("g%5Ch.html", "/g%5Ch.html"),
         ("go.php%3Fto=%2Fa%2Fb", "/go.php?to=/a/b"),
     ])
-    func `a name of wget2's for Windows has it escaped`(name: String, target: String) {
+    func `a file name of a wget2 mirror on Windows contains an escaped query`(name: String, target: String) {
         #expect(FileURLMapper(names: ["page%3Fq=1"], in: "example.com").target(of: name) == target)
     }
 
@@ -66,7 +68,7 @@ import Web
             ("docs", nil, nil),
             ("index.html", nil, nil), (".git", nil, nil), ("a.b/c", nil, nil), ("v1.2", nil, nil),
         ] as [(String, String?, Int?)])
-    func `a folder is named as a host, or not`(name: String, host: String?, port: Int?) {
+    func `a folder name is recognised as a host with its port`(name: String, host: String?, port: Int?) {
         let found = FileURLMapper.host(name)
         #expect(found?.host == host && found?.port == port)
     }
@@ -90,7 +92,7 @@ import Web
             ("<!--", nil, nil),
             ("<!-- a --><!-- b -->", nil, nil),
         ] as [(String, String?, Int64?)])
-    func `a page says from where it was saved`(text: String, url: String?, date: Int64?) {
+    func `a saved page states its original URL and time`(text: String, url: String?, date: Int64?) {
         let page = SavedPage(Array(text.utf8))
         #expect(page?.url == url && page?.date == date)
     }
@@ -98,10 +100,10 @@ import Web
     // MARK: - Folders
 
     private let home: TemporaryFolder
-    private let site: HeldSite
+    private let site: ArchiveTestSite
 
     init() throws {
-        site = try HeldSite()
+        site = try ArchiveTestSite()
         home = site.home
     }
 
@@ -118,33 +120,33 @@ import Web
 
     private func take(
         _ file: String, at base: String? = nil, limits: ArchiveLimits = ArchiveLimits(),
-        leastRoom: Int64 = 0
+        minFreeBytes: Int64 = 0
     ) throws -> ImportReport {
         var plan = ImportPlan(site.folder, paths: [home.file(file)])
         plan.limits = limits
-        plan.minFreeBytes = leastRoom
+        plan.minFreeBytes = minFreeBytes
         plan.base = base.flatMap { WebURL($0) }
-        return try Import(plan, Interruption(), now: HeldSite.time).run(now: HeldSite.time)
+        return try Import(plan, Interruption(), now: ArchiveTestSite.time).run(now: ArchiveTestSite.time)
     }
 
-    /// Addresses, statuses, and what is in bodies.
-    private func held() throws -> [String: String] {
+    /// Returns the bodies of all stored responses by URL, or the status of responses without a body.
+    private func storedBodies() throws -> [String: String] {
         let reader = try StoreReader(site.folder)
         var rows: [ShownRow] = []
         try reader.eachShown(ofSite: try site.site().id, asOf: nil) { row in
             rows.append(row)
             return true
         }
-        var held: [String: String] = [:]
+        var storedBodies: [String: String] = [:]
         for row in rows {
             let body = try row.response.body.flatMap { try reader.content(of: $0)?.load() }
-            held[row.response.href] =
+            storedBodies[row.response.href] =
                 body.map { String(decoding: $0, as: UTF8.self) } ?? "\(row.response.status)"
         }
-        return held
+        return storedBodies
     }
 
-    @Test func `links that wget has led to files are led to addresses again`() throws {
+    @Test func `links that wget rewrote to files become links to URLs again`() throws {
         try write([
             "w/example.com/index.html":
                 "<link rel=stylesheet href=\"s.css%3Fv=1.css\"><a href=\"a/page%3Fq=1.html#x\">q</a><a href=a/index.html>a</a><a href=https://example.com/gone>g</a>",
@@ -155,20 +157,20 @@ import Web
         ])
         let report = try take("w")
         #expect(report.site == "https://example.com/" && report.refusedCount == 0, "\(report)")
-        let held = try held()
+        let storedBodies = try storedBodies()
         #expect(
-            held["https://example.com/"]
+            storedBodies["https://example.com/"]
                 == "<link rel=stylesheet href=\"/s.css?v=1\"><a href=\"/a/page?q=1#x\">q</a><a href=/a/>a</a><a href=https://example.com/gone>g</a>"
         )
-        #expect(held["https://example.com/s.css?v=1"] == "b{background:url(i.png)}")
-        #expect(held["https://example.com/a/page?q=1"] == "<title>Q</title><a href=\"/\">up</a>")
+        #expect(storedBodies["https://example.com/s.css?v=1"] == "b{background:url(i.png)}")
+        #expect(storedBodies["https://example.com/a/page?q=1"] == "<title>Q</title><a href=\"/\">up</a>")
         #expect(
-            held["https://example.com/a/"]
+            storedBodies["https://example.com/a/"]
                 == "<title>A</title><script src=\"https://cdn.test/x.js\"></script>")
-        #expect(held.count == 6)
+        #expect(storedBodies.count == 6)
     }
 
-    @Test func `links as they came tell which address a name stands for`() throws {
+    @Test func `original links decide which URL an ambiguous file name stands for`() throws {
         try write([
             "w/example.com/index.html":
                 "<a href=\"/index.html?x=1\">x</a><a href='t.html?a'>a</a><a href='t.html?a.html'>b</a><a href=/per%2541>c</a>"
@@ -181,9 +183,9 @@ import Web
         ])
         let report = try take("w")
         #expect(report.refusedCount == 0, "\(report)")
-        let held = try held().mapValues { $0.prefix(16) }
+        let storedBodies = try storedBodies().mapValues { $0.prefix(16) }
         #expect(
-            held == [
+            storedBodies == [
                 "https://example.com/": "<a href=\"/index.",
                 "https://example.com/index.html?x=1": "<title>1</title>",
                 "https://example.com/?y": "<title>2</title>",
@@ -194,8 +196,8 @@ import Web
             ])
     }
 
-    /// wget -k writes the bytes of names, whatever the page's encoding, and escapes no backslash.
-    @Test func `links by the bytes of names lead to their files`() throws {
+    /// wget -k writes the bytes of names into pages of any encoding, and does not escape backslashes.
+    @Test func `links that contain the raw bytes of file names resolve to the files`() throws {
         try write([
             "w/example.com/p%2Fq.html": "<title>q</title>", "w/example.com/g\\h.html": "<title>h</title>",
             "w/example.com/café—.html": "<title>c</title>", "w/example.com/pipe|.html": "<title>p</title>",
@@ -210,10 +212,10 @@ import Web
         for link in ["/p%2Fq.html", "/g%5Ch.html", "/caf%C3%A9%E2%80%94.html", "pipe|.html"] {
             #expect(page.contains("href=\(link)") || page.contains("href='\(link)'"), "\(link) in \(page)")
         }
-        #expect(try held().count == 5)
+        #expect(try storedBodies().count == 5)
     }
 
-    @Test func `what wget -K kept is what came, under its first name`() throws {
+    @Test func `a backup by wget -K is imported under the original file name`() throws {
         try write([
             "w/example.com/index.html": "<a href=page.html>p</a>",
             "w/example.com/index.html.orig": "<a href=/page>p</a>",
@@ -223,14 +225,16 @@ import Web
             "w/example.com/real.orig": "r",
         ])
         #expect(try take("w").refusedCount == 0)
-        let held = try held()
-        #expect(held["https://example.com/"] == "<a href=/page>p</a>")
-        #expect(held["https://example.com/page"] == "<title>P</title><!-- -->")
-        #expect(held["https://example.com/x.css?v"] == "b" && held["https://example.com/real.orig"] == "r")
-        #expect(held.count == 4)
+        let storedBodies = try storedBodies()
+        #expect(storedBodies["https://example.com/"] == "<a href=/page>p</a>")
+        #expect(storedBodies["https://example.com/page"] == "<title>P</title><!-- -->")
+        #expect(
+            storedBodies["https://example.com/x.css?v"] == "b"
+                && storedBodies["https://example.com/real.orig"] == "r")
+        #expect(storedBodies.count == 4)
     }
 
-    @Test func `pages say over which protocol and port their host was asked`() throws {
+    @Test func `absolute links in pages show the scheme and port of a host folder`() throws {
         try write([
             "w/example.com/index.html": "<title>x</title>http://example.com:8080/x http://example.com:8080/y"
         ])
@@ -243,7 +247,7 @@ import Web
                 && other.doubtful.first?.reason.contains("https is assumed") == true)
     }
 
-    @Test func `a site's own folder answers as a web server has it answer`() throws {
+    @Test func `URLs without a file are answered from similar files as by a web server`() throws {
         try write([
             "b/index.html":
                 "<title>x</title><a href=docs>d</a><a href=/about>a</a><a href=/docs/index.html>i</a>",
@@ -251,33 +255,35 @@ import Web
         ])
         let report = try take("b", at: "https://example.com/base/")
         #expect(report.site == "https://example.com/base/")
-        var held = try held()
-        #expect(held["https://example.com/base/docs"] == "301" && held["https://example.com/about"] == nil)
-        #expect(held["https://example.com/base/"]?.hasPrefix("<title>x</title><a href=docs>") == true)
+        var storedBodies = try storedBodies()
+        #expect(
+            storedBodies["https://example.com/base/docs"] == "301"
+                && storedBodies["https://example.com/about"] == nil)
+        #expect(storedBodies["https://example.com/base/"]?.hasPrefix("<title>x</title><a href=docs>") == true)
         #expect(try take("b", at: "https://root.test/").responses == 7)
-        held = try #require(
+        storedBodies = try #require(
             try? StoreReader(site.folder).sites().map(\.name).reduce(into: [:]) { $0[$1] = "" })
-        #expect(Set(held.keys) == ["https://example.com/base/", "https://root.test/"])
+        #expect(Set(storedBodies.keys) == ["https://example.com/base/", "https://root.test/"])
         #expect(throws: ArchiveError.self) { try take("b") }
     }
 
-    @Test func `an address without a slash is a folder's, and what a server hides is left out`() throws {
+    @Test func `a base URL without a final slash is a folder, and hidden files are left out`() throws {
         try write([
             "b/index.html": "<title>x</title>", "b/.env": "secret", "b/.git/config": "x",
             "b/.well-known/a.txt": "a",
         ])
         let report = try take("b", at: "https://example.com/docs")
         #expect(report.site == "https://example.com/docs/" && report.leftOut.count == 2)
-        // They are none of the site's.
+        // Hidden files do not belong to the site, so the import is complete without them.
         #expect(report.isComplete && report.refused.isEmpty)
         #expect(
-            Set(try held().keys).isSuperset(of: [
+            Set(try storedBodies().keys).isSuperset(of: [
                 "https://example.com/docs/", "https://example.com/docs/.well-known/a.txt",
             ]))
-        #expect(try held().keys.allSatisfy { !$0.contains("/.env") && !$0.contains("/.git") })
+        #expect(try storedBodies().keys.allSatisfy { !$0.contains("/.env") && !$0.contains("/.git") })
     }
 
-    /// Names of files, the address that is given, and where the site begins.
+    /// The file names, the base URL, and the start page.
     @Test(arguments: [
         (["index.html", "about.html"], "http://docs.test/py", "http://docs.test/py/"),
         (["index.html", "about.html"], "http://docs.test/py/index.html", "http://docs.test/py/"),
@@ -289,7 +295,7 @@ import Web
         ),
         (["_static/a.js"], "http://docs.test/", "http://docs.test/_static/a.js"),
     ])
-    func `a folder begins with its own page, else with another one, and with no script`(
+    func `a folder starts at its index page, or else at another page, never at a script`(
         names: [String], base: String, start: String
     ) throws {
         try write(
@@ -298,7 +304,7 @@ import Web
         #expect(report.site == start && report.isComplete)
     }
 
-    @Test func `a mirror of several hosts begins with a page of the one that has most`() throws {
+    @Test func `a mirror of several hosts starts at a page of the host with the most files`() throws {
         try write([
             "m/a.test/docs/a.js": "f()", "m/a.test/docs/b.html": "<a href=https://a.test/>x</a>",
             "m/b.test/x.html": "<title>x</title>",
@@ -306,7 +312,7 @@ import Web
         #expect(try take("m").site == "https://a.test/docs/b.html")
     }
 
-    @Test func `saved pages come with the folders beside them`() throws {
+    @Test func `saved pages are imported with the asset folders beside them`() throws {
         try write([
             "s/Page.html":
                 "<!DOCTYPE html>\n<!-- saved from url=(0029)https://example.com/news/today -->\n<img src=\"./Page_files/a b.png\">",
@@ -318,7 +324,7 @@ import Web
             report.site == "https://example.com/news/today"
                 && report.refused.map(\.place) == [home.file("s, alone.html")])
         #expect(
-            Set(try held().keys) == [
+            Set(try storedBodies().keys) == [
                 "https://example.com/news/today", "https://example.com/news/Page_files/a%20b.png",
                 "https://example.com/news/Page_files/index.html",
             ])
@@ -326,9 +332,9 @@ import Web
         #expect(single.site == "https://other.test/x" && single.responses == 3 && single.isComplete)
     }
 
-    /// As Chromium 156 wrote it: its own base, addresses of its own in frames, and names that collided.
-    /// As Firefox 153 writes it: no comment, names with a mark of the saving, absolute links to what it left.
-    @Test func `a page that Firefox saved whole is where it calls itself`() throws {
+    /// A page as Firefox 153 saves it: without a comment, with a random part in file names, and with absolute links to
+    /// other pages.
+    @Test func `a complete page saved by Firefox gets its canonical URL`() throws {
         let page = """
             <!DOCTYPE html>
             <html lang="en"><head>
@@ -343,17 +349,19 @@ import Web
             "saved/Straße_files/a_002_O8ZN.png": "\u{1}\u{2}\u{3}", "alone/index.html": page,
         ])
         for path in ["saved/Straße.html", "saved"] {
-            let other = try HeldSite()
-            let report = try other.take([site.home.file(path)])
+            let other = try ArchiveTestSite()
+            let report = try other.importFiles([site.home.file(path)])
             #expect(report.site == "https://example.com/a/page?x=1&y=2" && report.isComplete, "\(report)")
             #expect(report.responses == 3 && report.doubtful.count == 1, "\(report)")
         }
-        // Who says it is believed, and a page without such a folder says nothing by that.
-        let other = try HeldSite()
-        #expect(throws: ArchiveError.self) { try other.take([site.home.file("alone/index.html")]) }
+        // Without a folder of assets, the canonical URL does not show where the page was saved from.
+        let other = try ArchiveTestSite()
+        #expect(throws: ArchiveError.self) { try other.importFiles([site.home.file("alone/index.html")]) }
     }
 
-    @Test func `a page that Chromium saved whole is where it was, and so are its frames`() throws {
+    /// A page as Chromium 156 saves it: with the original URL in a comment, saved pages in frames, and names with numbers
+    /// where they collided.
+    @Test func `a complete page saved by Chromium and its frames get their original URLs`() throws {
         try write([
             "s/Page x.html": """
             <!DOCTYPE html>
@@ -374,99 +382,104 @@ import Web
         ])
         let report = try take("s/Page x.html")
         #expect(report.site == "https://example.com/news/today?a--b" && report.isComplete, "\(report)")
-        let held = try held()
+        let storedBodies = try storedBodies()
         let beside = "https://example.com/news/Page%20x_files"
         #expect(
-            Set(held.keys) == [
+            Set(storedBodies.keys) == [
                 report.site, "https://other.test/frame.html", "\(beside)/main.css", "\(beside)/a%20b.png",
                 "\(beside)/a.png", "\(beside)/a(1).png", "https://example.com/img/a%20b.png",
             ])
-        let page = try #require(held[report.site])
+        let page = try #require(storedBodies[report.site])
         #expect(page.contains("<iframe src=\"https://other.test/frame.html\">"), "\(page)")
         #expect(
             page.contains("href=\"./Page x_files/main.css\"")
                 && page.contains("src=\"./Page x_files/a b.png\""))
-        let frame = try #require(held["https://other.test/frame.html"])
+        let frame = try #require(storedBodies["https://other.test/frame.html"])
         #expect(
             frame.contains("href=\"\(beside)/main.css\"") && frame.contains("src=\"\(beside)/a%20b.png\""),
             "\(frame)")
     }
 
     @Test(arguments: [ArchiveFormat.folder, .zip, .tar])
-    func `what larder has written as files is taken in again`(
+    func `an exported folder can be imported again`(
         form: ArchiveFormat
     ) throws {
-        var old = HeldSite.Answer(path: "/old", status: 301)
+        var old = ArchiveTestSite.Response(path: "/old", status: 301)
         old.fields = [("Location", "/docs/two")]
-        let origin = try HeldSite([
+        let origin = try ArchiveTestSite([
             .page(
                 "/",
                 "<title>ä</title><link rel=stylesheet href=\"/s.css?v=1\"><a href=\"/docs/two#x\">2</a><a href=/old>o</a>"
             ),
             .page("/docs/two", "<a href=/>home</a>"),
             .file("/s.css?v=1", "text/css", Array("b{background:url(/i.png)}".utf8)),
-            .file("/i.png", "image/png", [1, 2, 3]), old, HeldSite.Answer(path: "/gone.png", status: 404),
+            .file("/i.png", "image/png", [1, 2, 3]), old,
+            ArchiveTestSite.Response(path: "/gone.png", status: 404),
         ])
         try origin.export("out\(form.suffix)", form)
-        let report = try site.take([origin.home.file("out\(form.suffix)")])
-        #expect(report.isComplete && report.site == HeldSite.name && report.responses == 6, "\(report)")
-        let held = try held()
+        let report = try site.importFiles([origin.home.file("out\(form.suffix)")])
         #expect(
-            held["https://example.com/"]
+            report.isComplete && report.site == ArchiveTestSite.name && report.responses == 6, "\(report)")
+        let storedBodies = try storedBodies()
+        #expect(
+            storedBodies["https://example.com/"]
                 == "\u{FEFF}<title>ä</title><link rel=stylesheet href=\"/s.css?v=1\"><a href=\"/docs/two#x\">2</a><a href=/docs/two>o</a>"
         )
-        #expect(held["https://example.com/s.css?v=1"] == "b{background:url(i.png)}")
-        #expect(held["https://example.com/old"] == "301" && held["https://example.com/gone.png"] == "404")
+        #expect(storedBodies["https://example.com/s.css?v=1"] == "b{background:url(i.png)}")
+        #expect(
+            storedBodies["https://example.com/old"] == "301"
+                && storedBodies["https://example.com/gone.png"] == "404")
     }
 
     @Test(arguments: [ArchiveFormat.folder, .zip, .tar])
-    func `answers come in again with their fields, and none that was not held`(form: ArchiveFormat) throws {
-        var page = HeldSite.Answer.page("/a/", "<a href='?y'>y</a><a href=/b>b</a>")
+    func `an imported folder has the original headers and no additional responses`(form: ArchiveFormat) throws
+    {
+        var page = ArchiveTestSite.Response.page("/a/", "<a href='?y'>y</a><a href=/b>b</a>")
         page.fields = [("ETag", "\"1\""), ("X-Odd", "caf\u{EFE9}"), ("Set-Cookie", "a=secret")]
-        var empty = HeldSite.Answer.file("/none", "text/plain", [])
+        var empty = ArchiveTestSite.Response.file("/none", "text/plain", [])
         empty.status = 204
-        var old = HeldSite.Answer(path: "/old", status: 301)
+        var old = ArchiveTestSite.Response(path: "/old", status: 301)
         old.fields = [("Location", "/a/"), ("Cache-Control", "max-age=60")]
-        let gone = HeldSite.Answer(path: "/gone", status: 410)
-        let origin = try HeldSite([page, empty, old, gone, .page("/b/", "b")])
-        func lines(_ site: HeldSite) throws -> [String] {
-            // Without the body's digest, and who asked first.
-            try site.held().map { line in
+        let gone = ArchiveTestSite.Response(path: "/gone", status: 410)
+        let origin = try ArchiveTestSite([page, empty, old, gone, .page("/b/", "b")])
+        func lines(_ site: ArchiveTestSite) throws -> [String] {
+            // Leaves out the referrer and the digest of the body.
+            try site.storedResponses().map { line in
                 let words = line.split(separator: " ", omittingEmptySubsequences: false)
                 return (words[...2] + [words[5]] + words[9...]).joined(separator: " ")
             }
         }
         #expect(try origin.export("out\(form.suffix)", form).leftOutCookies == 0)
-        let taken = try site.take([origin.home.file("out\(form.suffix)")], site: HeldSite.name)
+        let taken = try site.importFiles([origin.home.file("out\(form.suffix)")], site: ArchiveTestSite.name)
         #expect(taken.isComplete && taken.responses == 5, "\(taken)")
         #expect(try lines(site) == lines(origin))
-        // What sets cookies stays at home.
+        // Without private responses, headers that set cookies are left out.
         let report = try origin.export("open\(form.suffix)", form) { $0.hasPrivate = false }
         #expect(report.leftOutCookies == 1)
-        _ = try site.take([origin.home.file("open\(form.suffix)")], site: HeldSite.name)
+        _ = try site.importFiles([origin.home.file("open\(form.suffix)")], site: ArchiveTestSite.name)
         #expect(try !lines(site).joined().contains("secret"))
     }
 
-    // MARK: - Hostile ones
+    // MARK: - Hostile archives
 
     @Test(
         arguments: [
             (nil, nil, 512 << 20), (nil, 1 << 40, 512 << 20), (nil, 400, 100), (7, 4, 7),
             (1 << 40, 4, 1 << 40),
         ] as [(Int64?, Int64?, Int)])
-    func `an archive becomes no larger than the disk can spare, or somebody allows`(
+    func `the expansion limit depends on the free disk space or the user's allowance`(
         allowed: Int64?, room: Int64?, allowance: Int
     ) {
         #expect(ArchiveLimits(allowanceBytes: allowed, freeBytes: room).expansionAllowanceBytes == allowance)
     }
 
-    @Test func `an import ends before it fills the disk, and leaves nothing`() throws {
+    @Test func `an import that would fill the disk fails and leaves nothing behind`() throws {
         try write(["h/example.com/index.html": "<title>x</title>"])
-        #expect(throws: ArchiveError.self) { try take("h", leastRoom: .max) }
+        #expect(throws: ArchiveError.self) { try take("h", minFreeBytes: .max) }
         #expect(try !StoreReader(site.folder).holdsAnything())
     }
 
-    @Test func `links out of a folder, pipes and sparse files are told and left`() throws {
+    @Test func `links out of a folder, pipes and sparse files are reported and not imported`() throws {
         try write(["h/example.com/index.html": "<title>x</title>", "secret": "s"])
         #expect(symlink(home.file("secret"), home.file("h/example.com/s.html")) == 0)
         #expect(symlink(".", home.file("h/example.com/loop")) == 0)
@@ -481,9 +494,9 @@ import Web
         limits.expansionAllowanceBytes = 1 << 20
         let report = try take("h", limits: limits)
         #expect(report.responses == 2 && report.refusedCount == 6, "\(report)")
-        let told = Set(report.refused.map(\.reason))
+        let reasons = Set(report.refused.map(\.reason))
         #expect(
-            told == [
+            reasons == [
                 "it is a link to outside the folder", "it is a link to a folder",
                 "it is a broken link",
                 "it is not a regular file", "it is over 8589934592 bytes",
@@ -491,7 +504,7 @@ import Web
             ])
     }
 
-    @Test func `a list that lies names no file outside and no other protocol`() throws {
+    @Test func `a forged list cannot name files outside the folder or other schemes`() throws {
         try write([
             "l/~larder.jsonl":
                 "{\"format\":\"larder-folder-1\",\"site\":\"x\",\"start\":\"https://example.com/\"}\n"
@@ -503,10 +516,10 @@ import Web
         ])
         let report = try take("l")
         #expect(report.responses == 1 && report.refusedCount == 3, "\(report)")
-        #expect(try held() == ["https://example.com/aX:%20y": "<title>a</title>"])
+        #expect(try storedBodies() == ["https://example.com/aX:%20y": "<title>a</title>"])
     }
 
-    @Test func `a list that names one file for many addresses has it read a few times`() throws {
+    @Test func `a file that a list names for many URLs is read a few times only`() throws {
         let line = "\",\"file\":\"a.html\",\"status\":200,\"fetched\":\"2026-11-20T12:00:00Z\"}\n"
         let lines = (0..<400).map { "{\"url\":\"https://example.com/\($0)" + line }.joined()
         try write([
@@ -522,11 +535,11 @@ import Web
         )
     }
 
-    @Test func `names of a zip file stay in the folder`() throws {
-        let origin = try HeldSite([.page("/", "<title>x</title>")])
+    @Test func `entries of a zip file with paths outside the folder are refused`() throws {
+        let origin = try ArchiveTestSite([.page("/", "<title>x</title>")])
         try origin.export("o.zip", .zip)
         var bytes = try WholeFile.read(origin.home.file("o.zip"), atMost: 1 << 20)
-        // The same length: index.html becomes ../dex.html.
+        // Replaces the name by one of the same length: index.html becomes ../dex.html.
         for place in bytes.indices
         where bytes[place...].starts(with: "index.html".utf8) && place > 0 && bytes[place - 1] != 0x22 {
             bytes.replaceSubrange(place..<place + 10, with: "../de.html".utf8)
@@ -536,12 +549,12 @@ import Web
         #expect(report?.responses ?? 0 == 0)
     }
 
-    @Test func `a body that came before the first page is kept, however large`() throws {
+    @Test func `a large body before the first page of an archive is imported`() throws {
         var random = [UInt8](repeating: 0, count: 3 << 20)
         for place in random.indices { random[place] = UInt8(truncatingIfNeeded: place &* 2_654_435_761 >> 7) }
         try write(["w/example.com/index.html": "<title>x</title>"])
         try home.write(random, to: "w/example.com/a.bin")
         #expect(try take("w").isComplete)
-        #expect(try held()["https://example.com/a.bin"]?.isEmpty == false)
+        #expect(try storedBodies()["https://example.com/a.bin"]?.isEmpty == false)
     }
 }

@@ -31,7 +31,7 @@ import Web
         ("https://cdn.test/x.css", "text/css", "~web/cdn.test/x.css"),
         ("http://cdn.test:8080/x.css", "text/css", "~web/http_cdn.test_8080/x.css"),
     ])
-    func `a plain address keeps its name, with the suffix of its type`(
+    func `a plain URL keeps its name and gets the suffix of its media type`(
         address: String, type: String, name: String
     )
         throws
@@ -48,7 +48,7 @@ import Web
         "https://example.com/~web/x",
         "https://[2001:db8::1]:8443/a",
     ])
-    func `an odd address gets a name that every system takes`(address: String) throws {
+    func `an unusual URL gets a name that is valid on every file system`(address: String) throws {
         let name = try Self.name(address)
         #expect(name.hasSuffix(".html") && name.utf8.count <= 200)
         for segment in name.split(separator: "/", omittingEmptySubsequences: false) {
@@ -67,7 +67,7 @@ import Web
         ["https://example.com/a?x", "https://example.com/a?X"],
         ["https://example.com/a/", "https://example.com/a/index.html"],
     ])
-    func `no two addresses get one file, on a system that does not tell cases apart either`(
+    func `two URLs get different files, also on a file system that ignores case`(
         addresses: [String]
     ) throws {
         let names = try addresses.map { try Self.name($0, among: addresses) }
@@ -80,7 +80,9 @@ import Web
         ("a/b.html", "a/c.css", "c.css"),
         ("a/b/c.html", "a/d/e.html", "../d/e.html"), ("x.html", "x.html", "x.html"),
     ])
-    func `a reference leads from file to file`(from: String, to: String, reference: String) {
+    func `a reference between files is the shortest relative path`(
+        from: String, to: String, reference: String
+    ) {
         #expect(FolderNames.reference(from: from, to: to) == reference)
     }
 
@@ -90,18 +92,18 @@ import Web
         <a href="#top">t</a>
         """
 
-    private static func site() throws -> HeldSite {
-        var old = HeldSite.Answer(path: "/old", status: 301)
+    private static func site() throws -> ArchiveTestSite {
+        var old = ArchiveTestSite.Response(path: "/old", status: 301)
         old.fields = [("Location", "/docs/two")]
-        return try HeldSite([
+        return try ArchiveTestSite([
             .page("/", page), .page("/docs/two", "<a href=/>home</a>"),
             .file("/s.css?v=1", "text/css", Array("b{background:url(/i.png)}".utf8)),
             .file("/i.png", "image/png", [1, 2, 3]),
-            old, HeldSite.Answer(path: "/gone.png", status: 404),
+            old, ArchiveTestSite.Response(path: "/gone.png", status: 404),
         ])
     }
 
-    @Test func `links lead to files, and what is missing is listed`() throws {
+    @Test func `links are rewritten to files, and missing assets are listed`() throws {
         let site = try Self.site()
         let report = try site.export("out/", .folder)
         #expect(report.isVerified == true)
@@ -132,8 +134,8 @@ import Web
         #expect(throws: ArchiveError.self) { try site.export("out/", .folder) }
     }
 
-    @Test func `a page whose scripts load a model is told`() throws {
-        let site = try HeldSite([
+    @Test func `a page whose scripts load a 3D model is reported as needing a server`() throws {
+        let site = try ArchiveTestSite([
             .page("/", "<model-viewer src=a.glb></model-viewer>"), .file("/a.glb", "model/gltf-binary", [1]),
         ])
         #expect(try site.export("out/", .folder).urlsNeedingServer == ["https://example.com/"])
@@ -142,9 +144,9 @@ import Web
         #expect(start.contains("larder serve"))
     }
 
-    /// A script that another script loads starts the worker. The start page names the page of these scripts.
-    @Test func `the start page names the pages whose scripts want a server`() throws {
-        let site = try HeldSite([
+    /// The worker is started by a script that another script loads. The start page lists the page of these scripts.
+    @Test func `START-HERE.html lists the pages whose scripts need a server`() throws {
+        let site = try ArchiveTestSite([
             .page("/", "<a href=/map>map</a>"), .page("/map", "<script type=module src=/a.js></script>"),
             .file("/a.js", "text/javascript", Array("import './b.js'".utf8)),
             .file("/b.js", "text/javascript", Array("new Worker(new URL('./w.js', import.meta.url))".utf8)),
@@ -164,8 +166,10 @@ import Web
         ("postMessage(1)", true), ("fetch(x)", false), ("importScripts('/a.js')", false),
         ("import.meta", false),
     ])
-    func `a worker that loads nothing has a twin, and wants no server`(worker: String, isAlone: Bool) throws {
-        let site = try HeldSite([
+    func `a worker that loads nothing else gets a twin and needs no server`(worker: String, isAlone: Bool)
+        throws
+    {
+        let site = try ArchiveTestSite([
             .page("/", "<!doctype html><script>new Worker('/w.js')</script><script src=/a.js></script>"),
             .page("/m", "<!doctype html><script type=module src=/m.js></script>"),
             .page("/pwa", "<!doctype html><script>navigator.serviceWorker.register('/sw.js')</script>"),
@@ -189,14 +193,16 @@ import Web
         (["https://example.com/b", "https://example.com/B"], "b.html"),
         (["https://example.com/c?d", "https://example.com/c"], "c.html"),
     ])
-    func `the plainest of several addresses keeps the plain name`(addresses: [String], name: String) throws {
+    func `the shortest of several colliding URLs gets the name without a digest`(
+        addresses: [String], name: String
+    ) throws {
         var names = FolderNames(start: try #require(WebURL("https://example.com/")))
         for address in addresses { names.add(try #require(WebURL(address)), "text/html") }
         let plain = try addresses.map { names.name(of: try #require(WebURL($0)), "text/html") }
         #expect(plain.count { $0 == name } == 1 && plain.count { $0.contains("~") } == 1, "\(plain)")
     }
 
-    @Test func `the start page of the site keeps the name index, and a redirect never takes it`() throws {
+    @Test func `the start page gets the name index.html, and a redirect never does`() throws {
         let start = try #require(WebURL("https://example.com/index"))
         let root = try #require(WebURL("https://example.com/"))
         var names = FolderNames(start: start)
@@ -215,11 +221,11 @@ import Web
     }
 
     @Test(arguments: [("1", 1), ("fetch('/d.json')", 2)])
-    func `two queries of one body share a file, unless scripts may tell them apart`(
+    func `two queries with the same body share a file unless scripts can read the query`(
         script: String, count: Int
     ) throws {
         let page = "<!doctype html><a href='/?lang=de'>de</a><script src=/app.js></script>"
-        let site = try HeldSite([
+        let site = try ArchiveTestSite([
             .page("/", page), .page("/?lang=de", page),
             .file("/app.js", "text/javascript", Array(script.utf8)),
             .file("/d.json", "application/json", Array("{}".utf8)),
@@ -229,11 +235,11 @@ import Web
         #expect(site.home.names(in: "out").count { $0.hasPrefix("index") } == count)
     }
 
-    @Test func `two addresses of one body share a file, and come in again as two`() throws {
+    @Test func `two URLs with the same body share a file and are imported as two responses`() throws {
         let page = "<title>t</title><a href=index.html>i</a>"
-        let site = try HeldSite([
+        let site = try ArchiveTestSite([
             .page("/", page), .page("/index.html", page), .page("/a/", "1"), .page("/a/index.html", "2"),
-            HeldSite.Answer(
+            ArchiveTestSite.Response(
                 path: "/b", status: 301, fields: [("Location", "/b.html")]), .page("/b.html", "b"),
         ])
         let report = try site.export("out/", .folder)
@@ -241,12 +247,12 @@ import Web
         let names = Set(site.home.names(in: "out"))
         #expect(names == ["START-HERE.html", ".nojekyll", "a", "b.html", "index.html", "~larder.jsonl"])
         #expect(site.home.names(in: "out/a").count == 2)
-        let other = try HeldSite()
-        let taken = try other.take([site.home.file("out")])
+        let other = try ArchiveTestSite()
+        let taken = try other.importFiles([site.home.file("out")])
         #expect(taken.refused.isEmpty && taken.responses == 6 && taken.pages == 5, "\(taken)")
     }
 
-    @Test func `modules have twins for pages that are opened as files, and come in again without them`()
+    @Test func `modules get twins for pages opened as files, and an import removes the changes`()
         throws
     {
         let page = """
@@ -254,7 +260,7 @@ import Web
             <script type="module" crossorigin src="/js/a.js"></script><script src=/js/old.js></script>
             """
         let main = "import {b} from './b.js'; import('/c.js'); new URL('i.png', import.meta.url); import(b)"
-        let site = try HeldSite([
+        let site = try ArchiveTestSite([
             .page("/", page), .file("/js/a.js", "text/javascript", Array(main.utf8)),
             .file("/js/b.js", "text/javascript", Array("import './a.js'; export const b = 1".utf8)),
             .file("/c.js", "text/javascript", Array("1".utf8)),
@@ -283,8 +289,8 @@ import Web
                 == "import {b} from './b.js'; import('../c.js'); new URL('i.png', import.meta.url); import(b)"
         )
         #expect(try Self.text(site, "out/js/old.js") == "larder$import(\"js/old.js\",'./d.js')")
-        let other = try HeldSite()
-        let taken = try other.take([site.home.file("out")])
+        let other = try ArchiveTestSite()
+        let taken = try other.importFiles([site.home.file("out")])
         #expect(taken.refused.isEmpty && taken.responses == 7, "\(taken)")
         try other.export("again.har", .har)
         let again = String(
@@ -293,10 +299,10 @@ import Web
         #expect(!again.contains("larder$") && !again.contains("~larder/") && !again.contains("larderpreload"))
     }
 
-    /// Without it a browser takes them for names of packages.
-    @Test func `what modules import keeps a dot in front`() throws {
+    /// Without the dot, a browser takes the specifier for the name of a package.
+    @Test func `relative imports of modules keep their leading dot`() throws {
         let main = "import {x} from './m/a.js'; import('/main2.js'); export * from '../b.js'"
-        let site = try HeldSite([
+        let site = try ArchiveTestSite([
             .page(
                 "/",
                 "<script type=importmap>{\"imports\": {\"p\": \"./m/a.js\"}}</script><script type=module src=/js/main.js></script>"
@@ -307,7 +313,7 @@ import Web
             .file("/main2.js", "text/javascript", Array("1".utf8)),
             .file("/b.js", "text/javascript", Array("1".utf8)),
         ])
-        // The folders that it is to be in are made as well.
+        // Missing parent folders are created.
         _ = try site.export("far/off/out/", .folder)
         #expect(
             try Self.text(site, "far/off/out/js/main.js")
@@ -316,13 +322,13 @@ import Web
         #expect(try site.export("far/off/again/", .folder).urlsNeedingServer.isEmpty)
     }
 
-    /// The runtime of a build of webpack, as Docusaurus has it, and a router.
-    private static func routed() throws -> HeldSite {
+    /// The runtime of webpack as in Docusaurus, and a router.
+    private static func routed() throws -> ArchiveTestSite {
         let runtime =
             "(()=>{var t={};r.m=t;r.u=e=>\"assets/js/\"+({7:\"page\"}[e]||e)+\".\"+{7:\"abc123\"}[e]+\".js\",r.p=\"/\"})()"
-        var old = HeldSite.Answer(path: "/old", status: 301)
+        var old = ArchiveTestSite.Response(path: "/old", status: 301)
         old.fields = [("Location", "/docs/")]
-        return try HeldSite([
+        return try ArchiveTestSite([
             .page("/", "<!doctype html><title>t</title><script src=/assets/js/runtime.js></script>"),
             .page("/docs/", "<!doctype html><base href=/x/><script src=/assets/js/main.js></script>"), old,
             .page("/still", "<p>no script"),
@@ -335,11 +341,11 @@ import Web
         ])
     }
 
-    private static func text(_ site: HeldSite, _ file: String) throws -> String {
+    private static func text(_ site: ArchiveTestSite, _ file: String) throws -> String {
         String(decoding: try WholeFile.read(site.home.file(file), atMost: 99_999), as: UTF8.self)
     }
 
-    @Test func `where scripts load from the root of their site a script leads them, and data has a twin`()
+    @Test func `a site whose scripts load from the root gets the redirecting script and twins of data`()
         throws
     {
         let site = try Self.routed()
@@ -366,17 +372,17 @@ import Web
         }
         let twin = try #require(site.home.names(in: "out/~data").first)
         #expect(try Self.text(site, "out/~data/\(twin)").contains(",\"application/json\",\"{\\\"a\\\":"))
-        let other = try HeldSite()
-        let taken = try other.take([site.home.file("out")])
+        let other = try ArchiveTestSite()
+        let taken = try other.importFiles([site.home.file("out")])
         #expect(taken.refused.isEmpty && taken.responses == 8, "\(taken)")
-        let before = try site.held().filter { $0.contains("javascript") }
-        let after = try other.held().filter { $0.contains("javascript") }
+        let before = try site.storedResponses().filter { $0.contains("javascript") }
+        let after = try other.storedResponses().filter { $0.contains("javascript") }
         #expect(before.map { $0.split(separator: " ")[8] } == after.map { $0.split(separator: " ")[8] })
     }
 
-    @Test func `what scripts fetch has a twin, be it a page, or large`() throws {
+    @Test func `files that scripts fetch get twins, also pages and large files`() throws {
         let large = Array("[\"\(String(repeating: "jam ", count: 3 << 20))\"]".utf8)
-        let site = try HeldSite([
+        let site = try ArchiveTestSite([
             .page("/", "<script src=/a.js></script><a href=/part>part</a>"),
             .page("/part", "<a href=/>home</a>"),
             .file("/menu", "text/html", Array("<p>menu".utf8)),
@@ -396,8 +402,8 @@ import Web
                 "\"data\":[\"all.json\",\"menu.html\",\"part.html\"]"))
     }
 
-    @Test func `where none does, pages stay without it`() throws {
-        let site = try HeldSite([
+    @Test func `a site whose scripts build no URLs gets no redirecting script`() throws {
+        let site = try ArchiveTestSite([
             .page("/", "<script src=a.js></script><img src=/i.png>"),
             .file(
                 "/a.js", "text/javascript",
@@ -411,8 +417,8 @@ import Web
         #expect(Set(site.home.names(in: "out")).isDisjoint(with: ["~larder.js", "~data"]))
     }
 
-    @Test func `what browsers would ask files for leave to load is loaded without`() throws {
-        let site = try HeldSite([
+    @Test func `crossorigin attributes of links to files are disabled, and an import restores them`() throws {
+        let site = try ArchiveTestSite([
             .page(
                 "/",
                 "<link rel=stylesheet crossorigin href=/s.css><script crossorigin=anonymous src=//else.test/x.js></script>"
@@ -424,9 +430,9 @@ import Web
             try Self.text(site, "out/index.html")
                 == "<link rel=stylesheet data-origin href=s.css><script crossorigin=anonymous src=https://else.test/x.js></script>"
         )
-        // Whoever takes it in has servers again.
-        let other = try HeldSite()
-        _ = try other.take([site.home.file("out")])
+        // An import restores the attributes, because the imported site is served again.
+        let other = try ArchiveTestSite()
+        _ = try other.importFiles([site.home.file("out")])
         _ = try other.export("again.har", .har)
         let again = try WholeFile.read(other.home.file("again.har"), atMost: 99_999)
         #expect(
@@ -440,11 +446,13 @@ import Web
         ("https://example.com/a.verylongsuffix", "a.verylongsuffix.html"), ("https://example.com/a?b", nil),
         ("https://example.com/a.", "a..html"),
     ])
-    func `the script knows the files of plain addresses by rules`(address: String, file: String?) throws {
+    func `the redirecting script derives the files of plain URLs by a rule`(address: String, file: String?)
+        throws
+    {
         #expect(FolderScript.derivedFile(try #require(WebURL(address))) == file)
     }
 
-    @Test func `a place that is no empty folder is refused before anything is written`() throws {
+    @Test func `a target that is not an empty folder is refused before anything is written`() throws {
         let site = try Self.site()
         try site.home.write("mine", to: "file")
         #expect(mkdir(site.home.file("real"), 0o755) == 0)
@@ -454,7 +462,7 @@ import Web
         for (name, reason) in [("file/", "not a folder"), ("broken/", "not a folder")] {
             let interruption = Interruption()
             interruption.request()
-            // Who was stopped would say so once he had begun.
+            // If the export had begun, it would fail with the interruption.
             let plan = ExportPlan(site: try site.site(), path: site.home.file(name), format: .folder)
             let error = #expect(throws: ArchiveError.self) {
                 try Export(plan, StoreReader(site.folder), interruption).run()
@@ -466,7 +474,7 @@ import Web
         #expect(site.home.names(in: "real").contains("index.html"))
     }
 
-    @Test func `a zip file has the same`() throws {
+    @Test func `a zip file contains the same files as a folder`() throws {
         let site = try Self.site()
         #expect(try site.export("out.zip", .zip).isVerified == true)
         let names = try ZipFile(site.home.file("out.zip")).entries.map(\.name)

@@ -8,14 +8,14 @@ import Web
 
 /// Exports of pages that the mirror serves as frozen copies.
 @Suite struct FrozenExportTests {
-    private let held: HeldSite
+    private let site: ArchiveTestSite
 
     init() throws {
         let page = "<!doctype html><title>t</title><p id=p><script>p.append(navigator.onLine)</script>"
         let copy = "<!doctype html><title>t</title><p>As it was seen <a href=/other>Other</a>"
-        held = try HeldSite([
+        site = try ArchiveTestSite([
             .page("/", page),
-            HeldSite.Answer(path: "/", body: Array(copy.utf8), request: .frozen),
+            ArchiveTestSite.Response(path: "/", body: Array(copy.utf8), request: .frozen),
             .page("/other", "<!doctype html><title>o</title><a href=/>Start</a>"),
         ])
     }
@@ -23,14 +23,14 @@ import Web
     private func export(
         _ file: String, _ form: ArchiveFormat, page: String? = nil
     ) throws -> ExportReport {
-        try held.export(file, form) { plan in
-            plan.frozenPages = [HeldSite.name]
+        try site.export(file, form) { plan in
+            plan.frozenPages = [ArchiveTestSite.name]
             if let page { plan.page = WebURL(page) }
         }
     }
 
     private func text(of file: String) throws -> String {
-        String(decoding: try WholeFile.read(held.home.file(file), atMost: 1 << 20), as: UTF8.self)
+        String(decoding: try WholeFile.read(site.home.file(file), atMost: 1 << 20), as: UTF8.self)
     }
 
     @Test("A folder contains the frozen copy in the place of the page")
@@ -44,7 +44,7 @@ import Web
 
     @Test("A single page is exported as its frozen copy", arguments: [ArchiveFormat.html, .mhtml])
     func singlePage(form: ArchiveFormat) throws {
-        let report = try export("page\(form.suffix)", form, page: HeldSite.name)
+        let report = try export("page\(form.suffix)", form, page: ArchiveTestSite.name)
         #expect(report.frozenPages == 1)
         let page = try text(of: "page\(form.suffix)")
         #expect(page.contains("As it was seen") && !page.contains("navigator.onLine"))
@@ -60,7 +60,7 @@ import Web
 
     @Test("A page that has changed since is exported as it is")
     func changed() throws {
-        try held.add([.page("/", "<!doctype html><title>new</title>")], at: HeldSite.time + 100)
+        try site.add([.page("/", "<!doctype html><title>new</title>")], at: ArchiveTestSite.time + 100)
         let report = try export("out/", .folder)
         #expect(report.frozenPages == 0 && report.pagesWithScripts == 0)
         let page = try text(of: "out/index.html")

@@ -11,24 +11,24 @@ import Web
 
     init() throws { home = try TemporaryFolder() }
 
-    private func told(_ text: String) throws -> [String] {
+    private func readItems(_ text: String) throws -> [String] {
         let file = try File(home.file("in.har"), 0o1101)
         try file.write(Array(text.utf8))
         try file.close()
         let reader = try HARReader(home.file("in.har"), .inMemory, ArchiveLimits())
-        var told: [String] = []
+        var items: [String] = []
         while let item = try reader.next() {
             switch item {
             case .response(let response):
                 let body = try response.body?.content?.load() ?? []
                 let type = response.fields["Content-Type"] ?? "-"
-                told.append(
+                items.append(
                     "\(response.url) \(response.status) \(type) \(String(decoding: body, as: UTF8.self))")
-            case .fault(let fault): told.append(fault.reason)
-            case .revisit, .other: told.append("?")
+            case .fault(let fault): items.append(fault.reason)
+            case .revisit, .other: items.append("?")
             }
         }
-        return told
+        return items
     }
 
     private static func entry(_ content: String, status: Int = 200, headers: String = "") -> String {
@@ -44,8 +44,8 @@ import Web
             + entries.joined(separator: ",") + "]}}"
     }
 
-    @Test func `texts and base64 are bodies, and what has none is told`() throws {
-        let all = try told(
+    @Test func `text and base64 bodies are read, and an entry without a body is reported`() throws {
+        let all = try readItems(
             Self.har(
                 Self.entry(#"{"mimeType": "text/html", "text": "<p>{}[]\"ä"}"#),
                 Self.entry(#"{"mimeType": "image/png", "text": "b25l", "encoding": "base64"}"#),
@@ -67,27 +67,30 @@ import Web
         "", "[]", "{", "null", "{}}", "{\"log\": {\"entries\": [{\"a\": 1", "{]",
         "{\"log\": {\"entries\": 5}}",
     ])
-    func `what is no HAR, or breaks off, comes to an end`(text: String) throws {
-        #expect(try told(text).count <= 1)
+    func `a file that is not a HAR or is truncated ends with a fault`(text: String) throws {
+        #expect(try readItems(text).count <= 1)
     }
 
     @Test(arguments: [(#""text":"jam""#, #""text":"ham""#), (#""text":"AQID""#, #""text":"AQIE""#)])
-    func `a body that is not the one that larder wrote is told`(written: String, changed: String) throws {
-        let site = try HeldSite([.page("/", "jam"), .file("/a.png", "image/png", [1, 2, 3])])
+    func `a body that does not match the digest by Larder is reported`(written: String, changed: String)
+        throws
+    {
+        let site = try ArchiveTestSite([.page("/", "jam"), .file("/a.png", "image/png", [1, 2, 3])])
         try site.export("out.har", .har)
         let bytes = try WholeFile.read(site.home.file("out.har"), atMost: 99_999)
         let text = String(decoding: bytes, as: UTF8.self)
         try #require(text.contains(written))
         try site.home.write(text.replacing(written, with: changed), to: "bad.har")
-        let report = try HeldSite().take([site.home.file("bad.har")], site: HeldSite.name)
+        let report = try ArchiveTestSite().importFiles(
+            [site.home.file("bad.har")], site: ArchiveTestSite.name)
         #expect(report.refused.map(\.reason) == ["its body does not match its digest"], "\(report)")
     }
 
-    @Test func `wherever it breaks off, that is told`() throws {
+    @Test func `a truncation at any byte is reported`() throws {
         let text = Array(Self.har(Self.entry("{}"), Self.entry("{}")).utf8)
         for count in 1..<text.count - 1 {
             #expect(
-                try told(String(decoding: text[..<count], as: UTF8.self)).last?.contains("it ") == true,
+                try readItems(String(decoding: text[..<count], as: UTF8.self)).last?.contains("it ") == true,
                 "\(count)")
         }
     }

@@ -11,7 +11,7 @@ import Web
 @Suite struct HostileNamesTests {
     private static let start = "https://example.com/"
 
-    /// Addresses whose plain names would lead out of the folder, be devices, or be both a file and a folder.
+    /// URLs whose preferred names would be outside the folder, devices of Windows, or both a file and a folder.
     private static let addresses = [
         "https://example.com/", "https://example.com/index.html", "https://example.com/index.html/x",
         "https://example.com/INDEX.html/y", "https://../index.html", "https://../../x", "https://./x",
@@ -30,19 +30,19 @@ import Web
         "https://example.com/d.json.js/e.json",
     ]
 
-    /// The site, and the addresses of it that are URLs at all.
-    private func site() throws -> (site: HeldSite, urls: [WebURL]) {
-        let site = try HeldSite()
+    /// Returns the site, and those of its addresses that are valid URLs.
+    private func site() throws -> (site: ArchiveTestSite, urls: [WebURL]) {
+        let site = try ArchiveTestSite()
         var urls: [WebURL] = []
         for address in Self.addresses {
             if let url = WebURL(address)?.key, !urls.contains(url) { urls.append(url) }
         }
         let writer = try StoreWriter(site.folder)
-        let snapshot = try writer.begin(site: Self.start, start: [Self.start], now: HeldSite.time)
+        let snapshot = try writer.begin(site: Self.start, start: [Self.start], now: ArchiveTestSite.time)
         for url in urls {
             let isData = url.path.contains(".json")
             let type = isData ? "application/json" : "text/html; charset=utf-8"
-            // The first page fetches data from the root, so that there are twins.
+            // The first page fetches data from the root, so that the export writes twins.
             let links = urls.dropFirst().map { "<a href=\"\($0.href)\">\($0.href)</a>\n" }.joined()
             let scripts = "<script>fetch('/d.json');fetch('/d.json.js/e.json')</script>"
             let text =
@@ -55,16 +55,16 @@ import Web
             )
             var new = NewResponse(
                 href: url.href, referrer: nil, status: 200, role: isData ? 1 : 0, fields: fields.block,
-                fetched: HeldSite.time, body: .new(body))
+                fetched: ArchiveTestSite.time, body: .new(body))
             new.type = fields.contentType?.essence
             try writer.add([new], to: snapshot)
         }
-        try writer.end(snapshot, .publish(now: HeldSite.time))
+        try writer.end(snapshot, .publish(now: ArchiveTestSite.time))
         return (site, urls)
     }
 
-    /// What is below a folder: names with their contents.
-    private func files(_ site: HeldSite, _ folder: String) throws -> [String: [UInt8]] {
+    /// Returns the contents of the files in a folder by name.
+    private func files(_ site: ArchiveTestSite, _ folder: String) throws -> [String: [UInt8]] {
         var files: [String: [UInt8]] = [:]
         var waiting = [""]
         while let below = waiting.popLast() {
@@ -83,11 +83,12 @@ import Web
     private static let devices: Set<String> = Set(
         ["con", "prn", "aux", "nul"] + (0...9).flatMap { ["com\($0)", "lpt\($0)"] })
 
-    @Test func `every file has a name that every system takes, and links lead to it`() throws {
+    @Test func `hostile URLs get names that are valid on every file system, and links refer to them`() throws
+    {
         let (site, urls) = try site()
         #expect(try site.export("out", .folder).isVerified == true)
         let files = try files(site, "out")
-        // Beside what larder adds, a file for each address.
+        // Beside the files that Larder adds, the folder has a file for each URL.
         let own = files.keys.filter {
             !$0.hasPrefix("~larder") && !$0.hasPrefix("~data/") && $0 != ".nojekyll" && $0 != "~missing.txt"
                 && $0 != "START-HERE.html"
@@ -104,7 +105,7 @@ import Web
             }
             #expect(!files.keys.contains { $0.lowercased().hasPrefix(name.lowercased() + "/") }, "\(name)")
         }
-        // Each link of the first page leads to the file of its address.
+        // Each link of the first page refers to the file of its URL.
         let first = try #require(files.values.first { $0.starts(with: "<".utf8) && $0.count > 2000 })
         let page = String(decoding: first, as: UTF8.self)
         var led = 0
@@ -127,7 +128,7 @@ import Web
             if: ["unzip", "python3", "tar", "zstd"].allSatisfy { ExternalProgram.find($0) != nil },
             "a tool is not installed"),
         arguments: ["unzip", "python3", "tar"])
-    func `other programs extract what the folder has, and nothing else`(tool: String) throws {
+    func `other programs extract exactly the files of the folder`(tool: String) throws {
         let (site, _) = try site()
         try site.export("out", .folder)
         let isTar = tool == "tar"

@@ -11,22 +11,22 @@ import Web
 
     init() throws { home = try TemporaryFolder() }
 
-    private func told(_ text: String, limits: ArchiveLimits = ArchiveLimits()) throws -> [String] {
+    private func readItems(_ text: String, limits: ArchiveLimits = ArchiveLimits()) throws -> [String] {
         try home.write(text.replacing("\n", with: "\r\n"), to: "in.mhtml")
         let reader = try ArchiveFiles.reader(of: home.file("in.mhtml"), .inMemory, limits)
-        var told: [String] = []
+        var items: [String] = []
         while let item = try reader.next() {
             switch item {
             case .response(let response):
                 let body = try response.body?.content?.load() ?? []
                 let type = response.fields["Content-Type"] ?? "-"
-                told.append(
+                items.append(
                     "\(response.url) \(type) \(String(decoding: body, as: UTF8.self).debugDescription)")
-            case .fault(let fault): told.append(fault.reason)
-            case .revisit, .other: told.append("?")
+            case .fault(let fault): items.append(fault.reason)
+            case .revisit, .other: items.append("?")
             }
         }
-        return told
+        return items
     }
 
     private static func message(_ parts: String..., boundary: String = "=_b", end: String = "\n--=_b--\n")
@@ -45,8 +45,8 @@ import Web
         """ + parts.map { "\n--=_b\n\($0)" }.joined() + end
     }
 
-    @Test func `codings are undone, and names by cid lead to addresses`() throws {
-        let all = try told(
+    @Test func `transfer encodings are decoded, and cid links become URLs`() throws {
+        let all = try readItems(
             Self.message(
                 """
                 Content-Type: text/html; charset=utf-8
@@ -111,32 +111,33 @@ import Web
             "it has no readable headers"
         ),
     ])
-    func `what cannot be taken is told, and what comes after it is`(part: String, reason: String) throws {
+    func `an invalid part is reported, and the parts after it are read`(part: String, reason: String) throws {
         var limits = ArchiveLimits()
         limits.maxBodyBytes = 1000
-        let all = try told(Self.message(part, "Content-Location: http://a.test/y\n\ny"), limits: limits)
+        let all = try readItems(Self.message(part, "Content-Location: http://a.test/y\n\ny"), limits: limits)
         #expect(all.first == reason)
         #expect(reason.contains("head") || all.last == "http://a.test/y - \"y\"")
     }
 
-    @Test func `a boundary that lies, or none, comes to an end`() throws {
+    @Test func `a wrong or missing boundary ends with a fault`() throws {
         let whole = Self.message(
             "Content-Location: http://a.test/x\n\nx", "Content-Location: http://a.test/y\n\ny")
-        #expect(try told(whole).count == 2)
+        #expect(try readItems(whole).count == 2)
         let bytes = Array(whole.utf8)
         let head = whole.utf8.count - 90
         for count in head..<bytes.count - 4 {
             #expect(
-                try told(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true,
+                try readItems(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true,
                 "\(count)")
         }
-        #expect(try told(Self.message("x", boundary: "")).first == "it is not MHTML: it has no parts")
-        #expect(try told(Self.message("x", boundary: "other")).first == "it is truncated: it has no part")
+        #expect(try readItems(Self.message("x", boundary: "")).first == "it is not MHTML: it has no parts")
+        #expect(
+            try readItems(Self.message("x", boundary: "other")).first == "it is truncated: it has no part")
     }
 
-    @Test func `ten thousand parts, and a part that is named as another, are read one by one`() throws {
+    @Test func `ten thousand parts and parts with the same name are read one by one`() throws {
         let part = "\n--=_b\nContent-Location: http://a.test/../../etc/%00\u{1}x\n\ny"
-        let all = try told(
+        let all = try readItems(
             Self.message(
                 "Content-Location: http://a.test/x\n\nx",
                 end: String(repeating: part, count: 10_000) + "\n--=_b--\n"))
@@ -150,7 +151,7 @@ import Web
         String(repeating: "long ", count: 100), String(repeating: "-", count: 300), "\0\u{1}ä\u{2603}",
         "ends\n",
     ])
-    func `every byte comes back from what is quoted`(text: String) throws {
+    func `quoted-printable text decodes to the original bytes`(text: String) throws {
         let quoted = QuotedPrintable.encode(Array(text.utf8))
         for line in String(decoding: quoted, as: UTF8.self).split(separator: "\r\n") {
             #expect(line.utf8.count <= 76 && !line.hasPrefix("-"))
@@ -158,11 +159,11 @@ import Web
         let part =
             "Content-Location: http://a.test/x\nContent-Transfer-Encoding: quoted-printable\n\n"
             + String(decoding: quoted, as: UTF8.self).replacing("\r\n", with: "\n")
-        #expect(try told(Self.message(part)) == ["http://a.test/x - \(text.debugDescription)"])
+        #expect(try readItems(Self.message(part)) == ["http://a.test/x - \(text.debugDescription)"])
     }
 
-    @Test func `a page goes out with what it needs, and comes in as that`() throws {
-        let site = try HeldSite([
+    @Test func `a page exported as MHTML is imported with its assets`() throws {
+        let site = try ArchiveTestSite([
             .page(
                 "/",
                 "<title>Ein Märchen</title><img src=i.png><link rel=stylesheet href=/s.css><a href=/b>b</a>"),
@@ -173,15 +174,15 @@ import Web
         let report = try site.export("page.mhtml", .mhtml)
         #expect(report.isVerified == true && report.responses == 4 && report.missing.isEmpty)
         #expect(try site.export("again.mht", .mhtml).files[0].byteCount == report.files[0].byteCount)
-        let other = try HeldSite()
-        let taken = try other.take([site.home.file("page.mhtml")])
+        let other = try ArchiveTestSite()
+        let taken = try other.importFiles([site.home.file("page.mhtml")])
         #expect(taken.responses == 4 && taken.pages == 1 && taken.refused.isEmpty)
         let names = { (line: String) in
             let words = line.split(separator: " ")
             return "\(words[0]) \(words.first { $0.utf8.count == 64 && $0 != words[0] } ?? "-")"
         }
-        let held = try other.held().map(names)
-        #expect(Set(held).isSubset(of: Set(try site.held().map(names))) && held.count == 4)
+        let held = try other.storedResponses().map(names)
+        #expect(Set(held).isSubset(of: Set(try site.storedResponses().map(names))) && held.count == 4)
         #expect(taken.site == "https://example.com/")
     }
 }

@@ -9,16 +9,17 @@ import Web
 /// One page of a site in one file. `InBrowserTests` say what a browser makes of it.
 @Suite struct PageFileTests {
     private static func document(
-        _ page: String, _ files: [HeldSite.Answer] = [], change: (inout ExportPlan) -> Void = { _ in }
+        _ page: String, _ files: [ArchiveTestSite.Response] = [],
+        change: (inout ExportPlan) -> Void = { _ in }
     ) throws -> (text: String, report: ExportReport) {
-        let site = try HeldSite([.page("/", page)] + files)
+        let site = try ArchiveTestSite([.page("/", page)] + files)
         let report = try site.export("page.html", .html, change: change)
         #expect(report.isVerified == true)
         let bytes = try WholeFile.read(site.home.file("page.html"), atMost: 64 << 20)
         return (String(decoding: bytes, as: UTF8.self), report)
     }
 
-    private static func css(_ path: String, _ text: String) -> HeldSite.Answer {
+    private static func css(_ path: String, _ text: String) -> ArchiveTestSite.Response {
         .file(path, "text/css", Array(text.utf8))
     }
 
@@ -43,7 +44,7 @@ import Web
             "<script integrity=sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s= src=/s.js></script>",
             "<script data-hash=sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s= src="
         ),
-        // What a browser refused it goes on refusing.
+        // A script that browsers already blocked on the live site stays blocked.
         ("<script integrity=sha256-x src=/s.js></script>", "<script integrity=sha256-x src="),
         ("<script integrity=later src=/s.js></script>", "<script data-hash=later src="),
         ("<model-viewer src=/i.png>", "<model-viewer src=\"data:image/png;base64,AQID\">"),
@@ -56,7 +57,7 @@ import Web
             "<img srcset='data:image/png;base64,AQID 1x,about:invalid 2x'>"
         ),
     ])
-    func `each link leads to what is in the file, or to where it was`(page: String, expected: String) throws {
+    func `each link becomes a data URL or an absolute URL`(page: String, expected: String) throws {
         let (text, _) = try Self.document(
             page,
             [
@@ -65,13 +66,13 @@ import Web
                 Self.css("/s.css", "b{}"), .file("/s.js", "text/javascript", Array("1".utf8)),
             ]
         ) { $0.pageLimits.maxBodyBytes = 4000 }
-        // In a value without quotes some bytes are written as references.
+        // In a value without quotes, some bytes are written as character references.
         let read = text.replacing("&#61;", with: "=").replacing(
             "src=data:image/png;base64,AQID", with: "src=\"data:image/png;base64,AQID\"")
         #expect(read.contains(expected), "\(text)")
     }
 
-    @Test func `what is missing or too large is told`() throws {
+    @Test func `missing and too large assets are reported`() throws {
         let page = "<img src=/none.png><img src=/big.png><link rel=stylesheet href=/s.css>"
         let (_, report) = try Self.document(
             page,
@@ -87,7 +88,7 @@ import Web
                 && !report.isComplete)
     }
 
-    @Test func `sheets that import each other, and frames that show each other, come to an end`() throws {
+    @Test func `cycles of style sheets and of frames end`() throws {
         let (text, report) = try Self.document(
             "<!doctype html><link rel=stylesheet href=/a.css><iframe src=/f></iframe>",
             [
@@ -103,7 +104,7 @@ import Web
         `a chain of a thousand sheets, frames or modules is cut, or carried out, and does not break the stack`()
         throws
     {
-        var files: [HeldSite.Answer] = []
+        var files: [ArchiveTestSite.Response] = []
         for number in 0..<1000 {
             files.append(Self.css("/\(number).css", "@import '/\(number + 1).css';"))
             files.append(.page("/\(number)", "<!doctype html><iframe src=/\(number + 1)></iframe>"))
@@ -116,8 +117,8 @@ import Web
         #expect(report.missing.map(\.url) == ["https://example.com/1000.js"])
     }
 
-    @Test func `what doubles at each step stays below the limit`() throws {
-        var files: [HeldSite.Answer] = []
+    @Test func `content that doubles at each level stays below the size limit`() throws {
+        var files: [ArchiveTestSite.Response] = []
         for number in 0..<40 {
             files.append(
                 Self.css("/\(number).css", "@import '/\(number + 1).css';@import '/\(number + 1).css?';"))
@@ -132,7 +133,7 @@ import Web
         #expect(text.utf8.count < 4 << 20)
     }
 
-    @Test func `a module stands there once, in a map that no script can end`() throws {
+    @Test func `a module is inserted once, in an import map that cannot end its script element`() throws {
         let (text, _) = try Self.document(
             "<!doctype html><script type=module src=/a.js></script><script type=module>import '/b.js'; '</script'</script>",
             [
@@ -146,7 +147,8 @@ import Web
         #expect(text.contains("import 'https://example.com/b.js'"))
     }
 
-    @Test func `without its scripts none of their bytes is in it, and the policy lets none run`() throws {
+    @Test func `a page without scripts contains none of their bytes, and its policy forbids scripts`() throws
+    {
         let (text, _) = try Self.document(
             "<script src=/a.js></script><script type=module src=/a.js></script>",
             [.file("/a.js", "text/javascript", Array("secret".utf8))]
@@ -154,8 +156,8 @@ import Web
         #expect(!text.contains("secret") && text.contains("script-src 'none'"))
     }
 
-    @Test func `what is no page is refused with what to do`() throws {
-        let site = try HeldSite([.page("/", "x"), .file("/i.png", "image/png", [1])])
+    @Test func `a URL that is not a page is refused with advice`() throws {
+        let site = try ArchiveTestSite([.page("/", "x"), .file("/i.png", "image/png", [1])])
         for (url, words) in [
             ("https://example.com/i.png", "is not HTML but image/png; name a page"),
             ("https://example.com/no", "it is not stored; prefetch it"),
@@ -169,8 +171,10 @@ import Web
     }
 
     @Test(arguments: [ArchiveFormat.warc, .wacz, .har, .zip, .folder])
-    func `of a page any form has what the page needs, and nothing else`(form: ArchiveFormat) throws {
-        let site = try HeldSite([
+    func `an export of one page in any format contains the page and its assets only`(form: ArchiveFormat)
+        throws
+    {
+        let site = try ArchiveTestSite([
             .page("/", "start"), .page("/p", "<link rel=stylesheet href=/s.css><a href=/>x</a>"),
             Self.css("/s.css", "b{background:url(i.png)}"),
             .file("/i.png", "image/png", [1]), .file("/other.png", "image/png", [2]),
@@ -190,7 +194,7 @@ import Web
         ("<a  SRC = yy b>", "a", ["src", "b"]), ("<i t=\"<b src=\" src=\"yy\">", "i", ["t", "src"]),
         ("<i t='>' src= yy >", "i", ["t", "src"]),
     ])
-    func `the tag around a link is found`(text: String, element: String, names: [String]) throws {
+    func `the start tag around a link is found`(text: String, element: String, names: [String]) throws {
         let bytes = Array(text.utf8)
         let place = try #require(bytes.firstRange(of: Array("yy".utf8)))
         let tag = try #require(EnclosingTag(around: place, in: bytes, isWhole: true))

@@ -8,45 +8,49 @@ import Web
 
 /// Without the option, nothing that was fetched with credentials is in an export, nor what tells of it.
 @Suite struct PrivateExportTests {
-    /// Every part of what is private has this word in it, and nothing else has.
+    /// A word that all private responses contain, and nothing else.
     private static let secret = "xsecretx"
 
-    private func site() throws -> HeldSite {
+    private func site() throws -> ArchiveTestSite {
         let page = "<title>\(Self.secret)</title><p>\(Self.secret)</p><img src=/logo.png>"
-        var account = HeldSite.Answer.page("/account?token=\(Self.secret)", page)
+        var account = ArchiveTestSite.Response.page("/account?token=\(Self.secret)", page)
         account.flags = .isPrivate
-        var picture = HeldSite.Answer.file(account.path, "image/png", Array("PNG \(Self.secret)".utf8))
+        var picture = ArchiveTestSite.Response.file(
+            account.path, "image/png", Array("PNG \(Self.secret)".utf8))
         picture.request = .pictured
-        var words = HeldSite.Answer.file(account.path, "text/plain", Array(Self.secret.utf8))
+        var words = ArchiveTestSite.Response.file(account.path, "text/plain", Array(Self.secret.utf8))
         words.request = .shown
-        var data = HeldSite.Answer.file("/data.json", "application/json", Array("\"\(Self.secret)\"".utf8))
+        var data = ArchiveTestSite.Response.file(
+            "/data.json", "application/json", Array("\"\(Self.secret)\"".utf8))
         data.flags = .isPrivate
-        var posted = HeldSite.Answer.file("/api", "application/json", Array("\"\(Self.secret)\"".utf8))
+        var posted = ArchiveTestSite.Response.file(
+            "/api", "application/json", Array("\"\(Self.secret)\"".utf8))
         (posted.request, posted.flags) = (RequestKey(method: "POST", body: Array("q".utf8).span), .isPrivate)
-        var welcome = HeldSite.Answer.page("/welcome", "hello")
+        var welcome = ArchiveTestSite.Response.page("/welcome", "hello")
         welcome.fields = [("Set-Cookie", "session=\(Self.secret)")]
-        var moved = HeldSite.Answer(path: "/moved", status: 302)
+        var moved = ArchiveTestSite.Response(path: "/moved", status: 302)
         (moved.fields, moved.flags) = ([("Location", account.path)], .isPrivate)
-        let site = try HeldSite()
+        let site = try ArchiveTestSite()
         try site.add([
             .page("/", "<title>home</title><a href=/welcome>w</a>"), welcome, account, picture, words, data,
             posted, moved,
         ])
-        // A public asset that the private page asked for first.
+        // A public asset whose referrer is the private page.
         let writer = try StoreWriter(site.folder)
-        let snapshot = try writer.begin(site: HeldSite.name, start: [HeldSite.name], now: HeldSite.time + 100)
+        let snapshot = try writer.begin(
+            site: ArchiveTestSite.name, start: [ArchiveTestSite.name], now: ArchiveTestSite.time + 100)
         let body = try NewBody(.bytes([1, 2, 3]), form: "opaque", links: [], in: site.folder)
         var logo = NewResponse(
             href: "https://example.com/logo.png", referrer: "https://example.com\(account.path)", status: 200,
-            role: 1, fields: "Content-Type: image/png\r\n", fetched: HeldSite.time, body: .new(body))
+            role: 1, fields: "Content-Type: image/png\r\n", fetched: ArchiveTestSite.time, body: .new(body))
         logo.type = "image/png"
         try writer.add([logo], to: snapshot)
-        try writer.end(snapshot, .publish(now: HeldSite.time + 160))
+        try writer.end(snapshot, .publish(now: ArchiveTestSite.time + 160))
         return site
     }
 
-    /// All bytes of an export, unpacked.
-    private func unpacked(_ site: HeldSite, _ name: String) throws -> String {
+    /// Returns all bytes of an export, decompressed.
+    private func unpacked(_ site: ArchiveTestSite, _ name: String) throws -> String {
         var texts = ""
         func add(_ place: String) throws {
             if WholeFile.exists(site.home.file(place)) {
@@ -78,8 +82,7 @@ import Web
             ("out.warc", ArchiveFormat.warc), ("out.warc.gz", .warc), ("out.wacz", .wacz), ("out.har", .har),
             ("out", .folder), ("out.zip", .zip),
         ])
-    func `nothing private is in an export that was not asked for it`(name: String, form: ArchiveFormat) throws
-    {
+    func `an export without private responses contains no secret`(name: String, form: ArchiveFormat) throws {
         let site = try site()
         let report = try site.export(name, form) { $0.hasPrivate = false }
         #expect(report.responses >= 3, "\(report)")
@@ -89,7 +92,7 @@ import Web
             !text.contains(Self.secret),
             "\(name) has \(text.split(separator: "\n").filter { $0.contains(Self.secret) })")
 
-        // With the option it is all there: the test would see it.
+        // With the option, the export contains the secret, so the test can fail.
         if form == .warc, name == "out.warc" {
             try site.export("all.warc", .warc) { $0.hasPrivate = true }
             #expect(try unpacked(site, "all.warc").contains(Self.secret))
@@ -97,7 +100,7 @@ import Web
     }
 
     @Test(arguments: [("out.html", ArchiveFormat.html), ("out.mhtml", .mhtml)])
-    func `a page in one file has nothing private either`(name: String, form: ArchiveFormat) throws {
+    func `a page exported as one file contains no secret`(name: String, form: ArchiveFormat) throws {
         let site = try site()
         _ = try site.export(name, form) { $0.hasPrivate = false }
         #expect(try !unpacked(site, name).contains(Self.secret))

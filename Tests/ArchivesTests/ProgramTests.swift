@@ -7,20 +7,22 @@ import Testing
 
 /// Uses a program of the system in place of the `larder` command, because the file format is the same for any program.
 @Suite struct ProgramTests {
-    private func site() throws -> HeldSite {
-        try HeldSite([
+    private func site() throws -> ArchiveTestSite {
+        try ArchiveTestSite([
             .page("/", "<title>Home</title><a href=/b>b</a>"), .page("/b", "b"),
             .file("/a.png", "image/png", [UInt8](repeating: 7, count: 5000)),
         ])
     }
 
-    private func write(_ site: HeldSite, _ name: String, by program: String = "/bin/true") throws -> [UInt8] {
+    private func write(_ site: ArchiveTestSite, _ name: String, by program: String = "/bin/true") throws
+        -> [UInt8]
+    {
         let report = try site.export(name, .program) { $0.program = program }
         #expect(report.isVerified == true && report.responses == 3 && report.pages == 2, "\(report)")
         return try WholeFile.read(site.home.file(name), atMost: 64 << 20)
     }
 
-    @Test func `a program is followed by the site, twice the same, and stays a program`() throws {
+    @Test func `a program with a site is reproducible and still runs`() throws {
         let site = try site()
         let (one, two) = (try write(site, "one"), try write(site, "two"))
         #expect(one == two)
@@ -34,23 +36,25 @@ import Testing
         #expect(file.hasSite && file.libraries == ["libc.so.6"])
         let unpacked = try file.unpack(to: site.home.file("site.warc.gz"))
         #expect(
-            unpacked == ProgramFile.Site(name: HeldSite.name, start: [HeldSite.name], date: HeldSite.time))
-        let other = try HeldSite()
-        #expect(try other.take([site.home.file("site.warc.gz")]).responses == 3)
+            unpacked
+                == ProgramFile.Site(
+                    name: ArchiveTestSite.name, start: [ArchiveTestSite.name], date: ArchiveTestSite.time))
+        let other = try ArchiveTestSite()
+        #expect(try other.importFiles([site.home.file("site.warc.gz")]).responses == 3)
     }
 
-    @Test func `a program with a site is written without that site`() throws {
+    @Test func `a program that already contains a site is copied without it`() throws {
         let site = try site()
         let one = try write(site, "one")
         #expect(try write(site, "two", by: site.home.file("one")) == one)
-        let other = try HeldSite([.page("/", "other"), .page("/1", "1"), .page("/2", "2")])
+        let other = try ArchiveTestSite([.page("/", "other"), .page("/1", "1"), .page("/2", "2")])
         let report = try other.export("three", .program) { $0.program = site.home.file("two") }
         #expect(report.isVerified == true)
         let three = try WholeFile.read(other.home.file("three"), atMost: 64 << 20)
         #expect(three.count < one.count && three.firstRange(of: Array("https://example.com/b".utf8)) == nil)
     }
 
-    @Test func `a damaged one is refused with the reason`() throws {
+    @Test func `a damaged program is refused with the reason`() throws {
         let site = try site()
         let whole = try write(site, "one")
         func error(_ bytes: [UInt8]) throws -> String {
@@ -80,13 +84,13 @@ import Testing
     @Test(arguments: [
         "", "#!/bin/sh\n", "\u{7F}ELF", "\u{7F}ELF\u{2}\u{1}" + String(repeating: "z", count: 90),
     ])
-    func `what is no program, or a strange one, has no site`(text: String) throws {
+    func `a file that is not a program, or an unusual one, has no site`(text: String) throws {
         let home = try TemporaryFolder()
         try home.write(text, to: "file")
         #expect(try ProgramFile(home.file("file")).hasSite == false)
     }
 
-    @Test func `without a program there is none to write`() throws {
+    @Test func `a program export without the path of a program fails`() throws {
         let site = try site()
         let error = #expect(throws: ArchiveError.self) {
             try site.export("x", .program) { $0.program = nil }

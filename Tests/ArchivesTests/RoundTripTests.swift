@@ -8,40 +8,39 @@ import Web
 
 @testable import Archives
 
-/// What is held goes out, is read back, and comes in again as what it was.
+/// Exports a site, reads the archive back, and imports it again.
 @Suite struct RoundTripTests {
-    @Test func `a link is written through, and nothing takes the place of a pipe or is read from one`() throws
-    {
-        let site = try HeldSite([.page("/", "x")])
+    @Test func `a link is followed, and pipes are neither replaced nor read`() throws {
+        let site = try ArchiveTestSite([.page("/", "x")])
         let (real, link, pipe) = (
             site.home.file("real.warc"), site.home.file("link.warc"), site.home.file("pipe.warc")
         )
         try site.home.write("old", to: "real.warc")
         #expect(symlink(real, link) == 0 && mkfifo(pipe, 0o600) == 0)
         _ = try site.export("link.warc", .warc)
-        #expect(try site.take([real], site: HeldSite.name).responses == 1)
+        #expect(try site.importFiles([real], site: ArchiveTestSite.name).responses == 1)
         var status = stat()
         #expect(lstat(link, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
         #expect(throws: ArchiveError.self) { try site.export("pipe.warc", .warc) }
         #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
-        #expect(throws: ArchiveError.self) { try site.take([pipe], site: HeldSite.name) }
-        #expect(throws: ArchiveError.self) { try site.take(["-"], site: HeldSite.name) }
+        #expect(throws: ArchiveError.self) { try site.importFiles([pipe], site: ArchiveTestSite.name) }
+        #expect(throws: ArchiveError.self) { try site.importFiles(["-"], site: ArchiveTestSite.name) }
         let broken = site.home.file("broken.warc")
         #expect(symlink(site.home.file("none"), broken) == 0)
         #expect(throws: ArchiveError.self) { try site.export("broken.warc", .warc) }
         #expect(lstat(broken, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
     }
 
-    @Test func `every byte that is not the one that was written is found, wherever it stands`() throws {
+    @Test func `a changed byte at any position of a written file is detected`() throws {
         let home = try TemporaryFolder()
         let (path, block) = (home.file("out"), ArchiveOutput.blockBytes)
         let output = try ArchiveOutput(path)
         var bytes = (0..<2 * block + 1000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
-        // In pieces that are smaller and larger than a block.
+        // Writes pieces that are smaller and larger than a block.
         for piece in [bytes[..<700], bytes[700..<block + 900], bytes[(block + 900)...]] {
             try output.write(Array(piece))
         }
-        // Within a block that is written, over two of them, and in what waits.
+        // Replaces bytes within a written block, across two blocks, and in the buffer.
         for place in [5, block - 3, 2 * block + 10] {
             try output.replace([1, 2, 3, 4, 5, 6], at: Int64(place))
             bytes.replaceSubrange(place..<place + 6, with: [1, 2, 3, 4, 5, 6])
@@ -60,7 +59,7 @@ import Web
         #expect(try !written.isAsWritten())
     }
 
-    @Test func `a disk that is full is said with what helps`() {
+    @Test func `the error for a full disk has advice`() {
         let error = ArchiveError(SystemError(ENOSPC, doing: "write", "/mnt/site.wacz"))
         #expect(error.description.hasSuffix("; free some space, or name a place on another disk"))
     }
@@ -68,8 +67,10 @@ import Web
     @Test(
         .enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"),
         arguments: ArchiveFormat.allCases.filter { !$0.isSinglePage && $0.isWritable })
-    func `on a full disk nothing is left, and what is told is what was named`(form: ArchiveFormat) throws {
-        let site = try HeldSite(Self.answers)
+    func `an export to a full disk leaves nothing behind and names the user's path`(form: ArchiveFormat)
+        throws
+    {
+        let site = try ArchiveTestSite(Self.answers)
         let disk = try Tmpfs(byteCount: 4096)
         let path = form == .folder ? "\(disk.path)/out" : "\(disk.path)/out\(form.suffix)"
         let error = #expect(throws: ArchiveError.self) {
@@ -89,8 +90,8 @@ import Web
         }
     }()
 
-    private static let answers: [HeldSite.Answer] = {
-        var answers: [HeldSite.Answer] = [
+    private static let answers: [ArchiveTestSite.Response] = {
+        var answers: [ArchiveTestSite.Response] = [
             .page("/", "<title>Home</title><a href=/b>b</a>"),
             .page("/b", String(repeating: "jam and bread ", count: 500)),
             .page("/same", String(repeating: "jam and bread ", count: 500)),
@@ -103,76 +104,76 @@ import Web
         answers[1].fields = [("Content-Encoding", "br"), ("Content-Length", "77"), ("X-Odd", "caf\u{EFE9}")]
         answers[2].fields = [("Transfer-Encoding", "chunked"), ("Vary", "Accept-Language")]
         answers[2].variant = "accept-language: de"
-        var redirect = HeldSite.Answer(path: "/old", status: 301)
+        var redirect = ArchiveTestSite.Response(path: "/old", status: 301)
         redirect.fields = [("Location", "/b")]
-        var gone = HeldSite.Answer(path: "/gone", status: 404)
+        var gone = ArchiveTestSite.Response(path: "/gone", status: 404)
         gone.fields = [("Content-Length", "312")]
-        var sent = HeldSite.Answer.file("/api", "application/json", Array(#"{"a": 1}"#.utf8))
+        var sent = ArchiveTestSite.Response.file("/api", "application/json", Array(#"{"a": 1}"#.utf8))
         sent.request = RequestKey(method: "POST", body: Array("{}".utf8).span)
-        var secret = HeldSite.Answer.page("/account", "mine")
+        var secret = ArchiveTestSite.Response.page("/account", "mine")
         secret.flags = .isPrivate
-        var failure = HeldSite.Answer(path: "/busy", status: 503, body: Array("later".utf8))
+        var failure = ArchiveTestSite.Response(path: "/busy", status: 503, body: Array("later".utf8))
         failure.role = 1
         return answers + [redirect, gone, sent, secret, failure]
     }()
 
     @Test(arguments: ArchiveFormat.responseFormats)
-    func `what was exported and imported again is what was held`(form: ArchiveFormat) throws {
-        let site = try HeldSite(Self.answers)
+    func `an exported archive imports to the same responses`(form: ArchiveFormat) throws {
+        let site = try ArchiveTestSite(Self.answers)
         let report = try site.export("out\(form.suffix)", form)
         #expect(report.responses == Self.answers.count)
         #expect(report.isVerified == true)
         #expect(report.files.map(\.path) == [site.home.file("out\(form.suffix)")])
-        let other = try HeldSite()
-        let taken = try other.take(report.files.map(\.path), site: HeldSite.name)
+        let other = try ArchiveTestSite()
+        let taken = try other.importFiles(report.files.map(\.path), site: ArchiveTestSite.name)
         #expect(taken.refused == [] && taken.doubtful == [] && taken.isPublished)
         #expect(taken.responses == Self.answers.count)
-        // A body that is there twice counts twice, as it does on the way out.
+        // A body that occurs twice counts twice, as in the export.
         #expect(taken.byteCount == report.byteCount)
-        #expect(try other.held() == site.held())
+        #expect(try other.storedResponses() == site.storedResponses())
     }
 
     @Test(arguments: [ArchiveFormat.warc, .wacz, .zip, .tar])
-    func `what compresses as nothing else comes back`(form: ArchiveFormat) throws {
+    func `an extremely compressible body survives export and import`(form: ArchiveFormat) throws {
         let zeros = [UInt8](repeating: 0, count: 80 << 20)
-        let site = try HeldSite([
+        let site = try ArchiveTestSite([
             .page("/", "<a href=zeros.bin>z</a>"), .file("/zeros.bin", "application/octet-stream", zeros),
         ])
         let report = try site.export("out\(form.suffix)", form)
         #expect(report.isVerified == true && report.files[0].byteCount < 400_000, "\(report)")
-        let taken = try HeldSite().take([site.home.file("out\(form.suffix)")])
+        let taken = try ArchiveTestSite().importFiles([site.home.file("out\(form.suffix)")])
         #expect(taken.isComplete && taken.byteCount > zeros.count, "\(taken)")
     }
 
     @Test(arguments: ArchiveFormat.responseFormats)
-    func `cookies that were set stay at home, and are counted`(form: ArchiveFormat) throws {
-        var page = HeldSite.Answer.page("/", "home")
+    func `Set-Cookie headers are left out and counted`(form: ArchiveFormat) throws {
+        var page = ArchiveTestSite.Response.page("/", "home")
         page.fields = [("Set-Cookie", "id=secret"), ("X-Kept", "1"), ("set-cookie", "b=2")]
-        let site = try HeldSite([page])
+        let site = try ArchiveTestSite([page])
         let report = try site.export("out\(form.suffix)", form) { $0.hasPrivate = false }
         #expect(report.leftOutCookies == 2 && report.isVerified == true)
-        let other = try HeldSite()
-        _ = try other.take([site.home.file("out\(form.suffix)")], site: HeldSite.name)
-        let held = try other.held().joined()
+        let other = try ArchiveTestSite()
+        _ = try other.importFiles([site.home.file("out\(form.suffix)")], site: ArchiveTestSite.name)
+        let held = try other.storedResponses().joined()
         #expect(
             held.contains("X-Kept") && !held.contains("secret") && !held.lowercased().contains("set-cookie"))
         #expect(try site.export("all\(form.suffix)", form).leftOutCookies == 0)
-        _ = try other.take([site.home.file("all\(form.suffix)")], site: HeldSite.name)
-        #expect(try other.held() == site.held())
+        _ = try other.importFiles([site.home.file("all\(form.suffix)")], site: ArchiveTestSite.name)
+        #expect(try other.storedResponses() == site.storedResponses())
     }
 
     @Test(arguments: ArchiveFormat.responseFormats)
-    func `what comes in again has the forms that it had`(form: ArchiveFormat) throws {
-        let site = try HeldSite(Self.answers)
+    func `imported bodies have the same formats as the originals`(form: ArchiveFormat) throws {
+        let site = try ArchiveTestSite(Self.answers)
         try site.export("out\(form.suffix)", form)
-        _ = try site.take([site.home.file("out\(form.suffix)")], site: HeldSite.name)
+        _ = try site.importFiles([site.home.file("out\(form.suffix)")], site: ArchiveTestSite.name)
         let snapshots = try site.site().snapshots.map(\.id)
         let reader = try StoreReader(site.folder)
         #expect(try reader.difference(from: snapshots[0], to: snapshots[1]).isEmpty)
         let forms = try [nil, snapshots[0]].map { snapshot in
             var forms: [String] = []
             try reader.eachShown(ofSite: try site.site().id, asOf: snapshot) { row in
-                // What is large is kept apart, and nobody looks into it.
+                // Large bodies are stored as files and not scanned.
                 if let body = row.response.body, body.byteCount <= Limits.packedBody {
                     forms.append(body.form)
                 }
@@ -184,13 +185,13 @@ import Web
     }
 
     @Test(arguments: ArchiveFormat.responseFormats)
-    func `the same snapshot gives the same file, and no draft stays`(form: ArchiveFormat) throws {
-        let site = try HeldSite(Self.answers)
+    func `the same snapshot gives the same file, and no draft is left behind`(form: ArchiveFormat) throws {
+        let site = try ArchiveTestSite(Self.answers)
         try site.export("one\(form.suffix)", form)
         try site.export("two\(form.suffix)", form)
         let one = try WholeFile.read(site.home.file("one\(form.suffix)"), atMost: 1 << 24)
         let two = try WholeFile.read(site.home.file("two\(form.suffix)"), atMost: 1 << 24)
-        // A WARC says how it is called.
+        // A WARC contains its own file name.
         #expect(form == .warc || one == two)
         try site.export("one\(form.suffix)", form)
         #expect(one == (try WholeFile.read(site.home.file("one\(form.suffix)"), atMost: 1 << 24)))
@@ -198,23 +199,24 @@ import Web
         #expect(names.count == 3)
     }
 
-    @Test func `an earlier snapshot goes out as it was, and what is gone since is gone`() throws {
-        let site = try HeldSite([.page("/", "first"), .page("/b", "b")])
+    @Test func `an export of an earlier snapshot contains its responses only`() throws {
+        let site = try ArchiveTestSite([.page("/", "first"), .page("/b", "b")])
         try site.add(
-            [.page("/", "second"), HeldSite.Answer(path: "/b", status: 404)], at: HeldSite.time + 100)
+            [.page("/", "second"), ArchiveTestSite.Response(path: "/b", status: 404)],
+            at: ArchiveTestSite.time + 100)
         let first = try #require(try site.site().snapshots.first)
         try site.export("first.warc.gz", .warc) { $0.snapshot = first.id }
         try site.export("now.warc.gz", .warc)
-        let (then, now) = (try HeldSite(), try HeldSite())
-        _ = try then.take([site.home.file("first.warc.gz")])
-        _ = try now.take([site.home.file("now.warc.gz")])
-        #expect(try then.held().filter { $0.contains(" 200 ") }.count == 2)
-        #expect(try now.held().filter { $0.contains(" 404 ") }.count == 1)
-        #expect(try now.held() == site.held())
+        let (then, now) = (try ArchiveTestSite(), try ArchiveTestSite())
+        _ = try then.importFiles([site.home.file("first.warc.gz")])
+        _ = try now.importFiles([site.home.file("now.warc.gz")])
+        #expect(try then.storedResponses().filter { $0.contains(" 200 ") }.count == 2)
+        #expect(try now.storedResponses().filter { $0.contains(" 404 ") }.count == 1)
+        #expect(try now.storedResponses() == site.storedResponses())
     }
 
-    @Test func `what came by a login, or no pattern wants, stays at home and is counted`() throws {
-        let site = try HeldSite(Self.answers)
+    @Test func `private responses and those excluded by patterns are left out and counted`() throws {
+        let site = try ArchiveTestSite(Self.answers)
         let report = try site.export("out.warc.gz", .warc) { plan in
             plan.hasPrivate = false
             plan.isWanted = { $0.path != "/b" }
@@ -228,19 +230,20 @@ import Web
         #expect(!WholeFile.exists(site.home.file("none.warc.gz")))
     }
 
-    /// A page of two, with what it needs: a style sheet, what that needs, and what stands behind a redirect.
-    private static let pages: [HeldSite.Answer] = [
+    /// One of two pages is exported with its assets: a style sheet, the assets of the style sheet, and an asset that is
+    /// reached by a redirect.
+    private static let pages: [ArchiveTestSite.Response] = [
         .page("/", "<a href=/docs/>docs</a><img src=/home.png>"),
         .page("/docs/", "<link rel=stylesheet href=/a.css><script src=/moved.js></script><a href=/>home</a>"),
         .file("/a.css", "text/css", Array("b{background:url(/b.png)}".utf8)),
         .file("/b.png", "image/png", [1, 2, 3]), .file("/home.png", "image/png", [4, 5, 6]),
-        HeldSite.Answer(path: "/moved.js", status: 302, role: 1, fields: [("Location", "/new.js")]),
+        ArchiveTestSite.Response(path: "/moved.js", status: 302, role: 1, fields: [("Location", "/new.js")]),
         .file("/new.js", "text/javascript", Array("f()".utf8)),
     ]
 
     @Test(arguments: [ArchiveFormat.warc, .zip])
-    func `what a page needs goes along with it, but for what is kept out`(form: ArchiveFormat) throws {
-        let site = try HeldSite(Self.pages)
+    func `assets of wanted pages are exported unless they are excluded`(form: ArchiveFormat) throws {
+        let site = try ArchiveTestSite(Self.pages)
         func exported(without excluded: String? = nil) throws -> Set<String> {
             let name = "out\(excluded?.count ?? 0)\(form.suffix)"
             try site.export(name, form) { plan in
@@ -248,33 +251,35 @@ import Web
                 plan.isWanted = { $0.path.hasPrefix("/docs/") && mayGo($0) }
                 plan.canIncludeIfNeeded = mayGo
             }
-            let other = try HeldSite()
-            _ = try other.take([site.home.file(name)])
+            let other = try ArchiveTestSite()
+            _ = try other.importFiles([site.home.file(name)])
             return Set(
-                try other.held().map { String($0.prefix { $0 != " " }.dropFirst(HeldSite.name.count - 1)) })
+                try other.storedResponses().map {
+                    String($0.prefix { $0 != " " }.dropFirst(ArchiveTestSite.name.count - 1))
+                })
         }
         let needed: Set<String> = ["/docs/", "/a.css", "/b.png", "/moved.js", "/new.js"]
         #expect(try exported() == needed)
         #expect(try exported(without: "/b.png") == needed.subtracting(["/b.png"]))
     }
 
-    @Test func `a WARC is split by size, and its parts come in together`() throws {
-        let site = try HeldSite(Self.answers)
+    @Test func `a WARC is split by size, and its parts can be imported together`() throws {
+        let site = try ArchiveTestSite(Self.answers)
         let report = try site.export("out.warc.gz", .warc) { $0.maxFileBytes = 30_000 }
         try #require(report.files.count > 2)
         #expect(report.files[1].path == site.home.file("out-00001.warc.gz"))
         #expect(report.isVerified == true)
-        let other = try HeldSite()
-        _ = try other.take(report.files.map(\.path), site: HeldSite.name)
-        #expect(try other.held() == site.held())
+        let other = try ArchiveTestSite()
+        _ = try other.importFiles(report.files.map(\.path), site: ArchiveTestSite.name)
+        #expect(try other.storedResponses() == site.storedResponses())
     }
 
-    /// Readers go by the name.
+    /// Other programs choose the compression by the file name.
     @Test(arguments: [nil, 30_000] as [Int64?])
-    func `a WARC without .gz in its name is plain, and one with it is compressed by records`(split: Int64?)
+    func `a WARC without .gz in its name is plain, and one with it is compressed by record`(split: Int64?)
         throws
     {
-        let site = try HeldSite(Self.answers)
+        let site = try ArchiveTestSite(Self.answers)
         for (name, mark) in [("out.warc", Array("WARC/1.1\r\n".utf8)), ("out.WARC.GZ", [0x1F, 0x8B])] {
             let report = try site.export(name, .warc) { $0.maxFileBytes = split }
             #expect(report.isVerified == true && (report.files.count > 1) == (split != nil))
@@ -283,20 +288,20 @@ import Web
                 let bytes = try WholeFile.read(file.path, atMost: 8 << 20)
                 #expect(Array(bytes.prefix(mark.count)) == mark, "\(file.path)")
             }
-            let other = try HeldSite()
-            let taken = try other.take(report.files.map(\.path), site: HeldSite.name)
+            let other = try ArchiveTestSite()
+            let taken = try other.importFiles(report.files.map(\.path), site: ArchiveTestSite.name)
             #expect(taken.refused == [] && taken.doubtful == [] && (taken.revisits > 0) == (split == nil))
-            #expect(try other.held() == site.held())
+            #expect(try other.storedResponses() == site.storedResponses())
         }
     }
 
     @Test(arguments: ["out.warc.gz", "out.warc"])
-    func `further parts of an earlier export go, and nothing else does`(name: String) throws {
-        let site = try HeldSite(Self.answers)
+    func `surplus parts of an earlier export are removed, and no other files`(name: String) throws {
+        let site = try ArchiveTestSite(Self.answers)
         func part(_ number: String) -> String { name.replacing("out", with: "out-\(number)") }
         let first = try site.export(name, .warc) { $0.maxFileBytes = 30_000 }
         try #require(first.files.count > 2 && first.removedFiles.isEmpty)
-        // By a larder, and no part of it: dated copies, another number of digits, behind a gap.
+        // Files by Larder that are not parts of the export: dated copies, another number of digits, after a gap.
         let bytes = try WholeFile.read(first.files[1].path, atMost: 8 << 20)
         let kept = [
             part("20241125"), part("7"), part("000002"), part("00900"), "out-x.warc", "other-00003.warc.gz",
@@ -309,8 +314,10 @@ import Web
     }
 
     @Test(arguments: ["", "x", "WARC/1.0\r\nWARC-Type: warcinfo\r\n\r\nsoftware: Wget/1.21\r\n", nil])
-    func `what others wrote, and links, are no parts of an earlier export`(text: String?) throws {
-        let site = try HeldSite(Self.answers)
+    func `files of other programs and links are not removed as parts of an earlier export`(text: String?)
+        throws
+    {
+        let site = try ArchiveTestSite(Self.answers)
         let part = site.home.file("out-00001.warc")
         if let text {
             try site.home.write(text, to: "out-00001.warc")
@@ -322,8 +329,8 @@ import Web
         #expect(access(part, F_OK) == 0)
     }
 
-    @Test func `an interrupted export leaves the parts of an earlier one`() throws {
-        let site = try HeldSite(Self.answers)
+    @Test func `an interrupted export keeps the parts of an earlier one`() throws {
+        let site = try ArchiveTestSite(Self.answers)
         let first = try site.export("out.warc.gz", .warc) { $0.maxFileBytes = 30_000 }
         let before = try first.files.map { try WholeFile.read($0.path, atMost: 8 << 20) }
         let interruption = Interruption()
@@ -339,8 +346,8 @@ import Web
         #expect(Set(site.home.names(in: "")).count == first.files.count + 1)
     }
 
-    @Test func `a damaged body is left out and told, not written`() throws {
-        let site = try HeldSite([
+    @Test func `a damaged body is left out and reported`() throws {
+        let site = try ArchiveTestSite([
             .page("/", "home"), .file("/large.bin", "video/mp4", Array(repeating: 7, count: 2 << 20)),
         ])
         let name = try #require(
@@ -354,8 +361,8 @@ import Web
     }
 
     @Test(arguments: [ArchiveFormat.warc, .wacz, .har, .folder, .zip, .tar])
-    func `what killed exports have left beside the place goes with the next one`(form: ArchiveFormat) throws {
-        let site = try HeldSite([.page("/", "home")])
+    func `drafts of killed exports are removed by the next export`(form: ArchiveFormat) throws {
+        let site = try ArchiveTestSite([.page("/", "home")])
         let name = form == .folder ? "out" : "out\(form.suffix)"
         try site.home.write("half", to: "\(name).4000000.part")
         for _ in 0..<2 {
@@ -365,8 +372,8 @@ import Web
         }
     }
 
-    @Test func `an interrupted export leaves nothing`() throws {
-        let site = try HeldSite(Self.answers)
+    @Test func `an interrupted export leaves nothing behind`() throws {
+        let site = try ArchiveTestSite(Self.answers)
         let interruption = Interruption()
         interruption.request()
         for form in ArchiveFormat.responseFormats {
@@ -379,18 +386,18 @@ import Web
         #expect(Folder.names(in: site.home.path)?.count == 1)
     }
 
-    @Test func `an interrupted import leaves the site as it was`() throws {
-        let site = try HeldSite(Self.answers)
+    @Test func `an interrupted import leaves the site unchanged`() throws {
+        let site = try ArchiveTestSite(Self.answers)
         try site.export("out.warc.gz", .warc)
-        let before = try site.held()
+        let before = try site.storedResponses()
         let interruption = Interruption()
         interruption.request()
         var plan = ImportPlan(site.folder, paths: [site.home.file("out.warc.gz")])
-        plan.site = HeldSite.name
+        plan.site = ArchiveTestSite.name
         #expect(throws: ArchiveError.self) {
-            try Import(plan, interruption, now: HeldSite.time).run(now: HeldSite.time)
+            try Import(plan, interruption, now: ArchiveTestSite.time).run(now: ArchiveTestSite.time)
         }
-        #expect(try site.held() == before)
+        #expect(try site.storedResponses() == before)
         #expect(try site.site().snapshots.count == 1)
         #expect(Folder.names(in: site.folder.incoming)?.isEmpty == true)
     }

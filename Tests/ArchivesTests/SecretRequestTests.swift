@@ -22,10 +22,10 @@ import Web
         """
     }
 
-    private func take(_ text: String) throws -> HeldSite {
-        let site = try HeldSite()
+    private func take(_ text: String) throws -> ArchiveTestSite {
+        let site = try ArchiveTestSite()
         let path = try site.home.write(text, to: "in.har")
-        _ = try site.take([path], site: HeldSite.name)
+        _ = try site.importFiles([path], site: ArchiveTestSite.name)
         return site
     }
 
@@ -38,21 +38,21 @@ import Web
         name: String, caching: String, isPrivate: Bool
     ) throws {
         let site = try take(har(name, caching: caching))
-        let held = try #require(try StoreReader(site.folder).response(for: "https://example.com/data"))
-        #expect(held.flags.contains(.isPrivate) == isPrivate)
+        let stored = try #require(try StoreReader(site.folder).response(for: "https://example.com/data"))
+        #expect(stored.flags.contains(.isPrivate) == isPrivate)
     }
 
     @Test(arguments: ArchiveFormat.responseFormats)
-    func `a secret by which an imported response varies is in no archive made from the store`(
+    func `a secret by which an imported response varies is not exported`(
         form: ArchiveFormat
     ) throws {
         let site = try take(har("X-Api-Key", vary: "X-Api-Key, User-Agent"))
         let reader = try StoreReader(site.folder)
-        let held = try #require(try reader.response(for: "https://example.com/data"))
-        #expect(!held.variant.contains(Self.secret) && held.variant.contains("user-agent: x"))
-        #expect(held.suits(["X-Api-Key": Self.secret, "User-Agent": "x"], reader.secrets))
-        #expect(!held.suits(["X-Api-Key": "other", "User-Agent": "x"], reader.secrets))
-        // Without the answer's bytes, which are the server's own.
+        let stored = try #require(try reader.response(for: "https://example.com/data"))
+        #expect(!stored.variant.contains(Self.secret) && stored.variant.contains("user-agent: x"))
+        #expect(stored.suits(["X-Api-Key": Self.secret, "User-Agent": "x"], reader.secrets))
+        #expect(!stored.suits(["X-Api-Key": "other", "User-Agent": "x"], reader.secrets))
+        // The response of the server does not contain the secret, so no exported file may.
         let report = try site.export("out\(form.suffix)", form) { $0.shouldVerify = true }
         #expect(report.responses == 1 && report.isVerified == true)
         for file in report.files {
@@ -63,16 +63,16 @@ import Web
         #expect(ArchivedResponse(row).requestFields == ["user-agent": "x"])
     }
 
-    @Test func `a secret that an earlier version stored is in no archive`() throws {
-        var answer = HeldSite.Answer.page("/data", "mine")
+    @Test func `a secret that an earlier version stored is not exported`() throws {
+        var answer = ArchiveTestSite.Response.page("/data", "mine")
         answer.variant = "x-api-key: \(Self.secret)"
-        let old = try HeldSite([answer])
+        let old = try ArchiveTestSite([answer])
         let row = try #require(try shownRow(of: old))
         #expect(ArchivedResponse(row).notes?.variant == VaryKey.never)
         #expect(ArchivedResponse(row).requestFields.isEmpty)
     }
 
-    private func shownRow(of site: HeldSite) throws -> ShownRow? {
+    private func shownRow(of site: ArchiveTestSite) throws -> ShownRow? {
         var row: ShownRow?
         try StoreReader(site.folder).eachShown(ofSite: try site.site().id, asOf: nil) {
             row = $0

@@ -8,18 +8,18 @@ import Web
 @testable import Archives
 
 @Suite struct TarTests {
-    private let site: HeldSite
+    private let site: ArchiveTestSite
     private var home: TemporaryFolder { site.home }
 
     init() throws {
-        site = try HeldSite()
+        site = try ArchiveTestSite()
         mkdir(home.file("f"), 0o755)
         mkdir(home.file("f/example.com"), 0o755)
         try home.write("<title>x</title><a href=b.html>b</a>", to: "f/example.com/index.html")
         try home.write("<title>b</title>", to: "f/example.com/b.html")
     }
 
-    /// Of the folder, by the tool that is installed everywhere.
+    /// Packs the folder with the tar program of the system.
     @discardableResult
     private func tar(_ name: String, _ arguments: [String], in folder: String = "f") throws -> String {
         let ending = try ChildProcess(
@@ -30,26 +30,28 @@ import Web
         return home.file(name)
     }
 
-    private func take(_ path: String) throws -> ImportReport { try site.take([path]) }
+    private func take(_ path: String) throws -> ImportReport { try site.importFiles([path]) }
 
     @Test(arguments: [
         ("f.tar", []), ("f.tar.gz", ["-z"]), ("f.v7", ["--format=v7"]), ("f.pax", ["--format=pax"]),
         ("f.tar.zst", ["--zstd"]), ("f.tar.xz", ["-J"]),
     ])
-    func `what tar has packed is taken in as its folder`(name: String, arguments: [String]) throws {
+    func `a tar file is imported like its folder`(name: String, arguments: [String]) throws {
         guard name != "f.tar.zst" || WholeFile.exists("/usr/bin/zstd") else { return }
         guard name != "f.tar.xz" || WholeFile.exists("/usr/bin/xz") else { return }
         let long = String(repeating: "n", count: 180)
         if name != "f.v7" { try home.write("1", to: "f/example.com/\(long).js") }
         let report = try take(tar(name, arguments))
         #expect(report.isComplete && report.responses == (name == "f.v7" ? 2 : 3), "\(report)")
-        #expect(try site.held().contains { $0.hasPrefix("https://example.com/b.html ") })
+        #expect(try site.storedResponses().contains { $0.hasPrefix("https://example.com/b.html ") })
     }
 
-    @Test func `what larder packs is read by tar`() throws {
+    @Test func `a tar file that Larder writes is read by tar`() throws {
         guard WholeFile.exists("/usr/bin/zstd") else { return }
         let long = "/" + (0..<12).map { "folder-of-\($0)/" }.joined() + "page"
-        let origin = try HeldSite([.page("/", "<a href=\"\(long)\">l</a>"), .page(long, "<title>l</title>")])
+        let origin = try ArchiveTestSite([
+            .page("/", "<a href=\"\(long)\">l</a>"), .page(long, "<title>l</title>"),
+        ])
         #expect(try origin.export("o.tar.zst", .tar).isVerified == true)
         let ending = try ChildProcess(
             "/usr/bin/tar", ["--zstd", "-tf", origin.home.file("o.tar.zst")],
@@ -62,7 +64,7 @@ import Web
                 == (try WholeFile.read(origin.home.file("o.tar.zst"), atMost: 1 << 20)).count)
     }
 
-    @Test func `links, pipes and sparse files are told`() throws {
+    @Test func `broken links, pipes and sparse files are reported`() throws {
         #expect(symlink("/etc/passwd", home.file("f/example.com/p.html")) == 0)
         #expect(link(home.file("f/example.com/b.html"), home.file("f/example.com/c.html")) == 0)
         #expect(mkfifo(home.file("f/example.com/pipe"), 0o644) == 0)
@@ -77,7 +79,7 @@ import Web
     }
 
     @Test(arguments: ["f.tar", "f.zip"])
-    func `links stand for what they lead to, as in a folder`(name: String) throws {
+    func `links are imported as the files that they point to`(name: String) throws {
         let below = home.file("f/example.com")
         let long = String(repeating: "n", count: 120)
         mkdir("\(below)/v", 0o755)
@@ -123,9 +125,9 @@ import Web
         (0, "/etc/x\0"),
         (156, "g"), (156, "x"), (156, "L"), (156, "3"), (0, "\0"),
     ])
-    func `a head that lies ends or is told, and nothing of it is taken`(place: Int, text: String) throws {
+    func `an entry with a forged header is reported or ends the list`(place: Int, text: String) throws {
         var bytes = try WholeFile.read(tar("f.tar", ["--format=ustar", "--sort=name"]), atMost: 1 << 20)
-        // Behind two folders stands b.html.
+        // The entry of b.html follows those of two folders.
         var head = Array(bytes[1024..<1536])
         #expect(head.starts(with: "./example.com/b.html".utf8))
         head.replaceSubrange(place..<place + text.utf8.count, with: text.utf8)
@@ -136,19 +138,19 @@ import Web
         #expect(report.map { $0.responses <= 1 } ?? true, "\(String(describing: report))")
     }
 
-    @Test func `a tar that breaks off gives what is whole`() throws {
+    @Test func `a truncated tar file gives its complete files`() throws {
         let bytes = try WholeFile.read(tar("f.tar", ["--sort=name"]), atMost: 1 << 20)
         try home.write(Array(bytes[..<2100]), to: "cut.tar")
         let report = try take(home.file("cut.tar"))
         #expect(report.responses == 1 && report.refused.map(\.reason) == ["it is truncated"], "\(report)")
     }
 
-    @Test func `what becomes far larger than it is packed is refused`() throws {
+    @Test func `a tar file that expands too much is refused`() throws {
         try home.write([UInt8](repeating: 0, count: 20 << 20), to: "f/example.com/z.bin")
         let path = try tar("f.tar.gz", ["-z"])
         var limits = ArchiveLimits()
         limits.expansionAllowanceBytes = 1 << 20
-        #expect(throws: ArchiveError.self) { try site.take([path], limits: limits) }
+        #expect(throws: ArchiveError.self) { try site.importFiles([path], limits: limits) }
         #expect(try take(path).responses == 3)
     }
 }

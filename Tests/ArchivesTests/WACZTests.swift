@@ -16,7 +16,7 @@ import Web
         ("WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: 2020-02-02T02:02:02Z\r\nWARC-Target-URI: http://a.test/\r\n"
             + "Content-Length: 22\r\n\r\nHTTP/1.1 200 OK\r\n\r\none\r\n\r\n").utf8)
 
-    private func told(_ entries: [(String, [UInt8])]) throws -> [String] {
+    private func readItems(_ entries: [(String, [UInt8])]) throws -> [String] {
         let output = try ArchiveOutput(home.file("in.wacz"))
         let zip = ZipWriter(output, date: 0)
         for (name, bytes) in entries { _ = try zip.add(name, bytes, isDeflated: name.hasSuffix(".json")) }
@@ -24,24 +24,24 @@ import Web
         _ = try output.finish()
         let reader = try ArchiveFiles.reader(
             of: home.file("in.wacz"), .inFiles(folder: home.path), ArchiveLimits())
-        var told: [String] = reader.start.map { ["begins at \($0)"] } ?? []
+        var items: [String] = reader.start.map { ["begins at \($0)"] } ?? []
         while let item = try reader.next() {
             switch item {
-            case .response(let response): told.append("\(response.url) \(response.body?.byteCount ?? 0)")
-            case .fault(let fault): told.append("\(fault.severity.rawValue): \(fault.reason)")
-            case .revisit, .other: told.append("other")
+            case .response(let response): items.append("\(response.url) \(response.body?.byteCount ?? 0)")
+            case .fault(let fault): items.append("\(fault.severity.rawValue): \(fault.reason)")
+            case .revisit, .other: items.append("other")
             }
         }
-        return told
+        return items
     }
 
-    @Test func `every WARC in it is read, and what it says of itself is compared`() throws {
+    @Test func `every WARC in a WACZ is read, and its metadata is verified`() throws {
         let package = #"""
             {"mainPageURL": "http://a.test/", "resources": [{"path": "archive/a.warc", "bytes": 7},
              {"path": "archive/none.warc.gz", "bytes": 1}, {"path": 5}]}
             """#
         #expect(
-            try told([
+            try readItems([
                 ("archive/a.warc", Self.record), ("archive/../../b.warc", Self.record),
                 ("pages/x.warc", Self.record),
                 ("datapackage.json", Array(package.utf8)),
@@ -50,20 +50,21 @@ import Web
                 "refused: it lists archive/none.warc.gz, which it does not contain", "http://a.test/ 3",
                 "http://a.test/ 3",
             ])
-        // Names of entries lead nowhere.
+        // Entries with paths outside the archive do no harm.
         #expect(Set(home.names()) == ["in.wacz"])
     }
 
-    @Test func `another zip file is none, and one without a package is taken as it is`() throws {
-        #expect(throws: ArchiveError.self) { try told([("a.txt", [1])]) }
+    @Test func `a zip file without WARCs is not a WACZ, and a WACZ without datapackage.json is read`() throws
+    {
+        #expect(throws: ArchiveError.self) { try readItems([("a.txt", [1])]) }
         #expect(
-            try told([("archive/a.warc", Self.record)]) == [
+            try readItems([("archive/a.warc", Self.record)]) == [
                 "doubtful: it has no readable datapackage.json", "http://a.test/ 3",
             ])
     }
 
-    @Test func `its index says where each response stands`() throws {
-        let site = try HeldSite([.page("/", "home"), .page("/b?x=1", "b")])
+    @Test func `the index of a WACZ has the position of each response`() throws {
+        let site = try ArchiveTestSite([.page("/", "home"), .page("/b?x=1", "b")])
         try site.export("out.wacz", .wacz)
         let zip = try ZipFile(site.home.file("out.wacz"))
         func entry(_ name: String) throws -> (ZipFile.Entry, [UInt8]) {
@@ -92,8 +93,10 @@ import Web
         #expect(pages.count == 3)
     }
 
-    @Test func `pages have their text, and a signature holds until something is changed`() throws {
-        let site = try HeldSite([.page("/", "<title>T</title><p>Some <b>text</b> to find"), .page("/b", "b")])
+    @Test func `pages have their text, and a signature is valid until a byte changes`() throws {
+        let site = try ArchiveTestSite([
+            .page("/", "<title>T</title><p>Some <b>text</b> to find"), .page("/b", "b"),
+        ])
         let key = try ArchiveSigningKey.open(in: site.folder)
         let report = try site.export("s.wacz", .wacz) { $0.signingKey = key }
         #expect(report.isVerified == true && report.signer?.count == 64)
@@ -102,11 +105,11 @@ import Web
         let text = String(decoding: try #require(try zip.bytes(pages, atMost: 9999)), as: UTF8.self)
         #expect(text.contains("\"text\":\"Some text to find\"") && text.contains("\"hasText\":true"))
         #expect(
-            try site.take([site.home.file("s.wacz")], site: HeldSite.name).signers
+            try site.importFiles([site.home.file("s.wacz")], site: ArchiveTestSite.name).signers
                 == [report.signer].compactMap { $0 })
         #expect(try ArchiveSigningKey.open(in: site.folder).publicKey == key.publicKey)
 
-        // A byte of the WARC, and one of what is signed: as many as before.
+        // Changes a byte of the WARC, and one of a signed entry. The sizes stay the same.
         let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
         for (mark, reason) in [
             ("\"software\"", "its signature is not valid"), ("data.warc.gz", "does not cover"),
@@ -115,23 +118,23 @@ import Web
             let place = try #require(bytes.indices.first { bytes[$0...].starts(with: mark.utf8) })
             changed[place + (mark == "data.warc.gz" ? 40 : 1)] ^= 0x20
             try site.home.write(changed, to: "x.wacz")
-            let taken = try site.take([site.home.file("x.wacz")], site: HeldSite.name)
+            let taken = try site.importFiles([site.home.file("x.wacz")], site: ArchiveTestSite.name)
             #expect(
                 taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains(reason) }, "\(taken)")
         }
     }
 
-    @Test func `a signature stands for the lists beside the records, too`() throws {
-        let site = try HeldSite([.page("/", "<title>T</title>a")])
+    @Test func `a signature covers the index and the list of pages too`() throws {
+        let site = try ArchiveTestSite([.page("/", "<title>T</title>a")])
         let key = try ArchiveSigningKey.open(in: site.folder)
         _ = try site.export("s.wacz", .wacz) { $0.signingKey = key }
         let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
         var changed = bytes
-        // The beginning of the index, which nobody reads but whoever verifies.
+        // Changes the beginning of the index, which only the verification reads.
         let mark = try #require(bytes.indices.first { bytes[$0...].starts(with: "com,example)/ ".utf8) })
         changed[mark] ^= 0x20
         try site.home.write(changed, to: "x.wacz")
-        let taken = try site.take([site.home.file("x.wacz")], site: HeldSite.name)
+        let taken = try site.importFiles([site.home.file("x.wacz")], site: ArchiveTestSite.name)
         #expect(
             taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains("index.cdx") }, "\(taken)")
     }

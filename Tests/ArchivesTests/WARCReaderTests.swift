@@ -8,7 +8,7 @@ import Web
 
 @testable import Archives
 
-/// Archives as others write them, and as nobody should.
+/// WARC and ARC files as other programs write them, and hostile ones.
 @Suite struct WARCReaderTests {
     private let home: TemporaryFolder
 
@@ -38,43 +38,43 @@ import Web
         return made
     }
 
-    /// What a reader tells of a file, in short.
-    private func told(_ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits()) throws -> [String] {
+    /// Returns a short text for each item that a reader returns.
+    private func readItems(_ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits()) throws -> [String] {
         let path = home.file("in")
         let file = try File(path, 0o1101)
         try file.write(bytes)
         try file.close()
         let reader = try ArchiveFiles.reader(of: path, .inFiles(folder: home.path), limits)
-        var told: [String] = []
+        var items: [String] = []
         while let item = try reader.next() {
             switch item {
             case .response(let response):
                 let text = try response.body?.content?.load() ?? []
-                told.append(
+                items.append(
                     "\(response.method) \(response.url) \(response.status) \(String(decoding: text, as: UTF8.self))"
                 )
             case .revisit(let response, let original):
-                told.append("\(response.url) as \(original.url ?? "-")")
-            case .other: told.append("other")
-            case .fault(let fault): told.append("\(fault.severity.rawValue): \(fault.reason)")
+                items.append("\(response.url) as \(original.url ?? "-")")
+            case .other: items.append("other")
+            case .fault(let fault): items.append("\(fault.severity.rawValue): \(fault.reason)")
             }
         }
-        return told
+        return items
     }
 
     private static let two =
         record("warcinfo", nil, "software: x\r\n") + record("response", "http://a.test/", answer("one"))
         + record("response", "http://a.test/2", answer("two"))
 
-    @Test func `plain, in members, as one member: the same`() throws {
+    @Test func `plain, record-compressed and wholly compressed WARCs give the same responses`() throws {
         let expected = ["other", "GET http://a.test/ 200 one", "GET http://a.test/2 200 two"]
-        #expect(try told(Self.two) == expected)
-        #expect(try told(Self.gzip(Self.two)) == expected)
+        #expect(try readItems(Self.two) == expected)
+        #expect(try readItems(Self.gzip(Self.two)) == expected)
         let members =
             Self.gzip(Self.record("warcinfo", nil, "software: x\r\n"))
             + Self.gzip(Self.record("response", "http://a.test/", Self.answer("one"))) + [0, 0]
             + Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two")))
-        #expect(try told(members) == expected)
+        #expect(try readItems(members) == expected)
     }
 
     @Test(arguments: [
@@ -84,41 +84,43 @@ import Web
         ("http://a.test/", "Content-Encoding: gzip\r\nContent-Length: 900\r\n", "one"),
         ("http://a.test/", "Content-Encoding: br\r\n", "one"),
     ])
-    func `what tools undo and leave named is read as it stands`(url: String, head: String, body: String)
+    func `a body that a tool has decoded is read unchanged despite its headers`(
+        url: String, head: String, body: String
+    )
         throws
     {
         let record = Self.record("response", url, Self.answer(body, head))
-        #expect(try told(record) == ["GET http://a.test/ 200 one"])
+        #expect(try readItems(record) == ["GET http://a.test/ 200 one"])
     }
 
-    @Test func `a coding that is there is undone`() throws {
+    @Test func `a body with a content coding is decoded`() throws {
         let body = Self.gzip(Array("one".utf8))
         let head = Array("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n".utf8)
         func record(_ body: [UInt8]) -> [UInt8] {
             let start = Self.record("response", "http://a.test/", "", length: head.count + body.count)
             return Array(start.dropLast(4)) + head + body + [13, 10, 13, 10]
         }
-        #expect(try told(record(body)) == ["GET http://a.test/ 200 one"])
+        #expect(try readItems(record(body)) == ["GET http://a.test/ 200 one"])
         #expect(
-            try told(record(Array(body.dropLast(3)))) == [
+            try readItems(record(Array(body.dropLast(3)))) == [
                 "refused: the body ends before its coding does, gzip"
             ])
     }
 
     @Test(arguments: [true, false])
-    func `a request tells the method, in front or behind`(isBehind: Bool) throws {
+    func `a request record before or after its response gives the method`(isBehind: Bool) throws {
         let request = Self.record(
             "request", "http://a.test/", "POST / HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{}",
             [("WARC-Record-ID", "<urn:q>"), ("WARC-Concurrent-To", "<urn:r>")])
         let response = Self.record(
             "response", "http://a.test/", Self.answer("one"), [("WARC-Record-ID", "<urn:r>")])
         let last = Self.record("response", "http://a.test/2", Self.answer("two"))
-        let told = try told(isBehind ? response + request + last : request + response + last)
+        let items = try readItems(isBehind ? response + request + last : request + response + last)
         #expect(
-            told.filter { $0 != "other" } == ["POST http://a.test/ 200 one", "GET http://a.test/2 200 two"])
+            items.filter { $0 != "other" } == ["POST http://a.test/ 200 one", "GET http://a.test/2 200 two"])
     }
 
-    @Test func `digests are held against what stands there`() throws {
+    @Test func `digests in WARC records are verified`() throws {
         let block = Self.answer("one")
         let (sha1, other) = (
             ArchiveDigest.text(DigestStream.digest(.sha1, of: Array(block.utf8).span)),
@@ -129,76 +131,84 @@ import Web
             Self.record("response", "http://a.test/", block, fields)
         }
         let good = "GET http://a.test/ 200 one"
-        #expect(try told(record([("WARC-Block-Digest", sha1)])) == [good])
-        #expect(try told(record([("WARC-Block-Digest", sha1.lowercased())])) == [good])
-        #expect(try told(record([("WARC-Payload-Digest", "sha256:\(payload.hex)")])) == [good])
+        #expect(try readItems(record([("WARC-Block-Digest", sha1)])) == [good])
+        #expect(try readItems(record([("WARC-Block-Digest", sha1.lowercased())])) == [good])
+        #expect(try readItems(record([("WARC-Payload-Digest", "sha256:\(payload.hex)")])) == [good])
         #expect(
-            try told(record([("WARC-Payload-Digest", "sha-256:\(Base64.encode(payload.bytes))")])) == [good])
-        #expect(try told(record([("WARC-Payload-Digest", "whirl:pool")])) == [good])
+            try readItems(record([("WARC-Payload-Digest", "sha-256:\(Base64.encode(payload.bytes))")])) == [
+                good
+            ])
+        #expect(try readItems(record([("WARC-Payload-Digest", "whirl:pool")])) == [good])
         #expect(
-            try told(record([("WARC-Block-Digest", other)])) == [
+            try readItems(record([("WARC-Block-Digest", other)])) == [
                 "refused: its bytes do not match its digest"
             ])
         #expect(
-            try told(record([("WARC-Payload-Digest", other)])) == [
+            try readItems(record([("WARC-Payload-Digest", other)])) == [
                 "refused: its body does not match its digest"
             ])
-        let doubtful = try told(record([("WARC-Block-Digest", sha1), ("WARC-Payload-Digest", other)]))
+        let doubtful = try readItems(record([("WARC-Block-Digest", sha1), ("WARC-Payload-Digest", other)]))
         #expect(doubtful.count == 2 && doubtful[0].hasPrefix("doubtful: ") && doubtful[1] == good)
     }
 
-    @Test func `a damaged member is told, and the next one read`() throws {
+    @Test func `a damaged gzip member is reported, and the next one is read`() throws {
         var members = [Self.gzip(Self.record("response", "http://a.test/", Self.answer("one")))]
         members += [Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two")))]
         members += [Self.gzip(Self.record("response", "http://a.test/3", Self.answer("three")))]
         members[1][40] ^= 0xFF
-        let all = try told(members.flatMap { $0 })
+        let all = try readItems(members.flatMap { $0 })
         #expect(all.first == "GET http://a.test/ 200 one")
         #expect(all.last == "GET http://a.test/3 200 three")
         #expect(all.contains { $0.hasPrefix("refused: ") })
-        #expect(try told(members[0] + Array(members[2].dropLast(9))).last?.hasPrefix("refused: ") == true)
         #expect(
-            try told(members[0] + Array("not compressed".utf8) + members[2]).last
+            try readItems(members[0] + Array(members[2].dropLast(9))).last?.hasPrefix("refused: ") == true)
+        #expect(
+            try readItems(members[0] + Array("not compressed".utf8) + members[2]).last
                 == "GET http://a.test/3 200 three")
     }
 
     @Test(arguments: [-3, 5, 100_000, Int.max])
-    func `a length that lies costs its record, not the rest`(change: Int) throws {
+    func `a wrong length damages its record only`(change: Int) throws {
         let (length, _) = Self.answer("one").utf8.count.addingReportingOverflow(change)
         let lie = Self.record("response", "http://a.test/", Self.answer("one"), length: length)
-        let all = try told(lie + Self.record("response", "http://a.test/2", Self.answer("two")) + Self.two)
+        let all = try readItems(
+            lie + Self.record("response", "http://a.test/2", Self.answer("two")) + Self.two)
         #expect(!all.isEmpty)
         if change < 100 { #expect(all.last == "GET http://a.test/2 200 two", "\(all)") }
     }
 
-    @Test func `what no reader should believe is refused`() throws {
-        #expect(try told(Array("<html>".utf8)) == ["refused: it is not a WARC"])
-        #expect(try told([]) == ["refused: it is empty"])
-        #expect(try told(Self.record("response", nil, Self.answer("x"))).count == 1)
+    @Test func `records with impossible values are refused`() throws {
+        #expect(try readItems(Array("<html>".utf8)) == ["refused: it is not a WARC"])
+        #expect(try readItems([]) == ["refused: it is empty"])
+        #expect(try readItems(Self.record("response", nil, Self.answer("x"))).count == 1)
         #expect(
-            try told(Array("WARC/1.0\r\nWARC-Type: response\r\n\r\n\r\n".utf8)) == [
+            try readItems(Array("WARC/1.0\r\nWARC-Type: response\r\n\r\n\r\n".utf8)) == [
                 "refused: a record does not declare its length"
             ])
         #expect(
-            try told(Array("WARC/1.0\r\nWARC-Type: resp".utf8)) == [
+            try readItems(Array("WARC/1.0\r\nWARC-Type: resp".utf8)) == [
                 "refused: it ends in the headers of a record"
             ])
         #expect(
-            try told(Self.record("response", "dns:a.test", "20200202\r\na.test 1 IN A 1.2.3.4")) == ["other"])
+            try readItems(Self.record("response", "dns:a.test", "20200202\r\na.test 1 IN A 1.2.3.4")) == [
+                "other"
+            ])
         let bomb = Self.gzip(
             Self.record("response", "http://a.test/", Self.answer(String(repeating: "0", count: 3_000_000))))
         var limits = ArchiveLimits()
         limits.expansionAllowanceBytes = 1_000_000
-        let told = try told(
+        let items = try readItems(
             bomb + Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two"))), limits: limits)
         #expect(
-            told == [
+            items == [
                 "refused: it expands to more than 200 times its size plus 1000000 bytes",
                 "GET http://a.test/2 200 two",
             ])
     }
 
-    @Test func `all records together become no larger than is believed, and small ones are read on`() throws {
+    @Test func `records beyond the total expansion limit are refused, and small ones after them are read`()
+        throws
+    {
         var limits = ArchiveLimits()
         (limits.expansionFactor, limits.expansionAllowanceBytes) = (1, 1_000_000)
         func bomb(_ number: Int, _ coding: String = "") -> [UInt8] {
@@ -211,10 +221,10 @@ import Web
         }
         let small = Self.gzip(Self.record("response", "http://a.test/", Self.answer("one")))
         for coding in ["", "Content-Encoding: gzip\r\n"] {
-            let told = try told(bomb(1, coding) + bomb(2, coding) + small, limits: limits)
-            #expect(told.map { $0.prefix(8) } == ["GET http", "refused:", "GET http"], "\(told)")
+            let items = try readItems(bomb(1, coding) + bomb(2, coding) + small, limits: limits)
+            #expect(items.map { $0.prefix(8) } == ["GET http", "refused:", "GET http"], "\(items)")
         }
-        let many = try told((0..<30).flatMap { bomb($0) } + small, limits: limits)
+        let many = try readItems((0..<30).flatMap { bomb($0) } + small, limits: limits)
         #expect(many.count == 18 && many.last?.hasSuffix("nothing after it is read") == true, "\(many)")
     }
 
@@ -227,56 +237,58 @@ import Web
         ),
         ("Content-Encoding: utf-8\r\nContent-Length: 3\r\n", nil), ("Content-Encoding: identity\r\n", nil),
     ])
-    func `what a head says of its body and is not so is told, and the body taken`(
+    func `wrong headers about a body are reported, and the body is imported`(
         head: String, doubt: String?
     ) throws {
         let record = Self.record("response", "http://a.test/", Self.answer("one", head))
         #expect(
-            try told(record) == (doubt.map { ["doubtful: \($0)"] } ?? []) + ["GET http://a.test/ 200 one"])
+            try readItems(record) == (doubt.map { ["doubtful: \($0)"] } ?? []) + [
+                "GET http://a.test/ 200 one"
+            ])
     }
 
     @Test(arguments: [true, false])
-    func `an answer to HEAD has a length and no body`(isBehind: Bool) throws {
+    func `a response to HEAD may declare a length without a body`(isBehind: Bool) throws {
         let request = Self.record(
             "request", "http://a.test/", "HEAD / HTTP/1.1\r\n\r\n",
             [("WARC-Record-ID", "<urn:q>"), ("WARC-Concurrent-To", "<urn:r>")])
         let response = Self.record(
             "response", "http://a.test/", Self.answer("", "Content-Length: 90\r\n"),
             [("WARC-Record-ID", "<urn:r>")])
-        let told = try told(isBehind ? response + request : request + response)
-        #expect(Set(told) == ["other", "HEAD http://a.test/ 200 "])
-        #expect(try self.told(response).count == 2)
+        let items = try readItems(isBehind ? response + request : request + response)
+        #expect(Set(items) == ["other", "HEAD http://a.test/ 200 "])
+        #expect(try self.readItems(response).count == 2)
     }
 
-    /// Whatever is cut or changed, it comes to an end, and what is told of it is not more than there is.
-    @Test func `no cut and no changed byte stops the reader`() throws {
+    /// The number of items does not exceed the number of records either.
+    @Test func `reading ends after any truncation or changed byte`() throws {
         let members =
             Self.gzip(Self.record("response", "http://a.test/", Self.answer("one"))) + Self.gzip(Self.two)
         for (number, bytes) in [Self.two, members].enumerated() {
             for place in stride(from: number, to: bytes.count, by: 5) {
-                #expect(try told(Array(bytes[..<place])).count < 20)
+                #expect(try readItems(Array(bytes[..<place])).count < 20)
                 var changed = bytes
                 changed[place] ^= 0x15
-                #expect(try told(changed).count < 20)
+                #expect(try readItems(changed).count < 20)
             }
         }
     }
 
     @Test(arguments: [false, true])
-    func `a failure that is not kept takes no place, whichever comes first`(isFirst: Bool) throws {
+    func `an error response that is not stored replaces no other response`(isFirst: Bool) throws {
         let good = Self.record("response", "http://a.test/", Self.answer("one"))
         let failure = String(decoding: good, as: UTF8.self).replacing("200 OK", with: "503 No")
             .replacing("WARC-Date: 2020", with: "WARC-Date: 2021")
         let bytes = isFirst ? Array(failure.utf8) + good : good + Array(failure.utf8)
         try home.write(bytes, to: "in.warc")
-        let report = try HeldSite().take([home.file("in.warc")])
+        let report = try ArchiveTestSite().importFiles([home.file("in.warc")])
         #expect(
             report.responses == 1 && report.skippedByStatus == [503: 1] && report.superseded == 0, "\(report)"
         )
     }
 
     @Test(arguments: [[2020, 2021, 2022], [2022, 2021, 2020], [2021, 2022, 2021], [2020, 2020, 2020]])
-    func `of answers that replace each other one is counted, in whatever order they come`(years: [Int])
+    func `of responses with the same key one is counted, in any order`(years: [Int])
         throws
     {
         var bytes = Self.record("response", "http://a.test/b", Self.answer("other"))
@@ -287,15 +299,15 @@ import Web
             bytes += Array(record.replacing("WARC-Date: 2020", with: "WARC-Date: \(year)").utf8)
         }
         try home.write(bytes, to: "in.warc")
-        let site = try HeldSite()
-        let report = try site.take([home.file("in.warc")])
+        let site = try ArchiveTestSite()
+        let report = try site.importFiles([home.file("in.warc")])
         #expect(report.responses == 2 && report.pages == 2 && report.superseded == 2, "\(report)")
         #expect(report.byteCount == 12)
-        #expect(try site.held().count == report.responses)
+        #expect(try site.storedResponses().count == report.responses)
     }
 
-    /// An older one is another answer as long as it is for others.
-    @Test func `answers to different languages do not replace each other`() throws {
+    /// An older response is imported too if it is for requests with another language.
+    @Test func `responses for different languages do not replace each other`() throws {
         let head = "Content-Type: text/html\r\nVary: Accept-Language\r\n"
         var bytes: [UInt8] = []
         for (language, year) in [("de", 2022), ("en", 2020)] {
@@ -311,16 +323,16 @@ import Web
             bytes += Array(text.replacing("WARC-Date: 2020", with: "WARC-Date: \(year)").utf8)
         }
         try home.write(bytes, to: "in.warc")
-        let report = try HeldSite().take([home.file("in.warc")])
+        let report = try ArchiveTestSite().importFiles([home.file("in.warc")])
         #expect(report.responses == 2 && report.superseded == 0, "\(report)")
     }
 
     @Test(arguments: [("", "it is empty"), ("\r\n\r\n", "it is empty")])
-    func `a file that has nothing is told beside others`(text: String, reason: String) throws {
-        let site = try HeldSite([.page("/", "home")])
+    func `a file without responses is reported among others`(text: String, reason: String) throws {
+        let site = try ArchiveTestSite([.page("/", "home")])
         try site.export("out.warc.gz", .warc)
         try site.home.write(text, to: "empty.warc")
-        let report = try HeldSite().take(["out.warc.gz", "empty.warc"].map(site.home.file))
+        let report = try ArchiveTestSite().importFiles(["out.warc.gz", "empty.warc"].map(site.home.file))
         #expect(report.responses == 1 && report.refused.map(\.reason) == [reason], "\(report)")
     }
 
@@ -329,11 +341,11 @@ import Web
         let arc =
             "filedesc://IA.arc 0.0.0.0 19960923142103 text/plain 20\n1 0 Alexa\nURL IP-a\n\n\n"
             + "http://a.test/ 1.2.3.4 19961104142103 text/html \(answer.utf8.count)\n\(answer)\n"
-        #expect(try told(Array(arc.utf8)) == ["other", "GET http://a.test/ 200 one"])
+        #expect(try readItems(Array(arc.utf8)) == ["other", "GET http://a.test/ 200 one"])
     }
 
-    @Test func `a revisit gets the body of the record that it names`() throws {
-        let site = try HeldSite()
+    @Test func `a revisit gets the body of the record that it refers to`() throws {
+        let site = try ArchiveTestSite()
         let body = "<a href=/x>x</a> \(String(repeating: "y", count: 100))"
         let sum = ArchiveDigest.text(DigestStream.digest(.sha1, of: Array(body.utf8).span))
         let bytes =
@@ -347,7 +359,7 @@ import Web
         let file = try File(site.home.file("in.warc"), 0o1101)
         try file.write(bytes)
         try file.close()
-        let report = try site.take([site.home.file("in.warc")])
+        let report = try site.importFiles([site.home.file("in.warc")])
         #expect(report.site == "http://a.test/")
         #expect(report.revisits == 1 && report.responses == 2 && report.refusedCount == 1)
         let reader = try StoreReader(site.folder)

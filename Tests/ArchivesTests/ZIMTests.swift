@@ -13,8 +13,8 @@ import Web
         && ExternalProgram.find("zimdump") != nil
 
     @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
-    func `a site goes out as openZIM's check wants it, and comes in`() throws {
-        let site = try HeldSite([
+    func `an exported ZIM passes zimcheck and can be imported`() throws {
+        let site = try ArchiveTestSite([
             .page(
                 "/",
                 "<html lang='de'><title>Ein Titel, der viel länger als dreißig Zeichen ist</title><img src=/gone.png>"
@@ -38,8 +38,8 @@ import Web
         #expect(
             report.missing.map(\.url) == ["https://else.test/"]
                 + ["gone.png", "none.css"].map { "https://example.com/\($0)" })
-        let other = try HeldSite()
-        let taken = try other.take([site.home.file("site.zim")])
+        let other = try ArchiveTestSite()
+        let taken = try other.importFiles([site.home.file("site.zim")])
         #expect(
             taken.refused.isEmpty && taken.site == "http://site.zim.invalid/index.html"
                 && taken.responses == 7)
@@ -54,15 +54,15 @@ import Web
             #"content="0;url='/b""#,
             "content='0; url=/b'", "content=0;url='/b'",
         ])
-    func `a page that leads on leads on, however that is quoted`(content: String) throws {
-        let site = try HeldSite([
+    func `a refresh to another page works with any quotes`(content: String) throws {
+        let site = try ArchiveTestSite([
             .page("/", "<title>t</title><a href=/m>m</a>"), .page("/b", "<title>b</title>b"),
             .page("/m", "<html><head><title>m</title><meta http-equiv=refresh \(content)></head></html>"),
         ])
         #expect(try site.export("site.zim", .zim).isVerified == true)
     }
 
-    /// Where Kiwix takes a language for none it finds no word.
+    /// With a language that Kiwix does not know, its search finds nothing.
     @Test(
         .enabled(
             if: isInstalled && ExternalProgram.find("kiwix-search") != nil, "kiwix-tools are not installed"),
@@ -71,16 +71,16 @@ import Web
             ("<html lang=en>", ["de", "de"], nil, "eng"),
             ("<title>Start</title>", ["", ""], nil, "mul"), ("<html lang=en>", ["de"], "fra", "fra"),
         ] as [(String, [String], String?, String)])
-    func `a ZIM is in the language of most of its pages, and its words are found`(
+    func `a ZIM gets the most frequent language of its pages, and search finds their words`(
         start: String, pages: [String], said: String?, language: String
     ) throws {
         let others = pages.enumerated().map { number, language in
-            HeldSite.Answer.page(
+            ArchiveTestSite.Response.page(
                 "/\(number)", "<html lang=\(language)><title>Seite</title><p>Kaninchen sitzen")
         }
-        let site = try HeldSite([.page("/", start + "<p>x")] + others)
+        let site = try ArchiveTestSite([.page("/", start + "<p>x")] + others)
         _ = try site.export("site.zim", .zim) { $0.language = said }
-        // Its library says of a ZIM what that says of itself.
+        // The library file of Kiwix has the metadata of the ZIM.
         let library = site.home.file("library.xml")
         let manage = try #require(ExternalProgram.find("kiwix-manage"))
         _ = try ChildProcess(manage, [library, "add", site.home.file("site.zim")], environment: [:]).wait()
@@ -92,16 +92,18 @@ import Web
         #expect(found.output.contains("Seite"), "\(found)")
     }
 
-    /// The indexer of openZIM takes what stands in front of a page's first tag for the page.
+    /// openZIM's indexer does not find the title of a page that has bytes before its first tag.
     @Test(
         .enabled(
             if: isInstalled && ExternalProgram.find("kiwix-search") != nil, "kiwix-tools are not installed"))
-    func `pages are found by their titles, in whatever encoding they came`() throws {
-        var (latin, mark) = (HeldSite.Answer.page("/l/", ""), HeldSite.Answer.page("/m/", ""))
+    func `pages in any encoding are found by their titles`() throws {
+        var (latin, mark) = (
+            ArchiveTestSite.Response.page("/l/", ""), ArchiveTestSite.Response.page("/m/", "")
+        )
         latin.type = "text/html; charset=iso-8859-1"
         latin.body =
             Array("<!doctype html><title>Latin</title><p>Kaninchen m".utf8) + [0xFC] + Array("de".utf8)
-        func latinFile(_ name: String, _ type: String, _ text: String) -> HeldSite.Answer {
+        func latinFile(_ name: String, _ type: String, _ text: String) -> ArchiveTestSite.Response {
             .file("/l/\(name)", "\(type); charset=iso-8859-1", text.unicodeScalars.map { UInt8($0.value) })
         }
         let others = [
@@ -109,7 +111,7 @@ import Web
             latinFile("s.js", "text/javascript", "name = 'ü'"),
         ]
         mark.body = [0xEF, 0xBB, 0xBF] + Array("<!doctype html><title>Mark</title><p>Kaninchen müde".utf8)
-        let site = try HeldSite(
+        let site = try ArchiveTestSite(
             [
                 .page("/", "<title>Start</title><a href=' l/\n'>l</a><a href=\"m/ \">m</a><a href=u/>u</a>"),
                 latin, mark,
@@ -130,7 +132,7 @@ import Web
             shown.output.contains(
                 "<meta charset=\"utf-8\"><title data-rh=true>Plain</title><p>Kaninchen müde"), "\(shown)"
         )
-        // Kiwix reads all of it as UTF-8.
+        // Kiwix reads all text as UTF-8.
         let files = [
             ("l/index.html", "<!doctype html><meta charset=\"utf-8\"><title>Latin</title><p>Kaninchen müde"),
             ("l/s.css", "\u{FEFF}@charset 'x'; p::after { content: 'ü' }"), ("l/s.js", "\u{FEFF}name = 'ü'"),
@@ -149,12 +151,12 @@ import Web
         ("de", "deu"), ("ENG", "eng"), ("en-GB,fr", "eng,fra"), ("tlh", "tlh"), ("xx", nil), ("", nil),
         ("de,", nil), ("german", nil), ("und", nil),
     ])
-    func `a person says a language by its code`(text: String, codes: String?) {
+    func `language codes are parsed from user input`(text: String, codes: String?) {
         #expect(ZIMMetadata.languageCodes(text) == codes)
     }
 
     @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
-    func `pages of others lead to their files, in whichever escapes they write them`() throws {
+    func `links with other escapes in a foreign ZIM work by redirects`() throws {
         let home = try TemporaryFolder()
         for folder in ["site", "site/a b", "site/ä"] { mkdir(home.file(folder), 0o755) }
         let links = [
@@ -174,8 +176,8 @@ import Web
         let program = try #require(ExternalProgram.find("zimwriterfs"))
         let ending = try ExternalProgram.run(program, words, in: home.path) { false }
         #expect(ending?.status == 0, "\(String(describing: ending?.errorSummary))")
-        let site = try HeldSite()
-        let report = try site.take([home.file("odd.zim")])
+        let site = try ArchiveTestSite()
+        let report = try site.importFiles([home.file("odd.zim")])
         #expect(report.isComplete, "\(report)")
         let reader = try StoreReader(site.folder)
         for link in links {
@@ -200,21 +202,21 @@ import Web
         ("<script>a src= b; c srcset='d'; e href", "<script>a src= b; c srcset='d'; e href"),
         ("<!--", "<!--"), ("<script", "<script"), ("", ""), ("< src='", "< src='"),
     ])
-    func `what scripts write is no link of the page to openZIM's check`(text: String, hidden: String) {
+    func `zimcheck does not see links in scripts and comments`(text: String, hidden: String) {
         var bytes = Array(text.utf8)
         ZIMCheckFixes.hideLinksInScriptsAndComments(in: &bytes)
         #expect(String(decoding: bytes, as: UTF8.self) == hidden)
     }
 
     @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
-    func `a folder is refused before anything is packed`() throws {
-        let site = try HeldSite([.page("/", "home")])
+    func `a folder as the target of a ZIM is refused before anything is packed`() throws {
+        let site = try ArchiveTestSite([.page("/", "home")])
         #expect(mkdir(site.home.file("site.zim"), 0o755) == 0)
         let error = #expect(throws: ArchiveError.self) { try site.export("site.zim", .zim) }
         #expect(error?.description.contains("is a folder: name a file") == true)
     }
 
-    @Test func `an interrupted one leaves nothing`() throws {
+    @Test func `an interrupted ZIM export leaves nothing behind`() throws {
         let folder = try TemporaryFolder()
         let ending = try ExternalProgram.run("/bin/sleep", ["60"], in: folder.path) { true }
         #expect(ending == nil)
@@ -239,7 +241,7 @@ import Web
         ("path: a\n* item size: 99999999999999999999\n* mime-type: x", ["a x 0"]), ("", []),
         ("path: a..b/c", ["a..b/c  0"]),
     ])
-    func `a list is read`(list: String, expected: [String]) throws {
+    func `the output of zimdump list is parsed`(list: String, expected: [String]) throws {
         let entries = try #require(ZIMListing(Array(list.utf8))).entries
         #expect(entries.map { "\($0.path) \($0.type) \($0.byteCount)" } == expected)
     }
@@ -247,7 +249,7 @@ import Web
     @Test(arguments: [
         "path: ../a", "path: a/../../b", "path: /etc/passwd", "path: a\n../../b", "path: ..", "path: a\nx/..",
     ])
-    func `a name that leads out of the folder is refused with all the rest`(list: String) {
+    func `a list with a path outside the folder is refused as a whole`(list: String) {
         #expect(ZIMListing(Array(list.utf8)) == nil)
     }
 
@@ -257,7 +259,7 @@ import Web
         ("<html><meta http-equiv=content-language content=fr>", "fra"),
         ("<html>", nil), ("", nil), ("<html lang=xx>", nil), ("<p lang=de>", nil), ("<html lang=und>", nil),
     ])
-    func `a page says its language`(page: String, language: String?) {
+    func `the declared language of a page is found`(page: String, language: String?) {
         #expect(ZIMMetadata.language(of: Array(page.utf8)) == language)
     }
 }

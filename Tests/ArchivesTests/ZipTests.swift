@@ -27,7 +27,7 @@ import Testing
         try file.close()
     }
 
-    @Test func `what was put in comes out`() throws {
+    @Test func `entries of a written zip file can be read back`() throws {
         _ = try zip()
         let file = try ZipFile(home.file("a.zip"))
         #expect(file.faults == [])
@@ -37,14 +37,14 @@ import Testing
         #expect(try file.bytes(file.entries[1], atMost: 899) == nil)
     }
 
-    @Test func `another program finds it whole`() throws {
+    @Test func `another program confirms a written zip file`() throws {
         _ = try zip()
         guard WholeFile.exists("/usr/bin/unzip") else { return }
         let ending = try ChildProcess("/usr/bin/unzip", ["-t", home.file("a.zip")], environment: [:]).wait()
         #expect(ending.status == 0, "\(ending)")
     }
 
-    @Test func `no cut and no changed byte stops the reader`() throws {
+    @Test func `reading ends after any truncation or changed byte`() throws {
         let bytes = try zip()
         for place in 0..<bytes.count {
             try write(Array(bytes[..<place]))
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// What `zip` and `7z` have made, with everything of it replaced that says nothing.
+    /// Zip files by `zip` and `7z`, shortened to the parts that matter.
     @Test(arguments: [
         (8, 1 as UInt8, "it is encrypted: unpack the file with its password, and import the folder"),
         (
@@ -69,7 +69,8 @@ import Testing
             "it is compressed with method 77, which is not supported: unpack the file with `7z x`, and import the folder"
         ),
     ])
-    func `an entry that is not read is told, with what to do`(place: Int, value: UInt8, reason: String) throws
+    func `an entry that cannot be read is reported with advice`(place: Int, value: UInt8, reason: String)
+        throws
     {
         var bytes = try zip()
         let record = try #require(bytes.indices.last { bytes[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
@@ -88,7 +89,7 @@ import Testing
         ("text", "is not a zip file; give it the suffix"),
         ("cut", "is not a complete zip file: its directory is missing; fetch it again"),
     ])
-    func `what is no whole zip file is told, with what to do`(kind: String, words: String) throws {
+    func `an incomplete zip file is refused with advice`(kind: String, words: String) throws {
         var bytes = try zip()
         switch kind {
         case "split": (bytes[0], bytes[bytes.count - 18]) = (0x77, 3)
@@ -104,7 +105,7 @@ import Testing
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")
     }
 
-    @Test func `names of a zip file made on Windows have its folders`() throws {
+    @Test func `backslashes in names of a zip file from Windows are folders`() throws {
         var bytes = try zip()
         let record = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
         (bytes[record + 5], bytes[record + 46 + 1], bytes[record + 46 + 2]) = (0, UInt8(ascii: "\\"), 0x82)
@@ -112,7 +113,7 @@ import Testing
         #expect(try ZipFile(home.file("b.zip")).entries[0].name == "a/%82tored.txt")
     }
 
-    @Test func `lines come out in the order of their bytes, from however many parts`() throws {
+    @Test func `lines are sorted by their bytes, in memory and in several runs`() throws {
         let sorter = LineSorter(in: home.path, maxMemoryBytes: 2000)
         let lines = (0..<500).map { "line \($0 &* 7919 % 500)" }
         for line in lines { try sorter.add(Array(line.utf8)) }
@@ -131,8 +132,8 @@ import Testing
         ("http://a.test/a%20b/%C3%A9?q=%41", "test,a)/a%20b/%c3%a9?q=a"), ("http://a.test//b", "test,a)/b"),
         ("https://a.test:443/", "test,a)/"), ("http://[2001:db8::1]/x", "2001:db8::1)/x"),
     ])
-    // By pywb's own canonicalize.
-    func `an address is turned around for the index`(address: String, key: String) {
+    // The expected keys were computed by pywb's `canonicalize`.
+    func `a URL is converted to its CDX key`(address: String, key: String) {
         #expect(CDXLine.key(address) == key)
     }
 }

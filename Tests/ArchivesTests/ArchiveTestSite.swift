@@ -7,10 +7,10 @@ import Web
 
 @testable import Archives
 
-/// A store with one site, and what comes of exporting it and taking it in again.
-struct HeldSite {
-    /// What an answer is, in a few words.
-    struct Answer {
+/// A store with one site, which tests export and import again.
+struct ArchiveTestSite {
+    /// A short description of a response to store.
+    struct Response {
         var path: String
         var status = 200
         var type = "text/html; charset=utf-8"
@@ -21,12 +21,12 @@ struct HeldSite {
         var variant = ""
         var flags: ResponseFlags = []
 
-        static func page(_ path: String, _ text: String) -> Answer {
-            Answer(path: path, body: Array(text.utf8))
+        static func page(_ path: String, _ text: String) -> Response {
+            Response(path: path, body: Array(text.utf8))
         }
 
-        static func file(_ path: String, _ type: String, _ bytes: [UInt8]) -> Answer {
-            Answer(path: path, type: type, body: bytes, role: 1)
+        static func file(_ path: String, _ type: String, _ bytes: [UInt8]) -> Response {
+            Response(path: path, type: type, body: bytes, role: 1)
         }
     }
 
@@ -37,27 +37,27 @@ struct HeldSite {
     /// 2026-11-20T12:00:00Z
     static let time: Int64 = 1_795_176_000
 
-    init(_ answers: [Answer] = []) throws {
+    init(_ responses: [Response] = []) throws {
         home = try TemporaryFolder()
         folder = StoreFolder(home.file("store"))
-        if !answers.isEmpty { try add(answers) }
+        if !responses.isEmpty { try add(responses) }
     }
 
-    /// As a snapshot of its own, published.
-    func add(_ answers: [Answer], at time: Int64 = time) throws {
+    /// Stores responses as a snapshot of their own, and publishes it.
+    func add(_ responses: [Response], at time: Int64 = time) throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: Self.name, start: [Self.name], now: time)
-        try writer.add(try answers.map { try response($0, time) }, to: snapshot)
+        try writer.add(try responses.map { try response($0, time) }, to: snapshot)
         try writer.end(snapshot, .publish(now: time + 60))
     }
 
-    private func response(_ answer: Answer, _ time: Int64) throws -> NewResponse {
+    private func response(_ description: Response, _ time: Int64) throws -> NewResponse {
         var fields = HTTPFields()
-        fields.append("Content-Type", answer.type)
-        for (name, value) in answer.fields { fields.append(name, value) }
+        fields.append("Content-Type", description.type)
+        for (name, value) in description.fields { fields.append(name, value) }
         let body: NewResponse.Body =
-            try answer.body.map { bytes in
-                guard let url = WebURL("https://example.com\(answer.path)") else {
+            try description.body.map { bytes in
+                guard let url = WebURL("https://example.com\(description.path)") else {
                     throw TestError("no address")
                 }
                 let reading = LinkScanner().read(bytes.span, of: url, as: fields.contentType)
@@ -68,15 +68,16 @@ struct HeldSite {
                         in: folder))
             } ?? .none
         var new = NewResponse(
-            href: "https://example.com\(answer.path)", referrer: answer.role == 1 ? Self.name : nil,
-            status: answer.status, role: answer.role, fields: fields.block, fetched: time, body: body)
-        // As with a crawl: redirects and what is gone have none.
-        if answer.body != nil || (200..<300).contains(answer.status) {
-            new.type = answer.type.split(separator: ";").first.map(String.init)
+            href: "https://example.com\(description.path)", referrer: description.role == 1 ? Self.name : nil,
+            status: description.status, role: description.role, fields: fields.block, fetched: time,
+            body: body)
+        // As in a crawl, redirects and error responses without a body have no type.
+        if description.body != nil || (200..<300).contains(description.status) {
+            new.type = description.type.split(separator: ";").first.map(String.init)
         }
-        new.request = answer.request
-        new.variant = answer.variant
-        new.flags = answer.flags
+        new.request = description.request
+        new.variant = description.variant
+        new.flags = description.flags
         return new
     }
 
@@ -92,14 +93,14 @@ struct HeldSite {
         var plan = ExportPlan(site: try site(), path: home.file(file), format: form)
         plan.hasPrivate = true
         plan.shouldVerify = true
-        // Any program can have a site.
+        // An export can append a site to any program.
         plan.program = "/bin/true"
         change(&plan)
         return try Export(plan, StoreReader(folder), Interruption()).run()
     }
 
-    /// Takes files of this one's home in.
-    func take(_ files: [String], site: String? = nil, limits: ArchiveLimits = ArchiveLimits()) throws
+    /// Imports archives into this store.
+    func importFiles(_ files: [String], site: String? = nil, limits: ArchiveLimits = ArchiveLimits()) throws
         -> ImportReport
     {
         var plan = ImportPlan(folder, paths: files)
@@ -108,8 +109,9 @@ struct HeldSite {
         return try Import(plan, Interruption(), now: Self.time + 1000).run(now: Self.time + 2000)
     }
 
-    /// Everything that is held, a line each, without its provenance: an import is one.
-    func held() throws -> [String] {
+    /// Returns a line for each stored response. It leaves out the provenance, which differs between fetched and imported
+    /// responses.
+    func storedResponses() throws -> [String] {
         let reader = try StoreReader(folder)
         var rows: [ShownRow] = []
         try reader.eachShown(ofSite: try site().id, asOf: nil) { row in
@@ -117,12 +119,12 @@ struct HeldSite {
             return true
         }
         return try rows.map { row in
-            let held = row.response
-            let body = try held.body.flatMap { try reader.content(of: $0)?.load() }
+            let stored = row.response
+            let body = try stored.body.flatMap { try reader.content(of: $0)?.load() }
             let sum = body.map { DigestStream.digest(.sha256, of: $0.span).hex } ?? "-"
             return
-                "\(held.href) [\(held.request.text)|\(held.variant)] \(held.status) \(held.role) \(held.flags.subtracting(.ofProvenance).rawValue) "
-                + "\(held.fetched) \(held.type ?? "-") \(row.referrer ?? "-") \(sum) \(held.fields)"
+                "\(stored.href) [\(stored.request.text)|\(stored.variant)] \(stored.status) \(stored.role) \(stored.flags.subtracting(.ofProvenance).rawValue) "
+                + "\(stored.fetched) \(stored.type ?? "-") \(row.referrer ?? "-") \(sum) \(stored.fields)"
         }
     }
 }
