@@ -68,7 +68,8 @@ extension SharedFrontier {
 
     /// Renews the lease of a worker. Returns nil if the lease has expired. The worker is recorded as idle
     /// only if no URL waits for its hosts.
-    package func renewLease(of worker: Int64, in snapshot: Int64, _ sign: WorkerReport) throws(StoreError)
+    package func renewLease(of worker: Int64, in snapshot: Int64, _ workerReport: WorkerReport)
+        throws(StoreError)
         -> WorkStatus?
     {
         let isThere = try connection.prepare(
@@ -81,16 +82,18 @@ extension SharedFrontier {
             WHERE id = ? RETURNING id
             """
         ).first(
-            .integer(sign.isHungry ? 1 : 0), .integer(sign.isStarved ? 1 : 0), .integer(Int64(sign.hosts)),
-            .integer(Int64(sign.share)), .integer(sign.heard), .integer(sign.isIdle ? 1 : 0), .integer(worker)
+            .integer(workerReport.isHungry ? 1 : 0), .integer(workerReport.isStarved ? 1 : 0),
+            .integer(Int64(workerReport.hosts)),
+            .integer(Int64(workerReport.share)), .integer(workerReport.heard),
+            .integer(workerReport.isIdle ? 1 : 0), .integer(worker)
         ) { $0.integer(0) }
         guard isThere != nil else { return nil }
-        if sign.bytes > 0 {
+        if workerReport.bytes > 0 {
             _ = try change(
                 "UPDATE work_snapshot SET bytes = bytes + ? WHERE snapshot = ?",
-                [.integer(Int64(sign.bytes)), .integer(snapshot)])
+                [.integer(Int64(workerReport.bytes)), .integer(snapshot)])
         }
-        return try status(worker, of: snapshot, after: sign.heard)
+        return try status(worker, of: snapshot, after: workerReport.heard)
     }
 
     private func status(

@@ -66,7 +66,7 @@ package final class WorkerSync: Sendable {
         var moves: [(from: String, to: String)] = []
         var released: [(origin: String, pause: Duration)] = []
         var tallies: [SharedFrontier.Tally] = []
-        var sign = SharedFrontier.WorkerReport()
+        var workerReport = SharedFrontier.WorkerReport()
         var wantsHosts = 0
         var wantsPages = 0
         var givesPages = 0
@@ -94,12 +94,12 @@ package final class WorkerSync: Sendable {
     package init(_ frontier: sending SharedFrontier, worker: Int64, snapshot: Int64) throws(StoreError) {
         self.worker = worker
         self.snapshot = snapshot
-        let (state, lent) = (state, Lent(frontier: frontier))
+        let (state, sendable) = (state, SendableFrontier(frontier: frontier))
         let wake = waker
         do throws(SystemError) {
             thread = try NamedThread.start("larder-work") {
                 var round = SyncLoop(
-                    frontier: lent.frontier, worker: worker, snapshot: snapshot, state: state, wake: wake)
+                    frontier: sendable.frontier, worker: worker, snapshot: snapshot, state: state, wake: wake)
                 do throws(StoreError) {
                     try round.go()
                 } catch {
@@ -140,7 +140,7 @@ package final class WorkerSync: Sendable {
     package struct Outgoing {
         package var found: [SharedFrontier.DiscoveredURL] = []
         package var moves: [(from: String, to: String)] = []
-        package var sign = SharedFrontier.WorkerReport()
+        package var workerReport = SharedFrontier.WorkerReport()
         package var wantsHosts = 0
         package var wantsPages = 0
         package var givesPages = 0
@@ -156,9 +156,9 @@ package final class WorkerSync: Sendable {
         state.change { state in
             state.found += outgoing.found
             state.moves += outgoing.moves
-            let bytes = state.sign.bytes + outgoing.sign.bytes
-            state.sign = outgoing.sign
-            state.sign.bytes = bytes
+            let bytes = state.workerReport.bytes + outgoing.workerReport.bytes
+            state.workerReport = outgoing.workerReport
+            state.workerReport.bytes = bytes
             state.wantsHosts = outgoing.wantsHosts
             state.wantsPages = outgoing.wantsPages
             state.givesPages += outgoing.givesPages
@@ -195,7 +195,7 @@ package final class WorkerSync: Sendable {
     }
 
     /// Sendable: the session goes only to the sync's thread, and `init` takes it as `sending`.
-    private struct Lent: @unchecked Sendable {
+    private struct SendableFrontier: @unchecked Sendable {
         let frontier: SharedFrontier
     }
 
@@ -246,7 +246,7 @@ package final class WorkerSync: Sendable {
                     state.moves = []
                     state.released = []
                     state.tallies = []
-                    state.sign.bytes = 0
+                    state.workerReport.bytes = 0
                     state.wantsPages = 0
                     state.givesPages = 0
                 }
@@ -281,7 +281,7 @@ package final class WorkerSync: Sendable {
                 }
             }
             if isClosing {
-                if out.sign.bytes > 0 { _ = try renewLease(out, isIdle: false) }
+                if out.workerReport.bytes > 0 { _ = try renewLease(out, isIdle: false) }
                 return
             }
             if out.wantsPages > 0 {
@@ -296,9 +296,9 @@ package final class WorkerSync: Sendable {
                 incoming.status = status
                 incoming.moves = status.moves
                 heard = status.moves.last?.number ?? heard
-            } else if out.sign.bytes > 0 {
+            } else if out.workerReport.bytes > 0 {
                 // The bytes are reported with the next renewal of the lease.
-                state.change { $0.sign.bytes += out.sign.bytes }
+                state.change { $0.workerReport.bytes += out.workerReport.bytes }
             }
             if lastLook.map({ clock.now - $0 >= .seconds(1) }) ?? true {
                 lastLook = clock.now
@@ -336,12 +336,12 @@ package final class WorkerSync: Sendable {
         private mutating func renewLease(_ out: SharedState, isIdle: Bool) throws(StoreError)
             -> SharedFrontier.WorkStatus?
         {
-            var sign = out.sign
-            sign.isIdle = isIdle
-            sign.heard = heard
+            var workerReport = out.workerReport
+            workerReport.isIdle = isIdle
+            workerReport.heard = heard
             let (worker, snapshot) = (worker, snapshot)
             let status = try frontier.retrying { (frontier) throws(StoreError) in
-                try frontier.renewLease(of: worker, in: snapshot, sign)
+                try frontier.renewLease(of: worker, in: snapshot, workerReport)
             }
             lastBeat = clock.now
             wasIdle = isIdle

@@ -116,7 +116,7 @@ extension Requirements {
         }
         guard case .mismatch(let mismatch) = bundle.finding(on: try content.measurement(for: bundle)).verdict
         else { return nil }
-        return Failure.altered(mismatch.description).description
+        return Failure.digestMismatch(mismatch.description).description
     }
 }
 

@@ -67,7 +67,7 @@ extension Crawl {
                 zone: result.zone, body,
                 storedBy: isStored ? result.number : nil)
             if isStored {
-                // The scan thread stores the body. Links that it pendingLinks are ignored.
+                // The scan thread stores the body. Links that it finds are ignored.
                 var job = ScanJob(
                     number: result.number, url: result.url, role: .guide, referrer: nil,
                     source: .fetched(response),

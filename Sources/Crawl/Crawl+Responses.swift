@@ -15,7 +15,7 @@ extension Crawl {
         case .robots(let host): return try didFetchRobots(result, of: host)
         case .probe(let host): return try didFetchProbe(result, of: host)
         case .sessionCheck(let host): return try didFetchSessionCheck(result, of: host)
-        case .pageRequest(let errand): return try didFetchPageRequest(result, of: errand)
+        case .pageRequest(let number): return try didFetchPageRequest(result, number: number)
         case .entry: break
         }
         let result = try chooseResponse(for: result)
@@ -276,7 +276,7 @@ extension Crawl {
             job.scriptFields = said.list.map(\.name).filter { $0.lowercased() != "origin" }
         }
         job.required = required[url]
-        if result != nil { job.held = storedBefore.removeValue(forKey: number) }
+        if result != nil { job.storedBefore = storedBefore.removeValue(forKey: number) }
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsPieces = role == .page && frontier.wantsPieces
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
@@ -297,7 +297,7 @@ extension Crawl {
         if let failure = result.failure { throw .store(failure) }
         switch RequestPurpose(number: result.number) {
         case .entry: break
-        case .pageRequest(let errand): return didScanPageRequest(result, of: errand)
+        case .pageRequest(let number): return didScanPageRequest(result, number: number)
         case .robots, .probe, .sessionCheck: return try didStoreHostResponse(result.number)
         }
         beingScanned.remove(result.number)
@@ -308,7 +308,7 @@ extension Crawl {
         try addLinksOfLastRendering(&result)
         try apply(.scanned(result, wasStored: wasStored))
         prepareRendering()
-        if let kept = result.kept { try fallBack(result.number, to: kept) }
+        if let kept = result.keptResponse { try fallBack(result.number, to: kept) }
         try restore(result.restored)
         if rejectedReasons[result.number] != nil, result.refusal == nil {
             try restore(result.number, frontier.url(result.number), isEnding: false)

@@ -15,10 +15,10 @@ struct WorkerState {
     /// The latest figures about all workers.
     var status = SharedFrontier.WorkStatus()
     /// Origins of leased hosts that another worker had before.
-    private var left: Set<String> = []
+    private var takenOverOrigins: Set<String> = []
     /// Origins of hosts that this worker gives away. They are released once they have no running requests,
     /// scans or unstored responses.
-    var leaving: Set<String> = []
+    var originsToRelease: Set<String> = []
     /// The earliest time for giving away more hosts. The figures in `status` lag behind, and do not show
     /// the last ones at their new worker yet.
     var nextGiveAway: Duration = .zero
@@ -43,10 +43,10 @@ struct WorkerState {
 
     /// Whether the store can have a response from the origin: it was not empty when the snapshot began, or
     /// another worker had the host before.
-    func recalls(_ origin: String) -> Bool { !shared.wasEmpty || left.contains(origin) }
+    func canHaveStored(from origin: String) -> Bool { !shared.wasEmpty || takenOverOrigins.contains(origin) }
 
     mutating func take(_ hosts: [SharedFrontier.LeasedHost]) {
-        for host in hosts where host.wasLeft { left.insert(host.origin) }
+        for host in hosts where host.wasLeft { takenOverOrigins.insert(host.origin) }
     }
 
     /// Begins a quiet period. Returns false if one has begun already.
@@ -223,21 +223,21 @@ extension Crawl {
     /// any more.
     private func giveAwayHosts(_ sync: WorkerSync) throws(CrawlError) {
         guard let workerState else { return }
-        if workerState.hasNewStatus, workerState.leaving.isEmpty, now >= workerState.nextGiveAway {
+        if workerState.hasNewStatus, workerState.originsToRelease.isEmpty, now >= workerState.nextGiveAway {
             let count = workerState.status.hostsToGiveAway(
                 active: frontier.activeHostCount, running: frontier.running)
             for origin in frontier.hostsToGiveAway(count) {
-                self.workerState?.leaving.insert(origin)
+                self.workerState?.originsToRelease.insert(origin)
                 try apply(.leaseReleased(origin))
             }
         }
         self.workerState?.hasNewStatus = false
-        guard let leaving = self.workerState?.leaving, !leaving.isEmpty else { return }
+        guard let leaving = self.workerState?.originsToRelease, !leaving.isEmpty else { return }
         let scanned = Set(beingScanned.map { frontier.origin(of: $0) })
         let unstored = Set(workerState.unstoredAnswers.values.map(\.origin))
         for origin in leaving
         where !frontier.isBusy(origin) && !scanned.contains(origin) && !unstored.contains(origin) {
-            self.workerState?.leaving.remove(origin)
+            self.workerState?.originsToRelease.remove(origin)
             self.workerState?.nextGiveAway = now + Self.giveAwayInterval
             try sendOutcomes(sync)
             let pause = max(.zero, (frontier.nextStart(of: origin) ?? now) - now)
@@ -256,7 +256,7 @@ extension Crawl {
             return SharedFrontier.Outcome(
                 origin: url.origin, href: url.href, text: text,
                 isPage: frontier.role(of: number) == .page && frontier.entry(number).attempts > 0
-                    && outcome.wasAskedInVain)
+                    && outcome.isRequestWithoutStoredResponse)
         }
         guard !outcomes.isEmpty else { return }
         try storing { () throws(StoreError) in try writes.onceCommitted { sync.shareOutcomes(outcomes) } }
@@ -268,7 +268,7 @@ extension Crawl {
         guard let workerState else { return }
         let isStarved = frontier.isStarved && !isEnding
         if isStarved, workerState.isPageLimitUsedUp { return try apply(.pagesEnded) }
-        let isResting = isQuiet && !isStarved && workerState.leaving.isEmpty
+        let isResting = isQuiet && !isStarved && workerState.originsToRelease.isEmpty
         guard
             isEnding || isResting && workerState.quietPeriod == nil
                 || now - workerState.lastReport >= Self.reportInterval
@@ -285,11 +285,11 @@ extension Crawl {
         }
         out.moves = frontier.takeMoves().map { ($0.from.href, $0.to.href) }
         let active = frontier.activeHostCount
-        out.sign.hosts = active + workerState.leaving.count
-        out.sign.isHungry =
+        out.workerReport.hosts = active + workerState.originsToRelease.count
+        out.workerReport.isHungry =
             !isStarved && workerState.status.isHungry(active: active, running: frontier.running)
-        out.sign.isStarved = isStarved
-        out.sign.bytes = report.wireByteCount - workerState.reportedBytes
+        out.workerReport.isStarved = isStarved
+        out.workerReport.bytes = report.wireByteCount - workerState.reportedBytes
         self.workerState?.reportedBytes = report.wireByteCount
         out.isCut = frontier.isStopped
         if !frontier.isStopped, !isEnding {
@@ -301,7 +301,7 @@ extension Crawl {
             try apply(.pagesGranted(-left))
             out.givesPages = left
         }
-        out.sign.share = frontier.pagesLeft ?? 0
+        out.workerReport.share = frontier.pagesLeft ?? 0
         if isResting {
             if self.workerState?.beginQuietPeriod() == true, let quiet = self.workerState?.quietPeriod {
                 sync.reportTallies(report.workTallies)

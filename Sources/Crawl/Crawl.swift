@@ -368,7 +368,9 @@ package final class Crawl {
     }
 
     /// Whether the store can have a response for the URL.
-    private func canReuse(_ url: WebURL) -> Bool { workerState.map { $0.recalls(url.origin) } ?? true }
+    private func canReuse(_ url: WebURL) -> Bool {
+        workerState.map { $0.canHaveStored(from: url.origin) } ?? true
+    }
 
     func waitForResults(atMost maxWait: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
         try storing { () throws(StoreError) in try cacheLookup?.endTransaction() }
@@ -471,14 +473,14 @@ extension Crawl {
         let answer = try storing { () throws(StoreError) -> CacheLookup.Decision? in
             guard canReuse(url) else { return nil }
             return try cacheLookup?.decision(
-                for: url, requiring: required[url], origin: frontier.origin(askingFor: number),
+                for: url, requiring: required[url], origin: frontier.corsOrigin(of: number),
                 isCORS: isCORS,
                 now: Self.httpNow())
         }
         if try applyKnownOutcome(number, url, answer) { return }
         switch answer {
         case nil:
-            let origin = isCORS ? frontier.origin(askingFor: number) : nil
+            let origin = isCORS ? frontier.corsOrigin(of: number) : nil
             try fetch(number, url, HTTPFields().naming(origin: origin))
         case .load(let fields, let stored)?:
             repeatFields(of: stored, number)
@@ -610,7 +612,7 @@ extension Crawl {
         guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .obey,
             !plan.hasSession || frontier.role(of: number) != .page
         else {
-            try scan(number, frontier.url(number), .held(stored))
+            try scan(number, frontier.url(number), .stored(stored))
             return !isLeftOut
         }
         let isNofollow = plan.sitePlan.manners.nofollow == .pages && stored.flags.contains(.saysNofollow)
@@ -626,7 +628,7 @@ extension Crawl {
                     number, known: links.known, new: links.new, isLeftOut: isLeftOut,
                     isNofollow: isNofollow, renderReasons: links.renderReasons, isNews: isOfThisSnapshot))
         } else {
-            try scan(number, frontier.url(number), .held(stored))
+            try scan(number, frontier.url(number), .stored(stored))
         }
         return !isLeftOut
     }

@@ -220,7 +220,8 @@ package struct CrawlPlan: Sendable {
             followsGuesses: sitePlan.guesses, patience: patience, views: sitePlan.leftOut?.views ?? [:],
             rendering: rendering.map {
                 RenderScheduler(
-                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt,
+                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered,
+                    renderedPatterns: sitePlan.renderedPatterns,
                     always: alwaysRendered)
             }
                 ?? RenderScheduler())

@@ -308,7 +308,7 @@ extension CrawlReport {
                 redirects += 1
             case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
                 skipped.append(skipped(entry, .refused(failure.detail), frontier))
-            case .failed(let failure) where frontier.isMiss(number) && !failure.isAnswer:
+            case .failed(let failure) where frontier.isMiss(number) && !failure.isFinalResponse:
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
                 var noted = missing(
                     number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number))
@@ -359,7 +359,7 @@ extension CrawlReport {
     /// The URLs of further hosts count as failed.
     private static let maxLookups = 200
 
-    private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: borrowing Frontier)
+    private func skipped(_ entry: Frontier.EntryInfo, _ reason: SkipReason, _ frontier: borrowing Frontier)
         -> Skipped
     {
         Skipped(
@@ -380,7 +380,7 @@ extension CrawlReport {
     var refused: [String: String] {
         var refused: [String: String] = [:]
         for missing in missing {
-            if case .altered(let detail) = missing.failure { refused[missing.url] = detail }
+            if case .digestMismatch(let detail) = missing.failure { refused[missing.url] = detail }
         }
         return refused
     }

@@ -8,19 +8,19 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case status(Int)
     case fetch(FetchFailure)
     /// The host never responded, and everything else was done.
-    case outwaited(FetchFailure)
+    case hostSilent(FetchFailure)
     /// Too many redirects.
     case redirects
     /// A redirect without a usable `Location`.
-    case nowhere
+    case redirectWithoutTarget
     /// An HTML page was sent in place of another type, such as a script.
-    case standIn
+    case htmlInstead
     /// A rule of the user, given here, rejects the response.
     case refused(String)
     /// The app's `willStore` returned nil.
-    case unwanted
+    case declinedByApp
     /// The response does not match the manifest.
-    case altered(String)
+    case digestMismatch(String)
     /// A page says "not found" with a status of success.
     case softNotFound
     /// The response, or the target of its redirects, is a login page: its URL.
@@ -28,7 +28,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// The URL was not requested, because the session has ended: the URL of the login page.
     case sessionEnded(String)
     /// The URL was not requested, because all requests to its host failed: the last failure.
-    case unasked(Failure)
+    case notRequested(Failure)
     /// The response is complete but suspicious, so that the stored copy is kept.
     case rejected(ReplacementCheck.Reason)
     /// A page came instead by which a service checks whether the client is a browser.
@@ -41,9 +41,10 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status):
             status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
-        case .fetch(let failure), .outwaited(let failure): failure.canRetry
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .rejected, .challenged, .deferred:
+        case .fetch(let failure), .hostSilent(let failure): failure.canRetry
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
+            .softNotFound, .login,
+            .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
             false
         }
     }
@@ -53,9 +54,10 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 429 || status == 503
         // A part that does not match the rest does not mean that requests come too fast.
-        case .fetch(let failure), .outwaited(let failure): failure.canRetry && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .rejected, .challenged, .deferred:
+        case .fetch(let failure), .hostSilent(let failure): failure.canRetry && failure.kind != .mismatch
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
+            .softNotFound, .login,
+            .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
             false
         }
     }
@@ -64,28 +66,30 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     var isStatus: Bool { if case .status = self { true } else { false } }
 
     /// Whether no connection was possible, which concerns all URLs of the host.
-    var isOfConnection: Bool {
+    var isConnectionFailure: Bool {
         guard case .fetch(let failure) = self else { return false }
         return failure.kind == .unreachable || failure.kind == .unknownHost
     }
 
     /// Whether no response arrived. If the host has responded before, the request itself may be the cause.
-    var isSilence: Bool {
+    var isNoResponse: Bool {
         guard case .fetch(let failure) = self else { return false }
-        return isOfConnection || failure.kind == .broken || failure.kind == .timeout
+        return isConnectionFailure || failure.kind == .broken || failure.kind == .timeout
     }
 
     /// Whether the server responded, and would respond to a retry in the same way.
-    var isAnswer: Bool {
+    var isFinalResponse: Bool {
         switch self {
         case .status: !mayPass
-        case .fetch, .outwaited, .unasked, .sessionEnded, .rejected, .challenged, .deferred: false
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login: true
+        case .fetch, .hostSilent, .notRequested, .sessionEnded, .rejected, .challenged, .deferred: false
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
+            .softNotFound, .login:
+            true
         }
     }
 
     /// Whether no request was sent, because the network guard blocked it or because it is invalid.
-    var isRefusal: Bool {
+    var isBlocked: Bool {
         if case .fetch(let failure) = self { failure.kind == .refused } else { false }
     }
 
@@ -95,20 +99,22 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// Whether the resolver did not find the host.
     var isUnknownHost: Bool {
         switch self {
-        case .fetch(let failure), .outwaited(let failure): failure.kind == .unknownHost
-        case .unasked(let failure): failure.isUnknownHost
-        case .status, .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
+        case .fetch(let failure), .hostSilent(let failure): failure.kind == .unknownHost
+        case .notRequested(let failure): failure.isUnknownHost
+        case .status, .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp,
+            .digestMismatch, .softNotFound, .login,
             .sessionEnded, .rejected, .challenged, .deferred:
             false
         }
     }
 
     /// Whether the failure concerns all URLs of the host.
-    var saysOfHost: Bool {
+    var concernsHost: Bool {
         switch self {
         case .sessionEnded, .challenged, .deferred: true
-        case .status, .fetch, .outwaited, .redirects, .nowhere, .standIn, .refused, .unwanted, .altered,
-            .softNotFound, .login, .unasked, .rejected:
+        case .status, .fetch, .hostSilent, .redirects, .redirectWithoutTarget, .htmlInstead, .refused,
+            .declinedByApp, .digestMismatch,
+            .softNotFound, .login, .notRequested, .rejected:
             false
         }
     }
@@ -121,26 +127,26 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Whether the response does not match its manifest.
-    package var isAltered: Bool { if case .altered = self { true } else { false } }
+    package var isDigestMismatch: Bool { if case .digestMismatch = self { true } else { false } }
 
     /// The option that would make the fetch succeed, if there is one.
-    package var remedy: Remedy? { if case .outwaited = self { .patience } else { nil } }
+    package var remedy: Remedy? { if case .hostSilent = self { .patience } else { nil } }
 
     package var description: String {
         switch self {
         case .status(let status): "the server answered \(status)"
-        case .fetch(let failure), .outwaited(let failure): failure.description
+        case .fetch(let failure), .hostSilent(let failure): failure.description
         case .redirects: "too many redirects"
-        case .nowhere: "a redirect without a usable Location"
-        case .standIn:
+        case .redirectWithoutTarget: "a redirect without a usable Location"
+        case .htmlInstead:
             "an HTML page was sent instead, as by a login page or captive portal, and is not stored"
         case .refused(let rule): "the rule \"\(rule)\" rejects the response"
-        case .unwanted: "the app's willStore declined to store it"
-        case .altered(let detail): "the response does not match the manifest: \(detail)"
+        case .declinedByApp: "the app's willStore declined to store it"
+        case .digestMismatch(let detail): "the response does not match the manifest: \(detail)"
         case .login(let place): "a login page was sent instead, \(place), and is not stored"
         case .sessionEnded(let place):
             "not requested: the session has ended, and pages redirect to a login page, \(place)"
-        case .unasked(let failure):
+        case .notRequested(let failure):
             "not requested: its host keeps failing, last with: \(failure)"
         case .rejected(let reason): "\(reason.text); the stored copy is kept"
         case .challenged(let challenge): "its server sends \(challenge) instead of the content"

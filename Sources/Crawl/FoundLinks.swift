@@ -46,7 +46,7 @@ extension FoundLink {
 /// Scan threads read it, and only the frontier writes to it. It is a hash table without locks: two keys with
 /// the same slot replace each other, which only costs time.
 final class LinkNumberCache: Sendable {
-    /// A number, and its key XOR the number. A thread that reads them while they are being changed pendingLinks that
+    /// A number, and its key XOR the number. A thread that reads them while they are being changed finds that
     /// they do not match.
     private struct Slot: ~Copyable {
         let check = Atomic<UInt64>(0)
@@ -193,7 +193,7 @@ struct ReferenceList {
     }
 
     /// The flags by which references with the same text are distinguished.
-    private static let telling: LinkFlags = [.ignoresBase, .isGuess, .isNofollow]
+    private static let distinguishingFlags: LinkFlags = [.ignoresBase, .isGuess, .isNofollow]
 
     private var bytes: [UInt8] = []
     private var references: [Reference] = []
@@ -219,7 +219,7 @@ struct ReferenceList {
         guard let role = Frontier.Role(occurrence.kind), !occurrence.flags.contains(.isFragment) else {
             return
         }
-        var flags = occurrence.flags.intersection(Self.telling)
+        var flags = occurrence.flags.intersection(Self.distinguishingFlags)
         if occurrence.kind.isCORS(occurrence.flags) { flags.insert(.isCORS) }
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
@@ -262,7 +262,7 @@ struct ReferenceList {
             let text = bytes.extracting(reference.range)
             let isLeft =
                 reference.role == .page
-                && manners.leaves(linkMarked: reference.flags.contains(.isNofollow), on: directives)
+                && manners.skipsLink(isMarked: reference.flags.contains(.isNofollow), on: directives)
             var key: UInt64 = 0
             if let memory, let place, !isLeft, !reference.flags.contains(.ignoresBase) {
                 key = place.key(text, hash: reference.hash)
@@ -294,7 +294,7 @@ struct ReferenceList {
             links.append(
                 FoundLink(
                     url: target.key, role: role, isGuess: link.flags.contains(.isGuess),
-                    isNofollow: role == .page && manners.leaves(linkMarked: false, on: directives),
+                    isNofollow: role == .page && manners.skipsLink(isMarked: false, on: directives),
                     isCORS: link.kind.isCORS(link.flags)))
         }
         return links

@@ -259,7 +259,7 @@ struct HostFaults: Sendable {
         suspects.insert(folder)
         let isFirst = objectors.insert(number).inserted
         // Without a connection, the URL cannot be the cause.
-        if failure.isOfConnection { return true }
+        if failure.isConnectionFailure { return true }
         return isFirst && (failure == .status(429) || healthy.isEmpty || healthy.contains(folder))
     }
 }
@@ -379,10 +379,11 @@ struct RetryPlan: Sendable, Equatable {
         case .status(408), .status(425), .status(429): maxAttempts
         case .status(501), .status(505): 1
         case .status(let status): status >= 500 ? maxAttempts : 1
-        case .fetch(let failure), .outwaited(let failure):
+        case .fetch(let failure), .hostSilent(let failure):
             failure.kind == .unknownHost ? maxLookupAttempts : failure.canRetry ? maxAttempts : 1
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .rejected, .challenged, .deferred:
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
+            .softNotFound, .login,
+            .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
             1
         }
     }

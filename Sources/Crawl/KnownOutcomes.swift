@@ -25,7 +25,7 @@ struct KnownOutcomes {
         for answer in answers { self.answers[answer.href, default: []].append(answer) }
     }
 
-    mutating func limit(pagesLeft: Int, of limit: Int) { pages = (pagesLeft, limit) }
+    mutating func setPageLimit(pagesLeft: Int, of limit: Int) { pages = (pagesLeft, limit) }
 
     /// Counts a page that is about to be requested. Returns the limit if it has been reached, so that the
     /// page must not be requested.
@@ -56,7 +56,7 @@ struct KnownOutcomes {
 extension Frontier.KnownOutcome {
     /// Whether a request was sent of whose response nothing is stored. False for 404 and 410, which are
     /// stored as tombstones.
-    var wasAskedInVain: Bool {
+    var isRequestWithoutStoredResponse: Bool {
         switch self {
         case .failed(let failure): !failure.isGone
         case .skipped(.endless): true
@@ -88,19 +88,19 @@ extension Frontier.KnownOutcome {
             self = .failed(.fetch(failure))
         case "outwaited":
             guard let failure = failure() else { return nil }
-            self = .failed(.outwaited(failure))
+            self = .failed(.hostSilent(failure))
         case "redirects": self = .failed(.redirects)
-        case "nowhere": self = .failed(.nowhere)
-        case "stand-in": self = .failed(.standIn)
+        case "nowhere": self = .failed(.redirectWithoutTarget)
+        case "stand-in": self = .failed(.htmlInstead)
         case "refused": self = .failed(.refused(rest))
-        case "unwanted": self = .failed(.unwanted)
-        case "altered": self = .failed(.altered(rest))
+        case "unwanted": self = .failed(.declinedByApp)
+        case "altered": self = .failed(.digestMismatch(rest))
         case "soft": self = .failed(.softNotFound)
         case "login": self = .failed(.login(rest))
         case "session": self = .failed(.sessionEnded(rest))
         case "unasked":
             guard case .failed(let failure)? = Self(text: rest) else { return nil }
-            self = .failed(.unasked(failure))
+            self = .failed(.notRequested(failure))
         case "held-back":
             guard let reason = ReplacementCheck.Reason(rawValue: rest) else { return nil }
             self = .failed(.rejected(reason))
@@ -130,19 +130,19 @@ extension Frontier.KnownOutcome {
             case .status(let status): "status\t\(status)"
             // Another machine may be able to resolve the name.
             case .fetch(let failure) where failure.kind == .unknownHost: nil
-            case .outwaited(let failure) where failure.kind == .unknownHost: nil
+            case .hostSilent(let failure) where failure.kind == .unknownHost: nil
             case .fetch(let failure): "fetch\t\(failure.kind.rawValue)\t\(failure.detail)"
-            case .outwaited(let failure): "outwaited\t\(failure.kind.rawValue)\t\(failure.detail)"
+            case .hostSilent(let failure): "outwaited\t\(failure.kind.rawValue)\t\(failure.detail)"
             case .redirects: "redirects"
-            case .nowhere: "nowhere"
-            case .standIn: "stand-in"
+            case .redirectWithoutTarget: "nowhere"
+            case .htmlInstead: "stand-in"
             case .refused(let rule): "refused\t\(rule)"
-            case .unwanted: "unwanted"
-            case .altered(let detail): "altered\t\(detail)"
+            case .declinedByApp: "unwanted"
+            case .digestMismatch(let detail): "altered\t\(detail)"
             case .softNotFound: "soft"
             case .login(let place): "login\t\(place)"
             case .sessionEnded(let place): "session\t\(place)"
-            case .unasked(let failure): Self.failed(failure).text.map { "unasked\t\($0)" }
+            case .notRequested(let failure): Self.failed(failure).text.map { "unasked\t\($0)" }
             case .rejected(let reason): "held-back\t\(reason.rawValue)"
             case .challenged(let challenge): "challenged\t\(challenge.service)"
             case .deferred(let status, let seconds): "deferred\t\(status)\t\(seconds)"

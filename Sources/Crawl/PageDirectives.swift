@@ -18,7 +18,7 @@ package struct DirectivePolicy: Sendable, Equatable {
     }
 
     /// Whether a link to a page is not followed.
-    func leaves(linkMarked isMarked: Bool, on page: PageDirectives) -> Bool {
+    func skipsLink(isMarked: Bool, on page: PageDirectives) -> Bool {
         switch nofollow {
         case .follow: false
         case .pages: page.contains(.nofollow)

@@ -213,7 +213,7 @@ struct ProgressMeter: Sendable {
     /// An estimate is given only if the speeds of the earlier and the later half of the span differ at most by this factor.
     private static let maxSpeedRatio = 2.0
     private static let distance: Duration = .milliseconds(250)
-    /// The maxRemaining remaining time that is reported.
+    /// The longest remaining time that is reported.
     private static let maxRemaining: Duration = .seconds(100 * 3600)
 
     init(site: String) {

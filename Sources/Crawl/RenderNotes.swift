@@ -4,7 +4,7 @@ internal import Store
 internal import Web
 
 /// Notes about a rendered page that later snapshots need, stored beside the page. An update applies them when
-/// it pendingLinks the page unchanged.
+/// it finds the page unchanged.
 struct RenderNotes: Sendable, Equatable {
     /// Whether the page sent requests (such as POST), whose responses may differ each time.
     var hasSent = false
@@ -103,7 +103,7 @@ extension Crawl {
     /// Adds the links that an earlier rendering found, if a server sent the same bytes again without
     /// confirming them (304).
     func addLinksOfLastRendering(_ result: inout ScanResult) throws(CrawlError) {
-        guard let stored = result.same, !result.isLeftOut, let cacheLookup,
+        guard let stored = result.storedWithSameBody, !result.isLeftOut, let cacheLookup,
             frontier.role(of: result.number) == .page
         else { return }
         try applyRenderNotes(of: result.number)
@@ -114,7 +114,7 @@ extension Crawl {
             try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: false)
         }
         guard let links else { return }
-        result.told =
+        result.linksOfLastRendering =
             links.known.map {
                 FoundLink(target: .number($0.number), role: $0.role, isGuess: $0.isGuess)
             } + links.new
@@ -122,7 +122,8 @@ extension Crawl {
 
     /// Applies the notes of an earlier rendering to a page that has not changed since.
     func applyRenderNotes(of number: UInt32) throws(CrawlError) {
-        guard let cacheLookup, !plan.sitePlan.rendered.isEmpty || !plan.sitePlan.lookedAt.isEmpty else {
+        guard let cacheLookup, !plan.sitePlan.rendered.isEmpty || !plan.sitePlan.renderedPatterns.isEmpty
+        else {
             return
         }
         let url = frontier.url(number)

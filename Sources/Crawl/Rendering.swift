@@ -238,7 +238,7 @@ package final class RenderChannel: Sendable {
         if !messages.put(.asked(page: page, request, answer)) { answer(.blocked("the crawl has ended")) }
     }
 
-    func tell(_ page: UInt32, _ rendered: RenderedPage) { messages.put(.rendered(page: page, rendered)) }
+    func report(_ page: UInt32, _ rendered: RenderedPage) { messages.put(.rendered(page: page, rendered)) }
 
     func takeAll() -> [Message] { messages.takeAll() }
 
@@ -255,19 +255,19 @@ struct Rendering {
     var isPrepared = false
     var renderer: (any PageRenderer)?
     /// The pages that are being rendered, by number.
-    var shown: [UInt32: Shown] = [:]
+    var openPages: [UInt32: OpenPage] = [:]
     /// The requests of pages that wait for an entry, by the number of the entry.
     var waiting: [UInt32: [@Sendable (PageRequestResult) -> Void]] = [:]
     /// Cookies of the page that are sent with the first request for an entry, by the number of the entry.
     var cookies: [UInt32: [PageCookie]] = [:]
     /// Requests that belong to no entry, such as POST, by the number of their errand.
-    var sent: [Int: Sent] = [:]
-    var sentCount = 0
+    var untracked: [Int: UntrackedRequest] = [:]
+    var untrackedCount = 0
     /// POST requests whose responses are stored or about to be.
-    var kept: Set<SentKey> = []
+    var storedPosts: Set<PostKey> = []
 
     /// A page that is being rendered.
-    struct Shown {
+    struct OpenPage {
         /// The entries that the page requested.
         var asked: Set<UInt32> = []
         /// The number of documents that the page requested through the channel.
@@ -277,7 +277,7 @@ struct Rendering {
     }
 
     /// A request that belongs to no entry.
-    struct Sent {
+    struct UntrackedRequest {
         let page: UInt32
         let request: PageRequest
         /// The closures of all pages that have sent the same request meanwhile.
@@ -287,7 +287,7 @@ struct Rendering {
     }
 
     /// The key of the stored response to a POST.
-    struct SentKey: Hashable {
+    struct PostKey: Hashable {
         let url: WebURL
         let key: RequestKey
     }
@@ -333,7 +333,7 @@ extension Crawl {
             }
             rendering.renderer = renderer
         }
-        rendering.shown[number] = .init()
+        rendering.openPages[number] = .init()
         self.rendering = rendering
         let channel = rendering.channel
         let isBrief = frontier.rendering.isRestless(number)
@@ -343,7 +343,7 @@ extension Crawl {
         try storing { () throws(StoreError) in
             try writes.afterCommit {
                 renderer.render(number, at: url, isBrief: isBrief, controlGroup: controlGroup) {
-                    channel.tell(number, $0)
+                    channel.report(number, $0)
                 }
             }
         }
@@ -358,19 +358,19 @@ extension Crawl {
             case .rendered(let page, let rendered): try didRender(page, rendered)
             }
         }
-        for number in rendering?.waiting.keys.sorted() ?? [] { try answerPages(about: number) }
+        for number in rendering?.waiting.keys.sorted() ?? [] { try answerPageRequests(about: number) }
     }
 
     private func handle(
         _ request: PageRequest, by page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) throws(CrawlError) {
-        guard rendering?.shown[page] != nil else { return answer(.blocked("its page is closed")) }
+        guard rendering?.openPages[page] != nil else { return answer(.blocked("its page is closed")) }
         guard request.url.isHTTP else { return answer(.blocked("it is neither http nor https")) }
         switch request.method {
         case "GET", "HEAD":
             if request.use == .document {
-                rendering?.shown[page]?.documentCount += 1
-                guard rendering?.shown[page]?.documentCount ?? 0 <= Rendering.maxDocumentsPerPage else {
+                rendering?.openPages[page]?.documentCount += 1
+                guard rendering?.openPages[page]?.documentCount ?? 0 <= Rendering.maxDocumentsPerPage else {
                     return answer(.blocked("the page navigates too often"))
                 }
             }
@@ -384,16 +384,16 @@ extension Crawl {
             guard let number = frontier.number(of: request.url) else {
                 return answer(.blocked("its URL is too long"))
             }
-            rendering?.shown[page]?.asked.insert(number)
+            rendering?.openPages[page]?.asked.insert(number)
             if frontier.state(number) == .queued, scriptFields[number] == nil {
                 scriptFields[number] = request.scriptFields
                 if !request.cookies.isEmpty { rendering?.cookies[number] = request.cookies }
             }
             rendering?.waiting[number, default: []].append(answer)
-            try answerPages(about: number)
+            try answerPageRequests(about: number)
         case "POST":
             let key = request.key
-            if rendering?.kept.contains(.init(url: request.url.key, key: key)) == true {
+            if rendering?.storedPosts.contains(.init(url: request.url.key, key: key)) == true {
                 // The page looked in the store just before the response was committed.
                 try storing { () throws(StoreError) in try writes.afterCommit { answer(.stored) } }
                 return
@@ -402,7 +402,7 @@ extension Crawl {
                 try cacheLookup?.reusablePost(key, at: request.url, now: Self.httpNow())
             }
             guard let stored else {
-                if waits(for: request, of: page, answer) { return }
+                if joinRunningRequest(request, of: page, answer) { return }
                 return send(request, of: page, answer)
             }
             answer(
@@ -411,11 +411,11 @@ extension Crawl {
                     body: stored.body)
             )
         case PageRequest.socketMethod:
-            guard rendering?.shown[page]?.socketCount ?? .max < Rendering.maxSocketsPerPage else {
+            guard rendering?.openPages[page]?.socketCount ?? .max < Rendering.maxSocketsPerPage else {
                 return answer(.blocked("the page opens too many sockets"))
             }
             if let reason = frontier.refusal(ofAsset: request.url) { return answer(.blocked(reason.name)) }
-            rendering?.shown[page]?.socketCount += 1
+            rendering?.openPages[page]?.socketCount += 1
             answer(.connect(max(plan.allowedZone, frontier.zone(of: page))))
         case "OPTIONS": send(request, of: page, answer)
         case let method: answer(.blocked("\(method) would change data on the server"))
@@ -423,7 +423,7 @@ extension Crawl {
     }
 
     /// Answers the requests of pages for an entry, once its outcome is known and its response is committed.
-    private func answerPages(about number: UInt32) throws(CrawlError) {
+    private func answerPageRequests(about number: UInt32) throws(CrawlError) {
         let answer: PageRequestResult
         switch frontier.state(number) {
         case .queued, .running, .waiting: return
@@ -448,21 +448,21 @@ extension Crawl {
     }
 
     /// Whether the same request is in progress. If so, its response is used for this request, too.
-    private func waits(
-        for request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
+    private func joinRunningRequest(
+        _ request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) -> Bool {
         let (key, url) = (request.key, frontier.url(page))
-        let same = rendering?.sent.first { _, sent in
+        let same = rendering?.untracked.first { _, sent in
             sent.request.url == request.url && sent.request.key == key
                 && sent.request.scriptFields == request.scriptFields
                 && sent.request.cookies == request.cookies && frontier.url(sent.page).origin == url.origin
         }
         guard let same else { return false }
-        rendering?.shown[page]?.sentCount += 1
+        rendering?.openPages[page]?.sentCount += 1
         if let given = same.value.answer {
             answer(given)
         } else {
-            rendering?.sent[same.key]?.waiting.append(answer)
+            rendering?.untracked[same.key]?.waiting.append(answer)
         }
         return true
     }
@@ -474,17 +474,17 @@ extension Crawl {
     ) {
         guard var rendering else { return }
         guard request.body.count <= Rendering.maxRequestBodyBytes,
-            rendering.shown[page]?.sentCount ?? .max < Rendering.maxUntrackedRequestsPerPage
+            rendering.openPages[page]?.sentCount ?? .max < Rendering.maxUntrackedRequestsPerPage
         else {
             report.rendering.notices["not-sent", default: 0] += 1
             return answer(.blocked("the page sends too much data"))
         }
         if let reason = frontier.refusal(ofAsset: request.url) { return answer(.blocked(reason.name)) }
-        rendering.shown[page]?.sentCount += 1
-        rendering.sentCount += 1
-        rendering.sent[rendering.sentCount] = .init(page: page, request: request, waiting: [answer])
+        rendering.openPages[page]?.sentCount += 1
+        rendering.untrackedCount += 1
+        rendering.untracked[rendering.untrackedCount] = .init(page: page, request: request, waiting: [answer])
         var fetch = FetchRequest(
-            number: RequestPurpose.pageRequest(rendering.sentCount).number, url: request.url,
+            number: RequestPurpose.pageRequest(rendering.untrackedCount).number, url: request.url,
             nearestZone: max(plan.allowedZone, frontier.zone(of: page)), fields: request.scriptFields)
         fetch.method = request.method
         fetch.cookies = request.cookies
@@ -497,9 +497,9 @@ extension Crawl {
         loop.start(fetch)
     }
 
-    func didFetchPageRequest(_ result: FetchResult, of errand: Int) throws(CrawlError) {
+    func didFetchPageRequest(_ result: FetchResult, number: Int) throws(CrawlError) {
         result.partial?.discard()
-        guard var sent = rendering?.sent.removeValue(forKey: errand) else { return }
+        guard var sent = rendering?.untracked.removeValue(forKey: number) else { return }
         switch result.outcome {
         case .failure(let failure) where failure.kind == .machine: throw .fetch(failure)
         case .failure(let failure): for reply in sent.waiting { reply(.failed(failure.description)) }
@@ -515,7 +515,7 @@ extension Crawl {
             for reply in sent.waiting { reply(answer) }
             guard isKept else { return response.body.discard() }
             (sent.waiting, sent.answer) = ([], answer)
-            rendering?.sent[errand] = sent
+            rendering?.untracked[number] = sent
             var job = ScanJob(
                 number: result.number, url: result.url, role: .asset,
                 referrer: frontier.url(sent.page).href, source: .fetched(response),
@@ -531,16 +531,16 @@ extension Crawl {
     }
 
     /// Notes that the response to a POST is on its way into the store, unless it was rejected.
-    func didScanPageRequest(_ result: ScanResult, of errand: Int) {
-        guard let sent = rendering?.sent.removeValue(forKey: errand), sent.request.method == "POST",
+    func didScanPageRequest(_ result: ScanResult, number: Int) {
+        guard let sent = rendering?.untracked.removeValue(forKey: number), sent.request.method == "POST",
             result.refusal == nil, result.storageBan == nil,
-            rendering?.kept.count ?? .max < Rendering.maxStoredPosts
+            rendering?.storedPosts.count ?? .max < Rendering.maxStoredPosts
         else { return }
-        rendering?.kept.insert(.init(url: sent.request.url.key, key: sent.request.key))
+        rendering?.storedPosts.insert(.init(url: sent.request.url.key, key: sent.request.key))
     }
 
     private func didRender(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
-        guard let shown = rendering?.shown.removeValue(forKey: page) else { return }
+        guard let shown = rendering?.openPages.removeValue(forKey: page) else { return }
         var asked = shown.asked
         let isLeft = rendered.ending == .outOfTime || rendered.ending == .complete
         let waitsFor = isLeft ? asked.filter { rendering?.waiting[$0] != nil }.sorted() : []
@@ -553,11 +553,11 @@ extension Crawl {
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
         try storeRendering(rendered, hasSent: shown.sentCount > 0, of: page)
         if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
-        let result = Frontier.Rendered(
-            links: rendered.links, asked: asked,
+        let result = Frontier.RenderResult(
+            links: rendered.links, requested: asked,
             print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) },
             isWhole: rendered.ending == .complete,
-            waitsFor: waitsFor)
+            missingEntries: waitsFor)
         try apply(.rendered(page, result))
         // A page that will be rendered once more is reported then.
         if !frontier.rendering.isRetryScheduled(page) {
@@ -575,7 +575,7 @@ extension Crawl {
         rendering.channel.close()
         rendering.renderer?.close()
         self.rendering?.waiting = [:]
-        self.rendering?.sent = [:]
+        self.rendering?.untracked = [:]
     }
 }
 

@@ -58,7 +58,7 @@ struct ScanJob: Sendable {
         /// A response from the network.
         case fetched(FetchedResponse)
         /// A response that is already stored, of which only the links are needed.
-        case held(StoredResponse)
+        case stored(StoredResponse)
     }
 
     let number: UInt32
@@ -79,7 +79,7 @@ struct ScanJob: Sendable {
     /// The bundle that the body must match.
     var required: Bundle?
     /// The response that an earlier snapshot has.
-    var held: StoredResponse?
+    var storedBefore: StoredResponse?
     /// Whether to compute a fingerprint of the page's text.
     var wantsWords = false
     /// Whether to compute the pieces of the page's text, if the page or one of its links to itself has a query.
@@ -128,9 +128,9 @@ struct ScanResult: Sendable {
     /// Whether the response was stored by an earlier run or snapshot.
     var isReused = false
     /// The response of an earlier snapshot with the same body, if this one was fetched.
-    var same: StoredResponse?
+    var storedWithSameBody: StoredResponse?
     /// Links that an earlier snapshot found by rendering the same body.
-    var told: [FoundLink] = []
+    var linksOfLastRendering: [FoundLink] = []
     /// The format of the body; nil if it was not scanned.
     var format: BodyFormat?
     /// The fingerprint of the page's text.
@@ -165,7 +165,7 @@ struct ScanResult: Sendable {
     /// The reason for which the response was not stored.
     var refusal: Failure?
     /// The stored response that is kept instead.
-    var kept: StoredResponse?
+    var keptResponse: StoredResponse?
     /// Earlier replacements that turned out to be wrong and were undone.
     var restored: [ReplacementCheck.Restored] = []
     /// The error because of which the response could not be stored. It ends the crawl.

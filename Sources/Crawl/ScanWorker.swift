@@ -6,7 +6,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// Scans and stores responses: checks them against rules and digests, pendingLinks their links, and passes them to
+/// Scans and stores responses: checks them against rules and digests, finds their links, and passes them to
 /// the write queue. Each worker belongs to one thread of the pool.
 final class ScanWorker {
     private let scanner = LinkScanner()
@@ -54,11 +54,11 @@ final class ScanWorker {
     /// Scans and stores one response. An error of the store is returned in `ScanResult.failure`.
     func run(_ job: ScanJob) -> ScanResult {
         var result = ScanResult(number: job.number, byteCount: job.byteCount)
-        if case .held = job.source { result.isReused = true }
+        if case .stored = job.source { result.isReused = true }
         do throws(StoreError) {
             switch job.source {
             case .fetched(let response): try read(response, of: job, into: &result)
-            case .held(let response): try reread(response, of: job, into: &result)
+            case .stored(let response): try reread(response, of: job, into: &result)
             }
         } catch {
             result.failure = error
@@ -84,7 +84,7 @@ final class ScanWorker {
             let measurement = try response.body.content.measurement(for: bundle)
             if case .mismatch(let mismatch) = bundle.finding(on: measurement).verdict {
                 response.body.discard()
-                result.refusal = .altered(mismatch.description)
+                result.refusal = .digestMismatch(mismatch.description)
                 return
             }
             measured = measurement.decoded
@@ -110,12 +110,12 @@ final class ScanWorker {
         if let reason = try rejected(body, response, job, into: &result) {
             response.body.discard()
             if case .file(let path) = body.content { FetchedBody.file(path: path, byteCount: 0).discard() }
-            (result.refusal, result.kept) = (.rejected(reason), job.held)
+            (result.refusal, result.keptResponse) = (.rejected(reason), job.storedBefore)
             return
         }
         body.md5 = measured?.digest(.md5)
-        if let held = job.held, held.body?.sha256 == body.sha256.bytes {
-            (result.same, result.isReused) = (held, true)
+        if let held = job.storedBefore, held.body?.sha256 == body.sha256.bytes {
+            (result.storedWithSameBody, result.isReused) = (held, true)
         }
         response.fields.remove(SteadyTime.fieldName)
         // Scripts are included because they may run in a worker, which has its own clock.
@@ -152,7 +152,7 @@ final class ScanWorker {
         thatShowsTheSameAs body: NewBody, _ response: FetchedResponse, _ job: ScanJob, _ result: ScanResult
     ) throws(StoreError) -> [UInt8]? {
         guard job.request == .get, job.role != .guide, job.required == nil, willStore == nil,
-            case .entry = RequestPurpose(number: job.number), let held = job.held,
+            case .entry = RequestPurpose(number: job.number), let held = job.storedBefore,
             held.status == response.status,
             let storedBody = held.body, storedBody.sha256 != body.sha256.bytes,
             result.format == .html, body.form == storedBody.form,
@@ -180,7 +180,7 @@ final class ScanWorker {
         guard let replacements, job.role != .guide, job.request == .get, job.required == nil,
             case .entry = RequestPurpose(number: job.number)
         else { return nil }
-        let stored = job.held?.judged
+        let stored = job.storedBefore?.judged
         var bytes: [UInt8] = []
         if body.byteCount <= Limits.packedBody { bytes = try body.content.load() }
         // The app may store different edits of the same version, so that validators say nothing.
@@ -190,7 +190,8 @@ final class ScanWorker {
             digest: body.byteCount == 0 ? 0 : body.fingerprint, byteCount: body.byteCount, title: body.title,
             ending: response.ending, asksForLogin: ResponseSummary.asksForLogin(bytes, titled: body.title))
         var comparison: BodyComparison?
-        if let stored, ReplacementCheck.needsComparison(new, with: stored), let held = job.held?.body {
+        if let stored, ReplacementCheck.needsComparison(new, with: stored), let held = job.storedBefore?.body
+        {
             let before = try openReader().content(of: held)?.load() ?? []
             let after = try body.content.load()
             comparison = BodyComparison(stored: before.span, new: after.span)
@@ -208,14 +209,14 @@ final class ScanWorker {
     ) throws(StoreError) -> Failure? {
         let answer = WebResponse(
             job.url.href, response.status, response.fields, try response.body.content.load())
-        guard let edited = willStore(answer) else { return .unwanted }
+        guard let edited = willStore(answer) else { return .declinedByApp }
         let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
         response.fields = edited.storedFields(now: now)
         guard edited.body != answer.body else { return nil }
         if case .mismatch(let mismatch)? = job.required.map({
             BundleMeter.verdict(on: $0, bytes: edited.body)
         }) {
-            return .altered("\(mismatch), after willStore edited it")
+            return .digestMismatch("\(mismatch), after willStore edited it")
         }
         response.body.discard()
         response.body = .bytes(edited.body)
@@ -285,7 +286,7 @@ final class ScanWorker {
         if job.role == .page, format == .html, job.required == nil,
             let challenge = challenge(bytes, fields, result)
         {
-            (result.refusal, result.kept) = (.challenged(challenge), job.held)
+            (result.refusal, result.keptResponse) = (.challenged(challenge), job.storedBefore)
             return nil
         }
         if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
@@ -375,7 +376,7 @@ final class ScanWorker {
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
         result.renderReasons = table.renderReasons
-        result.isNofollow = manners.leaves(linkMarked: false, on: result.directives)
+        result.isNofollow = manners.skipsLink(isMarked: false, on: result.directives)
     }
 
     /// Marks the links that may change something.
@@ -398,7 +399,7 @@ final class ScanWorker {
         for (reference, kind, isCORS) in HeadLinks.all(of: fields) {
             guard let role = Frontier.Role(kind), let url = WebURL(reference, base: job.url)?.key, url.isHTTP
             else { continue }
-            let isLeft = role == .page && manners.leaves(linkMarked: false, on: result.directives)
+            let isLeft = role == .page && manners.skipsLink(isMarked: false, on: result.directives)
             result.links.append(
                 FoundLink(
                     isRefresh: kind == .refresh, url: url, role: role, isNofollow: isLeft,
@@ -418,7 +419,7 @@ final class ScanWorker {
         // An HTML response to a request for an asset is an error page or similar. For pages, the file
         // extension says nothing, and if there is a digest, it decides.
         return job.role == .asset && job.required == nil && !rules.inspection.accepts(subject)
-            ? .standIn : nil
+            ? .htmlInstead : nil
     }
 
     private static let inspectedByteCount = 4096

@@ -7,7 +7,7 @@ internal import Web
 
 /// One worker of a snapshot that several workers fetch together, with a store in PostgreSQL.
 ///
-/// Each worker leases hosts. The last worker that pendingLinks nothing left to do counts the stored responses, fetches
+/// Each worker leases hosts. The last worker that finds nothing left to do counts the stored responses, fetches
 /// missing URLs, and publishes the snapshot. A worker that loses its lease joins again as a new one.
 package struct SharedCrawl: Sendable {
     /// The result of one worker.
@@ -155,7 +155,7 @@ package struct SharedCrawl: Sendable {
                             }
                     }
                     if let left = limits.pagesLeft, let most = shared.maxPages {
-                        knownOutcomes.limit(pagesLeft: left, of: most)
+                        knownOutcomes.setPageLimit(pagesLeft: left, of: most)
                     }
                     return (
                         knownOutcomes, try frontier.starts(of: snapshot), try frontier.tallies(of: snapshot)

@@ -28,7 +28,7 @@ public struct SitePlan: Sendable, Equatable {
     package var rendered: [String] = []
     /// The patterns whose pages were rendered in this or an earlier snapshot with the same settings.
     /// Unchanged pages of them are not rendered again.
-    package var lookedAt: [String] = []
+    package var renderedPatterns: [String] = []
     /// The URLs of pages that are served as frozen copies.
     package var frozen: [String] = []
     /// The number of WebSockets that pages opened when they were last rendered. Their messages are not
@@ -84,7 +84,7 @@ public struct SitePlan: Sendable, Equatable {
         noindex = json["noindex"]?.string.flatMap(RobotsPolicy.init)
         render = json["render"].map { RenderSettings($0) }
         rendered = texts("rendered")
-        lookedAt = texts("lookedAt")
+        renderedPatterns = texts("lookedAt")
         frozen = texts("frozen")
         sockets = json["sockets"]?.int ?? 0
         maxPages = json["maxPages"]?.int
@@ -271,7 +271,7 @@ extension SitePlan: JSONObject {
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
-            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "frozen": IfAny(frozen),
+            "rendered": IfAny(rendered), "lookedAt": IfAny(renderedPatterns), "frozen": IfAny(frozen),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "cookieFiles": IfAny(cookieFiles),
             "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),

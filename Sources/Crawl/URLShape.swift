@@ -362,7 +362,7 @@ enum URLWord {
 }
 
 /// Hashes by which similar URLs are grouped. They are faster to compute than `URLShape`, and coarser.
-enum Kinship {
+enum URLKinds {
     /// A hash of the URL's folder and file extension.
     static func folder(of href: UnsafeBufferPointer<UInt8>) -> UInt64 {
         let end = href.firstIndex(of: UInt8(ascii: "?")) ?? href.count
@@ -375,7 +375,7 @@ enum Kinship {
     }
 
     /// The same hash with all numbers treated alike, and with the parameter names of the query.
-    static func kin(of href: UnsafeBufferPointer<UInt8>) -> UInt64 {
+    static func kind(of href: UnsafeBufferPointer<UInt8>) -> UInt64 {
         let query = href.firstIndex(of: UInt8(ascii: "?")) ?? href.count
         let path = href[..<query]
         let slash = path.lastIndex(of: UInt8(ascii: "/")) ?? 0

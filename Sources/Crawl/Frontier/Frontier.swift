@@ -216,7 +216,7 @@ extension Frontier {
         /// A page that is being rendered requests the URL.
         case requestedByPage(WebURL, by: UInt32, isPage: Bool, isCORS: Bool)
         /// The page was rendered. Returns `record` for the links and assets that rendering found.
-        case rendered(UInt32, Rendered)
+        case rendered(UInt32, RenderResult)
         /// No browser is available, or it has failed.
         case renderingUnavailable
 
@@ -255,17 +255,17 @@ extension Frontier {
     }
 
     /// The result of rendering one page.
-    struct Rendered: Sendable {
+    struct RenderResult: Sendable {
         /// The links of the document after its scripts have run.
         var links: [WebURL] = []
         /// The entries that the page requested.
-        var asked: Set<UInt32> = []
+        var requested: Set<UInt32> = []
         /// The fingerprint of the text after scripts have run; nil if it is not known.
         var print: ContentPrint?
         /// Whether the page became idle before its time was over.
         var isWhole = true
         /// Entries that the page requested and that were not fetched when its time was over.
-        var waitsFor: [UInt32] = []
+        var missingEntries: [UInt32] = []
     }
 
     /// A response that redirects.
@@ -340,7 +340,7 @@ extension Frontier {
     }
 
     /// The state of an entry.
-    enum State: Sendable, Equatable {
+    enum EntryState: Sendable, Equatable {
         case skipped(SkipReason)
         case queued
         case running
@@ -356,7 +356,7 @@ extension Frontier {
     }
 
     /// The public view of one entry.
-    struct Entry: Sendable {
+    struct EntryInfo: Sendable {
         let number: UInt32
         /// The entry that first linked or redirected here; nil for a start URL.
         let referrer: UInt32?
@@ -369,7 +369,7 @@ extension Frontier {
         let isSoftNotFound: Bool
         /// Whether a redirect led to this URL.
         let isRedirectTarget: Bool
-        let state: State
+        let state: EntryState
         let attempts: Int
         /// The number of links from a start URL.
         let depth: Int
@@ -391,7 +391,7 @@ extension Frontier {
     /// no page is left to render.
     var waitsToSettle: Bool {
         core.loaders.hasOpenNames || core.renderScheduler.isOn && core.renderScheduler.isUnsettled
-            || core.holdsVariants
+            || core.hasWaitingVariants
             || waitsForViews
     }
 
@@ -462,12 +462,12 @@ extension Frontier {
 
     func text(_ number: UInt32) -> String { core.urls.href(number) }
 
-    func state(_ number: UInt32) -> State { core.state(number) }
+    func state(_ number: UInt32) -> EntryState { core.state(number) }
 
-    func entry(_ number: UInt32) -> Entry { core.entry(number) }
+    func entry(_ number: UInt32) -> EntryInfo { core.entry(number) }
 
     /// All entries, in the order of discovery.
-    var entries: some RandomAccessCollection<Entry> {
+    var entries: some RandomAccessCollection<EntryInfo> {
         core.records.indices.lazy.map { [core] in core.entry(UInt32($0)) }
     }
 
@@ -479,18 +479,18 @@ extension Frontier {
     /// The URL of the entry that led here first; nil for a start URL.
     func referrer(of number: UInt32) -> WebURL? {
         let referrer = core.records[Int(number)].referrer
-        return referrer == FrontierCore.Record.nobody ? nil : url(referrer)
+        return referrer == FrontierCore.EntryRecord.noEntry ? nil : url(referrer)
     }
 
     func referrerNumber(of number: UInt32) -> UInt32? {
         let referrer = core.records[Int(number)].referrer
-        return referrer == FrontierCore.Record.nobody ? nil : referrer
+        return referrer == FrontierCore.EntryRecord.noEntry ? nil : referrer
     }
 
     /// The same as `referrer(of:)` as text, without the cost of parsing it.
     func referrerText(of number: UInt32) -> String? {
         let referrer = core.records[Int(number)].referrer
-        return referrer == FrontierCore.Record.nobody ? nil : core.urls.href(referrer)
+        return referrer == FrontierCore.EntryRecord.noEntry ? nil : core.urls.href(referrer)
     }
 
     /// The entry that a redirect leads to.
@@ -508,7 +508,7 @@ extension Frontier {
     }
 
     /// The value for the `Origin` header of a CORS request; nil if the header is not sent.
-    func origin(askingFor number: UInt32) -> String? { core.origin(askingFor: number) }
+    func corsOrigin(of number: UInt32) -> String? { core.corsOrigin(of: number) }
 
     /// Whether the entry is skipped if it says `noindex`. A start URL is stored regardless.
     func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
@@ -532,7 +532,7 @@ extension Frontier {
     func chain(to number: UInt32) -> [WebURL] {
         var chain: [UInt32] = []
         var next = number
-        while next != FrontierCore.Record.nobody {
+        while next != FrontierCore.EntryRecord.noEntry {
             chain.append(next)
             next = core.records[Int(next)].referrer
         }

@@ -17,9 +17,11 @@ extension FrontierCore {
         for link in result.links where !isBeyondLimit(result) {
             add(link, by: result.number, to: &links)
         }
-        if !result.told.isEmpty {
+        if !result.linksOfLastRendering.isEmpty {
             let scanned = Set((links.pages + links.assets + links.guesses).map(\.number))
-            for link in result.told { add(link, by: result.number, to: &links, unlessIn: scanned) }
+            for link in result.linksOfLastRendering {
+                add(link, by: result.number, to: &links, unlessIn: scanned)
+            }
         }
         return links
     }
@@ -63,7 +65,7 @@ extension FrontierCore {
 
     /// The store is given the URL of each target once, and from then on only its number.
     private mutating func linkTarget(_ number: UInt32) -> NewLinks.Target {
-        let isNews = records[Int(number)].flags.insert(.isStored).inserted
+        let isNews = records[Int(number)].flags.insert(.hasStoredNumber).inserted
         return NewLinks.Target(href: isNews ? urls.href(number) : nil, number: number)
     }
 
@@ -101,7 +103,7 @@ extension FrontierCore {
         if link.isAction, !scope.allowsAction(url) {
             return discoverUnfollowed(url, by: number, for: .action)
         }
-        var flags: Record.Flags = link.isGuess ? .isGuess : []
+        var flags: EntryRecord.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
         guard link.role == .page, let stripped = SessionParameters.removing(from: url) else {
             let chain = chain(to: link, from: number)
@@ -153,11 +155,11 @@ extension FrontierCore {
     ///   the response with the link, or the one that the user allows.
     @discardableResult
     mutating func discover(
-        _ url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
+        _ url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: EntryRecord.Flags = [],
         nearestZone: NetworkZone, chain: UInt8? = nil
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
-        guard isNew || records[Int(number)].flags.contains(.isNamed) else {
+        guard isNew || records[Int(number)].flags.contains(.isReferrerOnly) else {
             if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
                 admitIfOnlyNofollowed(number, by: referrer, nearestZone: nearestZone)
             }
@@ -174,12 +176,12 @@ extension FrontierCore {
         if flags.contains(.isStart) { hosts[host].isStartHost = true }
         var flags = flags
         if order.isSecondary, role == .page { flags.insert(.isSecondary) }
-        let record = Record(
-            host: UInt32(host), referrer: referrer ?? Record.nobody,
+        let record = EntryRecord(
+            host: UInt32(host), referrer: referrer ?? EntryRecord.noEntry,
             depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
             nearestZone: nearestZone,
             redirects: redirects)
-        if isNew { records.append(record) } else { replace(named: number, by: record) }
+        if isNew { records.append(record) } else { replaceReferrer(number, by: record) }
         records[Int(number)].chain = chain ?? parent?.chain ?? 0
         noteZone(nearestZone, of: host)
         if scope.limitsDepth, let referrer { depthLinks.add(from: referrer, to: number, distance: distance) }
@@ -192,14 +194,14 @@ extension FrontierCore {
         let record = records[Int(number)]
         switch record.role {
         case .page: return record.chain > Frontier.maxRedirects ? .bound(.refreshes) : nil
-        case .asset where record.referrer != Record.nobody && record.redirects == 0:
+        case .asset where record.referrer != EntryRecord.noEntry && record.redirects == 0:
             return bounds.reason(record.referrer, chain: record.chain)
         case .asset, .guide: return nil
         }
     }
 
     /// Whether the entry's host is beyond the maximum number of hosts of its domain. Start URLs are exempt.
-    private mutating func isOfTooManyHosts(_ record: Record, _ url: WebURL) -> Bool {
+    private mutating func isOfTooManyHosts(_ record: EntryRecord, _ url: WebURL) -> Bool {
         let host = Int(record.host)
         let exceedsDomainLimit = hosts[host].exceedsDomainLimit ?? (bounds.reason(newHost: url.host) != nil)
         hosts[host].exceedsDomainLimit = exceedsDomainLimit
@@ -223,7 +225,7 @@ extension FrontierCore {
     mutating func admit(_ number: UInt32, _ url: WebURL) {
         let record = records[Int(number)]
         if record.flags.contains(.isGuess) {
-            let isInVain = record.referrer != Record.nobody && hosts[Int(record.host)].ignoresGuesses
+            let isInVain = record.referrer != EntryRecord.noEntry && hosts[Int(record.host)].ignoresGuesses
             if !options.followsGuesses || isInVain { return skip(number, .guess) }
         }
         switch verdict(on: url, record) {
@@ -254,7 +256,7 @@ extension FrontierCore {
         }
     }
 
-    private mutating func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
+    private mutating func verdict(on url: WebURL, _ record: EntryRecord) -> ScopeVerdict {
         if record.flags.contains(.isStart) { return scope.verdict(on: url, as: .start) }
         if options.hasSession {
             if SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
@@ -273,9 +275,9 @@ extension FrontierCore {
     /// The reason why a sitemap that another one lists is not read. By sitemaps.org, an index lists up to
     /// 50,000 sitemaps of its own host, and no other index. A second level is common, and is accepted with a
     /// lower maximum.
-    private mutating func guideReason(_ url: WebURL, _ record: Record) -> SkipReason? {
+    private mutating func guideReason(_ url: WebURL, _ record: EntryRecord) -> SkipReason? {
         var (level, next) = (0, record)
-        while next.referrer != Record.nobody, records[Int(next.referrer)].role == .guide {
+        while next.referrer != EntryRecord.noEntry, records[Int(next.referrer)].role == .guide {
             if next.redirects == 0 { level += 1 }
             next = records[Int(next.referrer)]
         }
@@ -307,7 +309,7 @@ extension FrontierCore {
     /// Turns a page into an asset, and the targets of its redirects too.
     private mutating func convertToAsset(_ number: UInt32) {
         var next = number
-        while next != Record.nobody, records[Int(next)].role == .page {
+        while next != EntryRecord.noEntry, records[Int(next)].role == .page {
             records[Int(next)].role = .asset
             switch records[Int(next)].state {
             case .skipped where state(next) == .skipped(.action): break
@@ -326,7 +328,7 @@ extension FrontierCore {
     /// Marks a guess as a link, and the targets of its redirects too.
     private mutating func confirmGuess(_ number: UInt32) {
         var next = number
-        while next != Record.nobody, records[Int(next)].flags.contains(.isGuess) {
+        while next != EntryRecord.noEntry, records[Int(next)].flags.contains(.isGuess) {
             records[Int(next)].flags.remove(.isGuess)
             resend(next)
             if records[Int(next)].state == .skipped { admit(next, url(next)) }
@@ -368,7 +370,7 @@ extension FrontierCore {
         _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0, isNofollow: Bool,
         isUnchanged: Bool = false
     ) {
-        if isNofollow { unfollowed.insert(number) }
+        if isNofollow { nofollowPages.insert(number) }
         let record = records[Int(number)]
         // HTML that the user or a manifest names as an asset to start from is rendered as well.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
@@ -384,7 +386,7 @@ extension FrontierCore {
     mutating func addPageRequest(_ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool) {
         let url = url.key
         // Browsers request this icon for every page, whether it exists or not.
-        var flags: Record.Flags = url.path == "/favicon.ico" ? .isGuess : []
+        var flags: EntryRecord.Flags = url.path == "/favicon.ico" ? .isGuess : []
         if isCORS { flags.insert(.isCORS) }
         let number: UInt32
         if let known = urls.find(url), !mayBeWanted(known, isPage: isPage) {
@@ -395,7 +397,7 @@ extension FrontierCore {
             number = discover(
                 url, role: isPage ? .page : .asset, from: page, redirects: 0, flags: flags,
                 nearestZone: zone(of: page), chain: chain)
-            neededBy[number] = neededBy[number] ?? page
+            firstRequester[number] = firstRequester[number] ?? page
             if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
         }
         releaseHeld(number)
@@ -414,19 +416,19 @@ extension FrontierCore {
 
     /// Handles a rendered page. Returns the assets that it requested and no scan had found, and its links,
     /// for the store.
-    mutating func didRender(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
+    mutating func didRender(_ number: UInt32, _ rendered: Frontier.RenderResult) -> [Action] {
         var found = RenderScheduler.RenderYield()
         let isEarly = renderScheduler.isEarly(number)
         let known = UInt32(records.count)
         var links = NewLinks(from: linkTarget(number))
         links.areFurther = true
-        for asked in rendered.asked.sorted() {
-            let record = records[Int(asked)]
-            guard let finder = neededBy[asked], record.role == .asset else { continue }
+        for requested in rendered.requested.sorted() {
+            let record = records[Int(requested)]
+            guard let finder = firstRequester[requested], record.role == .asset else { continue }
             let isHad = record.state == .done || record.state == .redirected
             // An asset that failed or is still loading is listed too, so that the next snapshot requests it.
             guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }
-            links.assets.append(linkTarget(asked))
+            links.assets.append(linkTarget(requested))
             if isHad, finder == number, !isEarly { found.assets += 1 }
         }
         order.isSecondary = order.isOn
@@ -434,7 +436,7 @@ extension FrontierCore {
         for url in rendered.links.prefix(AssetBounds.maxAssetsPerDocument) where url.isHTTP {
             let count = records.count
             let page =
-                unfollowed.contains(number)
+                nofollowPages.contains(number)
                 ? discoverUnfollowed(url.key, by: number)
                 : discover(
                     url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))
@@ -444,9 +446,9 @@ extension FrontierCore {
         }
         if let print = rendered.print { compareText(of: number, print, newFrom: known, saysNotFound: false) }
         renderScheduler.didRender(
-            number, found, isWhole: rendered.isWhole, waitsFor: rendered.waitsFor)
+            number, found, isWhole: rendered.isWhole, missing: rendered.missingEntries)
         let own: [Action] = links.pages.isEmpty && links.assets.isEmpty ? [] : [.storeLinks(links)]
-        let requests = rendered.asked.filter {
+        let requests = rendered.requested.filter {
             records[Int($0)].state == .done && records[Int($0)].role == .asset
         }
         let noted = templates.note(url(number), requests: requests.sorted().map { url($0) })
@@ -519,7 +521,7 @@ extension FrontierCore {
         guard isNew else { return number }
         let (depth, zone) = (records[Int(finder)].depth, records[Int(finder)].zone)
         records.append(
-            Record(
+            EntryRecord(
                 host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1,
                 flags: [],
                 role: .page, nearestZone: zone, redirects: 0))
@@ -536,7 +538,7 @@ extension FrontierCore {
     mutating func admitIfOnlyNofollowed(_ number: UInt32, by finder: UInt32?, nearestZone: NetworkZone) {
         guard state(number) == .skipped(.nofollow) else { return }
         let place = Int(number)
-        records[place].referrer = finder ?? Record.nobody
+        records[place].referrer = finder ?? EntryRecord.noEntry
         records[place].nearestZone = nearestZone
         records[place].depth = finder.map { min(records[Int($0)].depth, .max - 1) + 1 } ?? 0
         noteZone(records[place].nearestZone, of: Int(records[place].host))
@@ -578,7 +580,7 @@ extension FrontierCore {
     /// fetched before stay as they are.
     mutating func markAsCORS(_ number: UInt32) {
         var next = number
-        while next != Record.nobody, !records[Int(next)].flags.contains(.isCORS) {
+        while next != EntryRecord.noEntry, !records[Int(next)].flags.contains(.isCORS) {
             records[Int(next)].flags.insert(.isCORS)
             resend(next)
             next = records[Int(next)].target
@@ -596,27 +598,27 @@ extension FrontierCore {
     /// The value for the `Origin` header of a CORS request. Nil within one origin, and for redirects for
     /// which browsers send `null` (Fetch, section 4.4: a redirect from an origin other than the document's to
     /// yet another one taints the request).
-    func origin(askingFor number: UInt32) -> String? {
+    func corsOrigin(of number: UInt32) -> String? {
         var (first, origins) = (number, [url(number).origin])
-        while records[Int(first)].redirects > 0, records[Int(first)].referrer != Record.nobody {
+        while records[Int(first)].redirects > 0, records[Int(first)].referrer != EntryRecord.noEntry {
             first = records[Int(first)].referrer
             origins.append(url(first).origin)
         }
-        guard let asking = origin(ofWhoNeeds: first), asking != origins[0] else { return nil }
+        guard let asking = documentOrigin(of: first), asking != origins[0] else { return nil }
         let isTainted = zip(origins.dropFirst(), origins).contains { from, to in from != to && from != asking
         }
         return isTainted ? nil : asking
     }
 
     /// The origin of the nearest document in the referrers of an entry, or else of the first referrer.
-    private func origin(ofWhoNeeds number: UInt32) -> String? {
+    private func documentOrigin(of number: UInt32) -> String? {
         var next = number
         repeat {
-            if let origin = origins[next] { return origin }
+            if let origin = missOrigins[next] { return origin }
             next = records[Int(next)].referrer
-            guard next != Record.nobody else { return nil }
+            guard next != EntryRecord.noEntry else { return nil }
         } while !records[Int(next)].flags.contains(.isDocument)
-            && (records[Int(next)].referrer != Record.nobody || origins[next] != nil)
+            && (records[Int(next)].referrer != EntryRecord.noEntry || missOrigins[next] != nil)
         let document = url(next)
         return document.isHTTP ? document.origin : nil
     }

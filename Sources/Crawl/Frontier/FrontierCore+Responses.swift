@@ -143,7 +143,7 @@ extension FrontierCore {
             let record = records[Int(new)]
             if record.role == .asset { return !record.flags.contains(.isGuess) }
             guard record.state != .skipped, let url = urls.url(new) else { return false }
-            return views.isContent(url, isWaiting: record.flags.contains(.isHeld), since: first)
+            return views.isContent(url, isWaiting: record.flags.contains(.waitsForRendering), since: first)
         }
         views.fetched(number, url(number), pieces: result.pieces, leadsOn: leadsOn)
     }
@@ -174,8 +174,8 @@ extension FrontierCore {
         if let failure { fail(number, failure) } else { finish(number, .redirected) }
     }
 
-    private mutating func finish(_ number: UInt32, _ state: Record.State) {
-        _ = forget(unstripped: number)
+    private mutating func finish(_ number: UInt32, _ state: EntryRecord.RecordState) {
+        _ = takeUnstripped(number)
         records[Int(number)].state = state
         doneCount += 1
         if records[Int(number)].role == .asset { doneAssetCount += 1 }
@@ -199,7 +199,7 @@ extension FrontierCore {
         noteResponse(of: host)
         if hosts[host].nextLookup != nil {
             hosts[host].nextLookup = nil
-            lostHosts.remove(host)
+            hostsToLookUpAgain.remove(host)
         }
         hosts[host].pace.didRespond(after: latency, now: now)
         reschedule(host)
@@ -236,7 +236,7 @@ extension FrontierCore {
                 return
             }
             reschedule(host)
-        } else if failure.isRefusal || failure.isOfConnection {
+        } else if failure.isBlocked || failure.isConnectionFailure {
             runningCount -= 1
             hosts[host].pace.didEnd()
             reschedule(host)
@@ -252,7 +252,7 @@ extension FrontierCore {
             return handleUnknownHost(number, failure, host)
         }
         // While the request was running, a link from a nearer zone was found, which allows the request.
-        if failure.isRefusal, record.nearestZone > .publicNetwork, record.attempts == 1 {
+        if failure.isBlocked, record.nearestZone > .publicNetwork, record.attempts == 1 {
             return enqueue(number)
         }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
@@ -261,7 +261,7 @@ extension FrontierCore {
         // A host with a start URL that cannot be reached gets as many rounds of attempts as its start URL,
         // even if other entries are queued. For other hosts, the attempts of each entry count.
         let isUnreached =
-            failure.isOfConnection || failure.isSilence && !hadBegun && !hosts[host].hasResponded
+            failure.isConnectionFailure || failure.isNoResponse && !hadBegun && !hosts[host].hasResponded
         let isInVain =
             isUnreached && hosts[host].isStartHost && !hosts[host].hasResponded
             && hosts[host].countUnreachableRound(at: now) >= options.retryPlan.maxAttempts
@@ -301,7 +301,7 @@ extension FrontierCore {
         guard let nextLookup = hosts[host].nextLookup else {
             hosts[host].nextLookup = now + Self.lookupPause
             hosts[host].pace.pause(until: now + Self.lookupPause)
-            lostHosts.insert(host)
+            hostsToLookUpAgain.insert(host)
             records[Int(number)].state = .waiting
             retries.add(number, at: now + Self.lookupPause)
             return
@@ -320,38 +320,40 @@ extension FrontierCore {
     private static let lookupPause: Duration = .seconds(2)
 
     /// Looks up the names that were not found before again, without waiting, if nothing else is left to do.
-    mutating func lookUpLostNow() {
-        let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
+    mutating func retryLookupsNow() {
+        let waitsForOthers = hosts.indices.contains {
+            !hostsToLookUpAgain.contains($0) && hosts[$0].queuedCount > 0
+        }
         guard !waitsForOthers, robotsQueue.isEmpty, hasNoPendingChecks,
-            !retries.contains(where: { !lostHosts.contains(Int(records[Int($0)].host)) })
+            !retries.contains(where: { !hostsToLookUpAgain.contains(Int(records[Int($0)].host)) })
         else { return }
         var waiting: [UInt32] = []
         retries.removeAll { number in
             waiting.append(number)
             return true
         }
-        for host in lostHosts {
+        for host in hostsToLookUpAgain {
             hosts[host].nextLookup = now
             hosts[host].pace.endPause()
             hosts[host].schedule = .idle
             reschedule(host)
         }
-        lostHosts.removeAll()
+        hostsToLookUpAgain.removeAll()
         for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
     mutating func fail(_ number: UInt32, _ failure: Failure) {
         records[Int(number)].state = .failed
         failures[number] = failure
-        if !failure.isRefusal { sharing?.outcomes.append(number) }
+        if !failure.isBlocked { sharing?.outcomes.append(number) }
         if records[Int(number)].flags.contains(.isGuess) {
             wrongGuessCount += 1
             hosts[Int(records[Int(number)].host)].guesses.wrong += 1
         }
-        guard let url = forget(unstripped: number), case .status = failure else { return }
+        guard let url = takeUnstripped(number), case .status = failure else { return }
         // The parameter that was removed may not have been a session ID, so that the original URL is tried.
         let record = records[Int(number)]
-        let referrer = record.referrer == Record.nobody ? nil : record.referrer
+        let referrer = record.referrer == EntryRecord.noEntry ? nil : record.referrer
         discover(
             url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess),
             nearestZone: record.nearestZone)
@@ -360,14 +362,14 @@ extension FrontierCore {
 
     /// Requests an entry again that the network guard blocked, because a link from a nearer zone was found.
     mutating func admitAgain(ifRefused number: UInt32) {
-        guard failures[number]?.isRefusal == true else { return }
+        guard failures[number]?.isBlocked == true else { return }
         failures[number] = nil
         if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount -= 1 }
         records[Int(number)].state = .waiting
         admit(number, url(number))
     }
 
-    private mutating func forget(unstripped number: UInt32) -> WebURL? {
+    private mutating func takeUnstripped(_ number: UInt32) -> WebURL? {
         unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
     }
 
@@ -388,10 +390,10 @@ extension FrontierCore {
             lost.append(number)
         }
         for number in lost {
-            _ = forget(unstripped: number)
-            let isOfHost = failure.saysOfHost || failure.isOfConnection
+            _ = takeUnstripped(number)
+            let isOfHost = failure.concernsHost || failure.isConnectionFailure
             let wasAsked = records[Int(number)].attempts > 0
-            fail(number, isOfHost || wasAsked ? failure : .unasked(failure))
+            fail(number, isOfHost || wasAsked ? failure : .notRequested(failure))
         }
         self.failedWithHost += lost
     }
@@ -404,7 +406,7 @@ extension FrontierCore {
     mutating func didRedirect(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
         let (latency, isReused) = (redirection.latency, redirection.isReused)
         guard let target = redirection.target else {
-            endRedirect(number, after: latency, isReused: isReused, failure: .nowhere)
+            endRedirect(number, after: latency, isReused: isReused, failure: .redirectWithoutTarget)
             return [.discardRedirect(number)]
         }
         if redirection.setsCookie { cookieSetters[number, default: 0] += 1 }
@@ -476,7 +478,7 @@ extension FrontierCore {
             }
             if next == number { return isNew }
             next = records[Int(next)].target
-            guard next != Record.nobody else { return false }
+            guard next != EntryRecord.noEntry else { return false }
         }
         return false
     }
@@ -488,7 +490,7 @@ extension FrontierCore {
         } else {
             endRedirect(number, after: latency, isReused: false, failure: nil)
             records[Int(number)].target = first
-            records[Int(first)].target = Record.nobody
+            records[Int(first)].target = EntryRecord.noEntry
             doneCount -= 1
             if records[Int(first)].role == .asset { doneAssetCount -= 1 }
         }
@@ -499,7 +501,7 @@ extension FrontierCore {
     private func leadsBack(_ target: WebURL, to number: UInt32) -> Bool {
         guard var next = urls.find(target) else { return false }
         var hops: UInt8 = 0
-        while next != Record.nobody {
+        while next != EntryRecord.noEntry {
             if next == number || hops > Frontier.maxRedirects { return true }
             hops += 1
             next = records[Int(next)].target
@@ -540,7 +542,7 @@ extension FrontierCore {
 
     func target(of number: UInt32) -> UInt32? {
         let target = records[Int(number)].target
-        return target == Record.nobody ? nil : target
+        return target == EntryRecord.noEntry ? nil : target
     }
 
     /// The target of an entry's redirect, if it is not known yet whether that is a login page.
@@ -594,14 +596,15 @@ extension FrontierCore {
     /// Notes that a page is not a login page.
     mutating func didOpenInSession(_ number: UInt32) {
         guard needsSession(number) else { return }
-        hosts[Int(records[Int(number)].host)].session.didOpen(number, kin: urls.kin(number))
+        hosts[Int(records[Int(number)].host)].session.didOpen(number, urlKind: urls.urlKind(number))
     }
 
     /// Fails a page in place of which a login page, or a redirect to one, was received.
     private mutating func refuseLogin(_ number: UInt32, at place: String, wasStored: Bool) {
         let host = Int(records[Int(number)].host)
         rejectDone(number, .login(place))
-        if hosts[host].session.didAskForLogin(kin: urls.kin(number), at: place, wasStored: wasStored) {
+        if hosts[host].session.didAskForLogin(urlKind: urls.urlKind(number), at: place, wasStored: wasStored)
+        {
             sessionCheckQueue.append(UInt32(host))
         }
         endSession(of: host)

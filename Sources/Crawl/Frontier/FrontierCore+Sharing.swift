@@ -135,31 +135,31 @@ extension FrontierCore {
     /// Passes an entry on again, because more is known of it.
     mutating func resend(_ number: UInt32) {
         guard sharing != nil, records[Int(number)].state == .elsewhere,
-            !records[Int(number)].flags.contains(.isNamed)
+            !records[Int(number)].flags.contains(.isReferrerOnly)
         else { return }
         sharing?.outgoing.append(number)
     }
 
     /// Turns an entry that was known only as a referrer into a discovered one. If its new referrer chain
     /// would lead back to itself, it loses its referrer.
-    mutating func replace(named number: UInt32, by record: Record) {
+    mutating func replaceReferrer(_ number: UInt32, by record: EntryRecord) {
         let before = records[Int(number)]
         records[Int(number)] = record
         records[Int(number)].zone = before.zone
         var next = record.referrer
-        while next != Record.nobody, next != number { next = records[Int(next)].referrer }
-        if next == number { records[Int(number)].referrer = Record.nobody }
+        while next != EntryRecord.noEntry, next != number { next = records[Int(next)].referrer }
+        if next == number { records[Int(number)].referrer = EntryRecord.noEntry }
         if before.flags.contains(.isDocument) { records[Int(number)].flags.insert(.isDocument) }
     }
 
     /// Adds a URL that another worker discovered for a host of this worker.
     mutating func addRemoteDiscovery(_ arrival: Frontier.RemoteDiscovery) {
         let facts = arrival.facts
-        var flags: Record.Flags = []
+        var flags: EntryRecord.Flags = []
         if facts.isStart { flags.insert(.isStart) }
         if facts.isGuess { flags.insert(.isGuess) }
         if facts.isCORS { flags.insert(.isCORS) }
-        let referrer = arrival.referrer.map { name($0, facts) }
+        let referrer = arrival.referrer.map { referrerNumber(of: $0, facts) }
         let known = urls.find(arrival.url)
         let number = discover(
             arrival.url, role: facts.role, from: referrer, redirects: facts.redirects, flags: flags,
@@ -171,14 +171,14 @@ extension FrontierCore {
     }
 
     /// Returns the number of the referrer of an arrived URL, on whatever host it is.
-    private mutating func name(_ url: WebURL, _ facts: Frontier.RemoteDiscovery.Facts) -> UInt32 {
+    private mutating func referrerNumber(of url: WebURL, _ facts: Frontier.RemoteDiscovery.Facts) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
         let isFurther = facts.redirects == 0 && facts.role == .page
-        var record = Record(
-            host: UInt32(hostNumber(of: url)), referrer: Record.nobody,
+        var record = EntryRecord(
+            host: UInt32(hostNumber(of: url)), referrer: EntryRecord.noEntry,
             depth: isFurther && facts.depth > 0 ? facts.depth - 1 : facts.depth,
-            flags: facts.isOfDocument ? [.isNamed, .isDocument] : .isNamed, role: .page,
+            flags: facts.isOfDocument ? [.isReferrerOnly, .isDocument] : .isReferrerOnly, role: .page,
             nearestZone: facts.zone, redirects: 0)
         record.state = .elsewhere
         record.zone = facts.zone
@@ -198,7 +198,7 @@ extension FrontierCore {
         // Entries that this worker found for these hosts before it leased them.
         for number in records.indices
         where records[number].state == .elsewhere && taken.contains(records[number].host)
-            && !records[number].flags.contains(.isNamed)
+            && !records[number].flags.contains(.isReferrerOnly)
         {
             admit(UInt32(number), url(UInt32(number)))
         }
@@ -234,7 +234,7 @@ extension FrontierCore {
 
     /// Extends the scope to the target of a start URL's redirect that another worker followed.
     mutating func applyStartRedirect(from: WebURL, to: WebURL) {
-        if let number = urls.find(to), !records[Int(number)].flags.contains(.isNamed) {
+        if let number = urls.find(to), !records[Int(number)].flags.contains(.isReferrerOnly) {
             records[Int(number)].flags.insert(.isStart)
         }
         extendScope(from: from, to: to)
@@ -302,7 +302,7 @@ extension FrontierCore {
 
     private func found(_ number: UInt32) -> SharedFrontier.DiscoveredURL {
         let record = records[Int(number)]
-        let referrer = record.referrer == Record.nobody ? nil : record.referrer
+        let referrer = record.referrer == EntryRecord.noEntry ? nil : record.referrer
         var facts = Frontier.RemoteDiscovery.Facts()
         facts.role = record.role
         facts.isStart = record.flags.contains(.isStart)

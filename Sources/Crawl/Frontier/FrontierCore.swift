@@ -10,7 +10,7 @@ internal import Web
 struct FrontierCore: Sendable {
     typealias Options = Frontier.Options
     typealias Role = Frontier.Role
-    typealias State = Frontier.State
+    typealias EntryState = Frontier.EntryState
     typealias Task = Frontier.Task
     typealias Action = Frontier.Action
 
@@ -20,7 +20,7 @@ struct FrontierCore: Sendable {
     var doneAssetCount = 0
     /// The number of guesses (strings in scripts that look like links) among the failed entries.
     var wrongGuessCount = 0
-    var records: [Record] = []
+    var records: [EntryRecord] = []
     var urls = URLTable()
     var hosts: [HostState] = []
     private(set) var hostNumbers: [String: Int] = [:]
@@ -73,23 +73,23 @@ struct FrontierCore: Sendable {
     var renderScheduler: RenderScheduler
     /// The requests of pages whose URLs contain the name of the page.
     var templates = PageTemplates()
-    private var nextEarlyLook = Duration.zero
+    private var nextEarlyCheck = Duration.zero
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.
-    private var heldVariants: [UInt32] = []
+    private var waitingVariants: [UInt32] = []
     /// The names of side pages that were found.
-    private(set) var sideNames: [SideKey: SideName] = [:]
+    private(set) var sideNames: [SidePageKey: SidePageGroup] = [:]
     /// The names of side pages below each page.
     private var sideFolders: [UInt32: Set<String>] = [:]
 
     /// A name of side pages on a host, such as `history` in `/Home/history`.
-    struct SideKey: Hashable, Sendable {
+    struct SidePageKey: Hashable, Sendable {
         let host: UInt32
         let name: String
     }
 
     /// The pages with such a name.
-    struct SideName: Sendable {
+    struct SidePageGroup: Sendable {
         let page: SidePage
         /// The pages below which there are pages with this name.
         var folders: Set<UInt32> = []
@@ -100,13 +100,13 @@ struct FrontierCore: Sendable {
     /// The number of variants of each page.
     private var variantCounts: [UInt32: UInt8] = [:]
     /// The page whose rendering first requested a URL that no scan had found.
-    var neededBy: [UInt32: UInt32] = [:]
+    var firstRequester: [UInt32: UInt32] = [:]
     /// Pages with `nofollow` that may be rendered.
-    var unfollowed: Set<UInt32> = []
+    var nofollowPages: Set<UInt32> = []
     var bounds = AssetBounds()
     var order: PageOrder
     /// Hosts whose name lookup failed once.
-    var lostHosts: Set<Int> = []
+    var hostsToLookUpAgain: Set<Int> = []
     /// The number of hosts that received requests and have never responded, and the time of the last response
     /// of any host.
     var silentHostCount = 0
@@ -117,7 +117,7 @@ struct FrontierCore: Sendable {
     var cookieSetters: [UInt32: UInt8] = [:]
 
     /// The origins of documents that made CORS requests which a server recorded as misses, by entry.
-    var origins: [UInt32: String] = [:]
+    var missOrigins: [UInt32: String] = [:]
 
     /// The time for running requests to end after a limit is reached.
     private static let maxEndingTime: Duration = .seconds(5)
@@ -201,7 +201,7 @@ struct FrontierCore: Sendable {
         let number = discover(
             url.key, role: isPage ? .page : .asset, from: nil, redirects: 0,
             flags: origin == nil ? .isGuess : [.isGuess, .isCORS], nearestZone: nearestZone)
-        if let origin, records[Int(number)].referrer == Record.nobody { origins[number] = origin }
+        if let origin, records[Int(number)].referrer == EntryRecord.noEntry { missOrigins[number] = origin }
     }
 
     /// Returns the next request or rendering to start, and counts it as running. Nil if all hosts are busy,
@@ -236,16 +236,16 @@ struct FrontierCore: Sendable {
         }
         if let number = nextQueued() { return .fetch(number) }
         if let number = renderScheduler.next(isAvailable) ?? nextEarlyPage() { return .render(number) }
-        guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
-        lookUpLostNow()
+        guard !hostsToLookUpAgain.isEmpty, runningCount == 0 else { return nil }
+        retryLookupsNow()
         return nextQueued().map(Task.fetch)
     }
 
     /// The next page to be rendered while others are still being fetched. Checked at intervals, because it is
     /// expensive.
     private mutating func nextEarlyPage() -> UInt32? {
-        guard renderScheduler.waitsForEarly, now >= nextEarlyLook else { return nil }
-        nextEarlyLook = now + Self.earlyLookInterval
+        guard renderScheduler.waitsForEarly, now >= nextEarlyCheck else { return nil }
+        nextEarlyCheck = now + Self.earlyCheckInterval
         return renderScheduler.nextEarly(isAvailable)
     }
 
@@ -255,13 +255,13 @@ struct FrontierCore: Sendable {
             let record = records[Int(number)]
             return switch record.state {
             // A held page waits for rendering itself.
-            case .queued, .running, .waiting: !record.flags.isDisjoint(with: [.isGuess, .isHeld])
+            case .queued, .running, .waiting: !record.flags.isDisjoint(with: [.isGuess, .waitsForRendering])
             case .done, .redirected, .failed, .skipped, .elsewhere: true
             }
         }
     }
 
-    private static let earlyLookInterval = Duration.milliseconds(50)
+    private static let earlyCheckInterval = Duration.milliseconds(50)
     /// The number of queries of a page that are treated as variants of it.
     private static let variantLimit: UInt8 = 16
 
@@ -322,7 +322,9 @@ struct FrontierCore: Sendable {
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             let record = records[Int(number)]
-            if record.flags.contains(.isGuess), record.referrer != Record.nobody, hosts[host].ignoresGuesses {
+            if record.flags.contains(.isGuess), record.referrer != EntryRecord.noEntry,
+                hosts[host].ignoresGuesses
+            {
                 skip(number, .guess)
                 continue
             }
@@ -362,7 +364,7 @@ struct FrontierCore: Sendable {
     private mutating func popFirst(of host: Int) -> UInt32? {
         let suspects = hosts[host].faults.suspects
         guard !suspects.isEmpty else { return hosts[host].queue.popFirst() }
-        return hosts[host].queue.popTelling { [records, urls] number in
+        return hosts[host].queue.popDiagnostic { [records, urls] number in
             records[Int(number)].state == .queued
                 && suspects.contains(urls.folder(number))
         } isFresh: { [records] number in
@@ -396,7 +398,7 @@ struct FrontierCore: Sendable {
         guard records[Int(base)].role == .page, !records[Int(base)].flags.contains(.isSecondary) else {
             return false
         }
-        if record.flags.contains(.isHeld) { return true }
+        if record.flags.contains(.waitsForRendering) { return true }
         let count = variantCounts[base, default: 0]
         guard count < Self.variantLimit else { return false }
         variantCounts[base] = count + 1
@@ -414,8 +416,8 @@ struct FrontierCore: Sendable {
 
     private mutating func holdUntilRendered(_ number: UInt32) {
         records[Int(number)].state = .waiting
-        records[Int(number)].flags.insert(.isHeld)
-        heldVariants.append(number)
+        records[Int(number)].flags.insert(.waitsForRendering)
+        waitingVariants.append(number)
     }
 
     /// Lets a page wait or skips it if it may only show stored content in another way. Returns false for other pages.
@@ -427,7 +429,7 @@ struct FrontierCore: Sendable {
         case .fetch: return false
         case .wait:
             records[Int(number)].state = .waiting
-            records[Int(number)].flags.insert(.isHeld)
+            records[Int(number)].flags.insert(.waitsForRendering)
         case .leaveOut: skip(number, .view)
         }
         return true
@@ -436,7 +438,7 @@ struct FrontierCore: Sendable {
     /// Whether the site has a page of which this one may be a view. What a sitemap lists is no view.
     private func hasParent(_ number: UInt32, _ url: WebURL) -> Bool {
         let referrer = records[Int(number)].referrer
-        if referrer != Record.nobody, records[Int(referrer)].role == .guide { return false }
+        if referrer != EntryRecord.noEntry, records[Int(referrer)].role == .guide { return false }
         func isPage(_ parent: UInt32?) -> Bool {
             guard let parent, parent != number, records[Int(parent)].role == .page else { return false }
             return records[Int(parent)].state != .skipped
@@ -465,8 +467,8 @@ struct FrontierCore: Sendable {
         let host = records[Int(number)].host
         sideFolders[folder, default: []].insert(name)
         guard scope.leavesOut(page, at: url) else { return false }
-        let key = SideKey(host: host, name: name)
-        sideNames[key, default: SideName(page: page)].folders.insert(folder)
+        let key = SidePageKey(host: host, name: name)
+        sideNames[key, default: SidePageGroup(page: page)].folders.insert(folder)
         holdUntilRendered(number)
         sideNames[key]?.held.append(number)
         for name in sideFolders[folder] ?? [] { leaveOutSidePages(.init(host: host, name: name)) }
@@ -485,7 +487,7 @@ struct FrontierCore: Sendable {
     }
 
     /// Skips the waiting pages of a name if it turns out to be one of side pages.
-    private mutating func leaveOutSidePages(_ key: SideKey) {
+    private mutating func leaveOutSidePages(_ key: SidePageKey) {
         guard var found = sideNames[key] else { return }
         if !found.isLeftOut {
             if key.name.hasPrefix(".") {
@@ -520,21 +522,22 @@ struct FrontierCore: Sendable {
         return nil
     }
 
-    var holdsVariants: Bool { !heldVariants.isEmpty }
+    var hasWaitingVariants: Bool { !waitingVariants.isEmpty }
 
     mutating func releaseVariants() {
-        let held = order.isOn ? inStableOrder(heldVariants) : heldVariants
-        heldVariants = []
+        let held = order.isOn ? inStableOrder(waitingVariants) : waitingVariants
+        waitingVariants = []
         for number in held { releaseHeld(number) }
     }
 
     /// Queues a page that waits for rendering; does nothing for others.
     mutating func releaseHeld(_ number: UInt32) {
-        guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.isHeld) else {
+        guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.waitsForRendering)
+        else {
             return
         }
         enqueue(number)
-        records[Int(number)].flags.remove(.isHeld)
+        records[Int(number)].flags.remove(.waitsForRendering)
     }
 
     mutating func enqueue(_ number: UInt32) {
@@ -563,7 +566,7 @@ struct FrontierCore: Sendable {
         } else {
             let isVariant = !order.isOn && isVariant(number)
             hosts[host].queue.append(
-                number, records[Int(number)], isVariant: isVariant, kin: urls.kin(number))
+                number, records[Int(number)], isVariant: isVariant, urlKind: urls.urlKind(number))
         }
         guard isNew else { return }
         changeQueued(of: host, by: 1)
@@ -615,7 +618,7 @@ extension FrontierCore {
             last = max(last, hosts[host].firstStart ?? time)
             running += hosts[host].runningCount
         }
-        // The rest are requests about hosts that have responded before, such as probeQueue.
+        // The rest are requests about hosts that have responded before, such as probes.
         guard running == runningCount, hasNoPendingChecks,
             !retries.contains(where: { !isSilent(Int(records[Int($0)].host)) })
         else { return nil }
@@ -647,14 +650,14 @@ extension FrontierCore {
             default: break
             }
             lost.append(UInt32(number))
-            fail(UInt32(number), .outwaited(failure))
+            fail(UInt32(number), .hostSilent(failure))
         }
         retries.removeAll { [records] in records[Int($0)].state == .failed }
         return lost.map(Frontier.Action.failedWithHost)
             + (underWay.isEmpty ? [] : [.cancel(underWay, failure)])
     }
 
-    private func isOpen(_ state: Record.State) -> Bool {
+    private func isOpen(_ state: EntryRecord.RecordState) -> Bool {
         switch state {
         case .queued, .running, .waiting: true
         case .skipped, .done, .redirected, .failed, .elsewhere: false

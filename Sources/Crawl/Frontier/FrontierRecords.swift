@@ -4,9 +4,9 @@ internal import Web
 
 extension FrontierCore {
     /// The stored form of an entry, small enough for millions of them.
-    struct Record: Sendable {
+    struct EntryRecord: Sendable {
         /// The state without its associated values, which are in `ReasonTable` and `failures`.
-        enum State: UInt8, Sendable {
+        enum RecordState: UInt8, Sendable {
             case skipped, queued, running, waiting, done, redirected, failed, elsewhere
         }
 
@@ -17,7 +17,7 @@ extension FrontierCore {
             static let isStart = Flags(rawValue: 1)
             static let isGuess = Flags(rawValue: 2)
             /// Whether the store knows the entry's number.
-            static let isStored = Flags(rawValue: 4)
+            static let hasStoredNumber = Flags(rawValue: 4)
             /// Whether the page belongs to a possible trap, so that it is fetched after all others.
             static let isSlow = Flags(rawValue: 8)
             /// Whether the page says "not found" with a status of success (soft 404).
@@ -27,9 +27,9 @@ extension FrontierCore {
             /// Whether assets are requested on behalf of this entry.
             static let isDocument = Flags(rawValue: 64)
             /// Whether the entry is known only as the referrer of an entry that another worker sent.
-            static let isNamed = Flags(rawValue: 128)
+            static let isReferrerOnly = Flags(rawValue: 128)
             /// Whether the page waits until no page is left to render.
-            static let isHeld = Flags(rawValue: 256)
+            static let waitsForRendering = Flags(rawValue: 256)
             /// Whether the page waits in `PageOrder.queue`.
             static let isInOrder = Flags(rawValue: 512)
             /// Whether only assets and rendered pages link to the page so far, and the number of pages is
@@ -38,19 +38,19 @@ extension FrontierCore {
         }
 
         /// A number that no entry has.
-        static let nobody = UInt32.max
+        static let noEntry = UInt32.max
 
         let host: UInt32
         /// The entry that first led here; `UInt32.max` for a start URL.
         var referrer: UInt32
         /// The entry that this one redirects to; `UInt32.max` if it does not.
-        var target = nobody
+        var target = noEntry
         /// The reason for which the entry was skipped, as an index into `ReasonTable`.
         var reason: UInt16 = 0
         var depth: UInt16
         var flags: Flags
         var role: Frontier.Role
-        var state = State.waiting
+        var state = RecordState.waiting
         var attempts: UInt8 = 0
         /// The network zone that its response came from.
         var zone = NetworkZone.publicNetwork
@@ -126,9 +126,9 @@ struct URLTable: Sendable {
         withBytes(number) { WebURL(utf8: Span(_unsafeElements: $0)) }
     }
 
-    func folder(_ number: UInt32) -> UInt64 { withBytes(number, Kinship.folder) }
+    func folder(_ number: UInt32) -> UInt64 { withBytes(number, URLKinds.folder) }
 
-    func kin(_ number: UInt32) -> UInt64 { withBytes(number, Kinship.kin) }
+    func urlKind(_ number: UInt32) -> UInt64 { withBytes(number, URLKinds.kind) }
 
     private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         if chunks.last.map({ $0.count + bytes.count > Self.chunkSize }) ?? true {
@@ -229,7 +229,7 @@ extension FrontierCore {
         urls.url(number) ?? .blank
     }
 
-    func state(_ number: UInt32) -> Frontier.State {
+    func state(_ number: UInt32) -> Frontier.EntryState {
         let record = records[Int(number)]
         return switch record.state {
         case .skipped: .skipped(reasons.reason(record.reason, of: number))
@@ -238,15 +238,15 @@ extension FrontierCore {
         case .waiting: .waiting
         case .done: .done
         case .redirected: .redirected
-        case .failed: .failed(failures[number] ?? .nowhere)
+        case .failed: .failed(failures[number] ?? .redirectWithoutTarget)
         case .elsewhere: .elsewhere
         }
     }
 
-    func entry(_ number: UInt32) -> Frontier.Entry {
+    func entry(_ number: UInt32) -> Frontier.EntryInfo {
         let record = records[Int(number)]
-        return Frontier.Entry(
-            number: number, referrer: record.referrer == Record.nobody ? nil : record.referrer,
+        return Frontier.EntryInfo(
+            number: number, referrer: record.referrer == EntryRecord.noEntry ? nil : record.referrer,
             isStart: record.flags.contains(.isStart), role: record.role,
             isGuess: record.flags.contains(.isGuess),
             isSoftNotFound: record.flags.contains(.isSoftNotFound), isRedirectTarget: record.redirects > 0,
@@ -255,9 +255,9 @@ extension FrontierCore {
 
     func isMiss(_ number: UInt32) -> Bool {
         var record = records[Int(number)]
-        while record.redirects > 0, record.referrer != Record.nobody {
+        while record.redirects > 0, record.referrer != EntryRecord.noEntry {
             record = records[Int(record.referrer)]
         }
-        return record.referrer == Record.nobody && record.flags.contains(.isGuess)
+        return record.referrer == EntryRecord.noEntry && record.flags.contains(.isGuess)
     }
 }

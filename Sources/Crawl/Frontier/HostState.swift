@@ -4,7 +4,7 @@ internal import Web
 extension FrontierCore {
     /// An origin, with the entries that wait for it and the state of politeness towards it.
     struct HostState: Sendable {
-        /// The place where the frontier pendingLinks the host, so that a host that cannot start a request now costs
+        /// The place where the frontier finds the host, so that a host that cannot start a request now costs
         /// no time.
         enum Schedule: Sendable {
             /// No entry is queued, or no request may start before a response arrives.
@@ -113,15 +113,15 @@ extension FrontierCore {
 
         /// - Parameters:
         ///   - isVariant: Whether the entry is a variant of another page.
-        ///   - kin: the hash of similar URLs (`Kinship.kin`); evaluated only for pages.
+        ///   - urlKind: the hash of similar URLs (`URLKinds.kind`); evaluated only for pages.
         mutating func append(
-            _ number: UInt32, _ record: Record, isVariant: Bool, kin: @autoclosure () -> UInt64
+            _ number: UInt32, _ record: EntryRecord, isVariant: Bool, urlKind: @autoclosure () -> UInt64
         ) {
             switch record.role {
             case .asset: assets.append(number)
             case .page where record.flags.contains(.isSlow): slowPages.append(number)
-            case .page where isVariant: variants.append(number, kin: kin())
-            case .page: pages.append(number, kin: kin())
+            case .page where isVariant: variants.append(number, urlKind: urlKind())
+            case .page: pages.append(number, urlKind: urlKind())
             case .guide: guides.append(number)
             }
         }
@@ -145,7 +145,7 @@ extension FrontierCore {
         /// Removes and returns the entry that tells most about whether the host or a single folder fails: one
         /// whose folder is not suspect. Otherwise the entry that was queued last and never requested, since
         /// URLs that fail are often adjacent in the queue.
-        mutating func popTelling(isSuspect: (UInt32) -> Bool, isFresh: (UInt32) -> Bool) -> UInt32? {
+        mutating func popDiagnostic(isSuspect: (UInt32) -> Bool, isFresh: (UInt32) -> Bool) -> UInt32? {
             if let first = assets.first, !isSuspect(first) { return assets.popFirst() }
             if let first = pages.first, !isSuspect(first) { return pages.popFirst() }
             if let first = guides.first, !isSuspect(first) { return guides.popFirst() }
@@ -164,7 +164,7 @@ extension FrontierCore {
 ///
 /// A login page alone does not show that, because a part of the site may never have been accessible. But it
 /// does if it replaces a page that was accessible before. The session has ended (`end`) when that is true of
-/// `heldLoginsForEnd` pages of an earlier snapshot, or of one page that this run fetched, the witness. Such a
+/// `loginsOverStoredForEnd` pages of an earlier snapshot, or of one page that this run fetched, the witness. Such a
 /// page is requested again when a login page is found, one at a time, and a similar one if there is one. To
 /// limit the requests, this happens only each time the number of login pages has doubled.
 struct SessionLossDetector: Sendable {
@@ -172,41 +172,41 @@ struct SessionLossDetector: Sendable {
     private(set) var end: String?
     /// The last accessible page for each hash of similar URLs.
     private var openPages: [UInt64: UInt32] = [:]
-    private var kins: [UInt64] = []
-    private var nextKin = 0
+    private var urlKinds: [UInt64] = []
+    private var nextURLKind = 0
     /// The number of pages replaced by a login page.
     private var logins = 0
-    private var nextDoubt = 1
+    private var nextCheck = 1
     /// The number of these for which an earlier snapshot has a page.
-    private var heldLogins = 0
+    private var loginsOverStored = 0
     private var place = ""
     private var isAsking = false
     private var witness: UInt32?
 
     private static let maxKins = 1024
-    private static let heldLoginsForEnd = 3
+    private static let loginsOverStoredForEnd = 3
 
-    mutating func didOpen(_ number: UInt32, kin: UInt64) {
-        guard openPages[kin] != nil || kins.count < Self.maxKins else { return }
-        if openPages.updateValue(number, forKey: kin) == nil { kins.append(kin) }
+    mutating func didOpen(_ number: UInt32, urlKind: UInt64) {
+        guard openPages[urlKind] != nil || urlKinds.count < Self.maxKins else { return }
+        if openPages.updateValue(number, forKey: urlKind) == nil { urlKinds.append(urlKind) }
     }
 
     /// Notes a login page. Returns true if a page has to be requested again: `takePageToCheck` returns it.
-    mutating func didAskForLogin(kin: UInt64, at place: String, wasStored: Bool) -> Bool {
+    mutating func didAskForLogin(urlKind: UInt64, at place: String, wasStored: Bool) -> Bool {
         guard end == nil else { return false }
-        if wasStored { heldLogins += 1 }
-        if heldLogins >= Self.heldLoginsForEnd {
+        if wasStored { loginsOverStored += 1 }
+        if loginsOverStored >= Self.loginsOverStoredForEnd {
             end = place
             return false
         }
         logins += 1
-        guard logins >= nextDoubt, !isAsking, !kins.isEmpty else { return false }
-        nextDoubt = logins * 2
-        if let alike = openPages[kin] {
+        guard logins >= nextCheck, !isAsking, !urlKinds.isEmpty else { return false }
+        nextCheck = logins * 2
+        if let alike = openPages[urlKind] {
             witness = alike
         } else {
-            witness = openPages[kins[nextKin % kins.count]]
-            nextKin += 1
+            witness = openPages[urlKinds[nextURLKind % urlKinds.count]]
+            nextURLKind += 1
         }
         self.place = place
         isAsking = witness != nil
@@ -314,7 +314,7 @@ struct TimedQueue: Sendable {
 
 /// A queue that is fair between kinds of URLs, so that the endless pages of one kind do not delay all others.
 ///
-/// It is first-in, first-out until a kind (`Kinship.kin`) has had `turnsInOrder` turns; then kinds that had
+/// It is first-in, first-out until a kind (`URLKinds.kind`) has had `turnsInOrder` turns; then kinds that had
 /// far fewer turns go first. The kinds with few URLs share one group, and a kind gets its own group with its
 /// `minURLsOfGroup`th URL.
 struct FairQueue: Sendable {
@@ -343,8 +343,8 @@ struct FairQueue: Sendable {
     private static let minURLsOfGroup = 16
     private static let turnsInOrder = 64
 
-    mutating func append(_ number: UInt32, kin: UInt64) {
-        let place = place(of: kin)
+    mutating func append(_ number: UInt32, urlKind: UInt64) {
+        let place = place(of: urlKind)
         groups[place].numbers.append(number)
         groups[place].turns.append(clock)
         clock &+= 1
@@ -385,18 +385,18 @@ struct FairQueue: Sendable {
         return best
     }
 
-    private mutating func place(of kin: UInt64) -> Int {
-        if let place = places[kin] { return place }
+    private mutating func place(of urlKind: UInt64) -> Int {
+        if let place = places[urlKind] { return place }
         guard groups.count < Self.maxGroups else { return 0 }
         if small.count >= Self.maxSmallKinds { small.removeAll(keepingCapacity: true) }
-        let known = small[kin, default: 0] + 1
+        let known = small[urlKind, default: 0] + 1
         guard known >= Self.minURLsOfGroup else {
-            small[kin] = known
+            small[urlKind] = known
             return 0
         }
-        small[kin] = nil
+        small[urlKind] = nil
         groups.append(Group())
-        places[kin] = groups.count - 1
+        places[urlKind] = groups.count - 1
         return groups.count - 1
     }
 }
@@ -430,7 +430,7 @@ extension FrontierCore {
         case .failed(let failure):
             let mayPass = failure.canRetry || failure.kind == .unknownHost
             let isLost =
-                Failure.fetch(failure).isSilence && isGivenUp(host) || isRefusingConnections(host, failure)
+                Failure.fetch(failure).isNoResponse && isGivenUp(host) || isRefusingConnections(host, failure)
             hosts[host].robots?.didFail(failure.description, mayPass: mayPass && !isLost, now: now)
         }
         admitAwaitingRobots(of: host)

@@ -187,7 +187,7 @@ extension FrontierCore {
         for _ in 0..<Self.maxReferrerSteps {
             let record = records[Int(place)]
             if place != number, record.role == .page || loaders.hasEnvironment(place) { return place }
-            guard record.referrer != Record.nobody else { return place }
+            guard record.referrer != EntryRecord.noEntry else { return place }
             place = record.referrer
         }
         return place

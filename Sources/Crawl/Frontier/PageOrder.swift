@@ -10,7 +10,7 @@ internal import Web
 /// of a turn is always the same. Pages to which only assets and rendered pages link wait until no other page is
 /// left, and go in the order of their URLs.
 ///
-/// The set may still differ if a page fails in one run, and if Chromium pendingLinks pages in another order.
+/// The set may still differ if a page fails in one run, and if Chromium finds pages in another order.
 struct PageOrder: Sendable {
     /// Whether the number of pages is limited, and this worker does not share the snapshot.
     let isOn: Bool
@@ -99,7 +99,7 @@ extension FrontierCore {
         if options.hasSession, record.redirects > 0 {
             takeTurn(number)
         } else {
-            order.queue.append(number, record, isVariant: isVariant(number), kin: urls.kin(number))
+            order.queue.append(number, record, isVariant: isVariant(number), urlKind: urls.urlKind(number))
         }
         return true
     }
@@ -204,7 +204,7 @@ extension FrontierCore {
     /// Handles a link of a page to a page that waits because only assets and rendered pages linked to it.
     mutating func promoteSecondary(_ number: UInt32) {
         guard records[Int(number)].flags.remove(.isSecondary) != nil, records[Int(number)].state == .waiting,
-            records[Int(number)].flags.remove(.isHeld) != nil
+            records[Int(number)].flags.remove(.waitsForRendering) != nil
         else { return }
         enqueueOrHold(number)
     }

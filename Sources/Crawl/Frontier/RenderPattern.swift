@@ -84,7 +84,7 @@ extension RenderScheduler {
             startedCount == 0 || !newQueues.firstOfKind.isEmpty || !unchangedQueues.firstOfKind.isEmpty
         }
 
-        /// The maximum number of pages in a row for which rendering pendingLinks nothing. After that, no further
+        /// The maximum number of pages in a row for which rendering finds nothing. After that, no further
         /// page is rendered.
         var patience: Int {
             (isView ? RenderScheduler.fewPagesOfView : RenderScheduler.fewPages) + min(fruitfulCount, 7)

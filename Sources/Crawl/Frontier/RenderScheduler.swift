@@ -4,7 +4,7 @@ internal import Web
 /// Which pages are rendered in a browser, to find the requests of their scripts.
 public enum RenderMode: String, Sendable, CaseIterable {
     /// One page for each set of scripts that can send requests, a few of each URL pattern whose scripts could
-    /// not be analysed, and more while rendering pendingLinks new URLs.
+    /// not be analysed, and more while rendering finds new URLs.
     case auto
     /// Every page.
     case always
@@ -16,7 +16,7 @@ public enum RenderMode: String, Sendable, CaseIterable {
 ///
 /// Pages are grouped into patterns of similar URLs. In automatic mode, if scripts can send requests, one page
 /// for each set of scripts is rendered; if a scan could not analyse the scripts of a pattern, a few of its
-/// pages; and more of them, and of other patterns with the same scripts, while rendering pendingLinks URLs that no
+/// pages; and more of them, and of other patterns with the same scripts, while rendering finds URLs that no
 /// scan had found. Large patterns come first.
 ///
 /// A page is added with `addPage` after its scan, and its assets with `addPart`. In automatic mode, rendering
@@ -44,7 +44,7 @@ package struct RenderScheduler: Sendable {
         /// The early pages that have started.
         var pages: Set<UInt32> = []
         /// URLs that an early page was the first to request or link to, with the page. They do not count if a
-        /// scan pendingLinks them later.
+        /// scan finds them later.
         var found: [UInt32: UInt32] = [:]
         /// Pages to be rendered again after `settle`.
         var retries: [PageWithAssets] = []
@@ -137,7 +137,7 @@ package struct RenderScheduler: Sendable {
     /// The same for a view. It is lower, because there are many views, and the reason that their pattern has may
     /// not apply to them.
     static let fewPagesOfView = 2
-    /// The number of pages of a host for which rendering pendingLinks nothing before all its patterns are given up.
+    /// The number of pages of a host for which rendering finds nothing before all its patterns are given up.
     /// It is higher for hosts with many patterns, since those differ.
     static func fewPagesOfHost(patterns: Int) -> Int { max(12, min(patterns / 2, 60)) }
     /// The maximum number of pages of a host that are rendered because they are the first of their kind.
@@ -157,17 +157,17 @@ package struct RenderScheduler: Sendable {
 
     /// - Parameters:
     ///   - known: patterns for which rendering found something in the last snapshot.
-    ///   - lookedAt: patterns that earlier snapshots rendered.
+    ///   - renderedPatterns: patterns that earlier snapshots rendered.
     ///   - always: the URLs of pages that are rendered in any case.
     init(
-        mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
+        mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], renderedPatterns: [String] = [],
         always: Set<String> = []
     ) {
         self.always = always
         self.mode = mode
         self.tabs = max(1, tabs)
         fruitfulBefore = Set(known)
-        renderedBefore = Set(lookedAt)
+        renderedBefore = Set(renderedPatterns)
     }
 
     var isOn: Bool { mode != .never && !isOver }
@@ -588,7 +588,7 @@ package struct RenderScheduler: Sendable {
     /// - Parameter assets: entries that the page requested and that were not fetched when its time was over.
     ///   The first time, the page is then scheduled to be rendered again.
     mutating func didRender(
-        _ number: UInt32, _ found: RenderYield, isWhole: Bool, waitsFor assets: [UInt32] = []
+        _ number: UInt32, _ found: RenderYield, isWhole: Bool, missing assets: [UInt32] = []
     ) {
         runningCount -= 1
         mayBeDue = true

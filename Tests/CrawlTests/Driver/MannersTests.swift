@@ -232,9 +232,9 @@ extension HopelessHostTests {
     @Test func `what was never asked for is not said to be answered`() throws {
         let pages = (0..<100).map { ("/p/\($0)", Frontier.Role.page) }
         let (frontier, _) = try run(pages, .status(503), healthy: false)
-        let unasked = frontier.entries.filter { $0.attempts == 0 }
-        #expect(!unasked.isEmpty)
-        #expect(unasked.allSatisfy { $0.state == .failed(.unasked(.status(503))) })
+        let notRequested = frontier.entries.filter { $0.attempts == 0 }
+        #expect(!notRequested.isEmpty)
+        #expect(notRequested.allSatisfy { $0.state == .failed(.notRequested(.status(503))) })
         let asked = frontier.entries.dropFirst().filter { $0.attempts > 0 }
         #expect(asked.allSatisfy { $0.state == .failed(.status(503)) })
     }

@@ -90,7 +90,7 @@ import Web
         #expect(seen.rendered == 1)
         func again() throws -> RenderReport {
             try crawl(.auto) { plan in
-                plan.sitePlan.lookedAt = seen.lookedAtPatterns
+                plan.sitePlan.renderedPatterns = seen.lookedAtPatterns
                 plan.sitePlan.rendered = seen.worthPatterns ?? []
             }.rendering
         }
@@ -232,7 +232,7 @@ import Web
         #expect(report.rendering.recorded == 3)
     }
 
-    /// Between its answer and its commit nobody pendingLinks it in the store: pages that send the same then, one as
+    /// Between its answer and its commit nobody finds it in the store: pages that send the same then, one as
     /// soon as the other is answered, get what the first got.
     @Test func `what is sent again before its answer is kept, and afterwards, is sent once`() throws {
         bench.origin.on("/", .page(Self.shell))

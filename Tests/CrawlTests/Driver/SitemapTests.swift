@@ -125,7 +125,7 @@ import Web
         #expect(report.skips == ["/s.xml: on another host"])
     }
 
-    @Test func `a second run pendingLinks its pages again`() throws {
+    @Test func `a second run finds its pages again`() throws {
         origin.on("/robots.txt", .file("Sitemap: /one.xml", type: "text/plain"))
         origin.on("/one.xml", OriginAnswer.file(map("/p1"), type: "text/xml").validated(entityTag: "\"1\""))
         #expect(try bench.politeCrawl().pages == 2)

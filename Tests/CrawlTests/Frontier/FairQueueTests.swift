@@ -11,31 +11,31 @@ import Testing
 
     @Test func `a small site comes in its order`() {
         var queue = FairQueue()
-        for number in 0..<60 { queue.append(UInt32(number), kin: UInt64(number % 3)) }
+        for number in 0..<60 { queue.append(UInt32(number), urlKind: UInt64(number % 3)) }
         #expect(Self.drain(&queue) == (0..<60).map(UInt32.init))
         #expect(queue.popFirst() == nil)
         #expect(queue.count == 0)
     }
 
-    @Test func `who comes late is not behind thousands of one kin`() {
+    @Test func `who comes late is not behind thousands of one kind`() {
         var queue = FairQueue()
-        for number in 0..<10_000 { queue.append(UInt32(number), kin: 1) }
+        for number in 0..<10_000 { queue.append(UInt32(number), urlKind: 1) }
         _ = Self.drain(&queue, 5000)
-        for number in 10_000..<10_100 { queue.append(UInt32(number), kin: 2) }
+        for number in 10_000..<10_100 { queue.append(UInt32(number), urlKind: 2) }
         let next = Self.drain(&queue, 250)
         #expect(next.count { $0 >= 10_000 } == 100)
     }
 
-    @Test func `ever new kins are together no more than one`() {
+    @Test func `ever new kinds are together no more than one`() {
         var queue = FairQueue()
-        for number in 0..<20_000 { queue.append(UInt32(number), kin: UInt64(1000 + number)) }
-        for number in 20_000..<22_000 { queue.append(UInt32(number), kin: 7) }
+        for number in 0..<20_000 { queue.append(UInt32(number), urlKind: UInt64(1000 + number)) }
+        for number in 20_000..<22_000 { queue.append(UInt32(number), urlKind: 7) }
         #expect(Self.drain(&queue, 5000).count { $0 >= 20_000 } >= 1900)
     }
 
     @Test func `each of two gets its turns, in the order of each`() {
         var queue = FairQueue()
-        for number in 0..<4000 { queue.append(UInt32(number), kin: UInt64(number % 2)) }
+        for number in 0..<4000 { queue.append(UInt32(number), urlKind: UInt64(number % 2)) }
         let order = Self.drain(&queue, 2000)
         #expect((900...1100).contains(order.count { $0 % 2 == 0 }))
         let even = order.filter { $0 % 2 == 0 }.dropFirst(100)
@@ -44,7 +44,7 @@ import Testing
 
     @Test func `what came last is taken from the end`() {
         var queue = FairQueue()
-        for number in 0..<100 { queue.append(UInt32(number), kin: 1) }
+        for number in 0..<100 { queue.append(UInt32(number), urlKind: 1) }
         #expect(queue.popLast() == 99)
         #expect(queue.count == 99)
         #expect(queue.popFirst() == 0)
@@ -60,7 +60,7 @@ import Testing
         ("http://a.test/p/", "http://b.test/p/", false),
     ])
     func `kin is what comes from one place`(one: String, other: String, isKin: Bool) {
-        func kin(_ text: String) -> UInt64 { Array(text.utf8).withUnsafeBufferPointer(Kinship.kin) }
-        #expect((kin(one) == kin(other)) == isKin)
+        func urlKind(_ text: String) -> UInt64 { Array(text.utf8).withUnsafeBufferPointer(URLKinds.kind) }
+        #expect((urlKind(one) == urlKind(other)) == isKin)
     }
 }

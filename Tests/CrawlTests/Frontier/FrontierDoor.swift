@@ -40,15 +40,15 @@ final class TriedFrontier {
     var isStarved: Bool { frontier.isStarved }
     var nextDue: Duration? { frontier.nextDue }
     var pagesLeft: Int? { frontier.pagesLeft }
-    var entries: [Frontier.Entry] { Array(frontier.entries) }
+    var entries: [Frontier.EntryInfo] { Array(frontier.entries) }
     var failures: [UInt32: Failure] { frontier.failures }
 
     func isOutOfPatience(now: Duration) -> Bool { frontier.isOutOfPatience(now: now) }
     func progress(now: Duration) -> CrawlProgress { frontier.progress(now: now) }
     func url(_ number: UInt32) -> WebURL { frontier.url(number) }
     func number(of url: WebURL) -> UInt32? { frontier.number(of: url) }
-    func state(_ number: UInt32) -> Frontier.State { frontier.state(number) }
-    func entry(_ number: UInt32) -> Frontier.Entry { frontier.entry(number) }
+    func state(_ number: UInt32) -> Frontier.EntryState { frontier.state(number) }
+    func entry(_ number: UInt32) -> Frontier.EntryInfo { frontier.entry(number) }
     func chain(to number: UInt32) -> [WebURL] { frontier.chain(to: number) }
     func nearestZone(_ number: UInt32) -> NetworkZone { frontier.nearestZone(number) }
     func wantsWords(of number: UInt32) -> Bool { frontier.wantsWords(of: number) }

@@ -163,7 +163,7 @@ import Web
     @Test func `no more pages are asked for at the end of a snapshot than are left of it`() {
         var memory = KnownOutcomes()
         #expect(memory.takePage() == nil && memory.pagesReached == nil)
-        memory.limit(pagesLeft: 2, of: 40)
+        memory.setPageLimit(pagesLeft: 2, of: 40)
         #expect(memory.takePage() == nil && memory.takePage() == nil)
         #expect(memory.pagesReached == nil)
         for _ in 1...2 { #expect(memory.takePage() == .pages(40)) }
@@ -183,10 +183,12 @@ import Web
 
     @Test(arguments: [
         Frontier.KnownOutcome.failed(.status(404)), .failed(.fetch(FetchFailure(.broken, "a\tb"))),
-        .failed(.outwaited(FetchFailure(.timeout, ""))), .failed(.redirects), .failed(.nowhere),
-        .failed(.standIn), .failed(.refused("/x no-store")), .failed(.unwanted),
-        .failed(.altered("md5 \t differs")), .failed(.softNotFound), .failed(.login("http://a/login")),
-        .failed(.sessionEnded("http://a/login")), .failed(.unasked(.fetch(FetchFailure(.unreachable, "x")))),
+        .failed(.hostSilent(FetchFailure(.timeout, ""))), .failed(.redirects),
+        .failed(.redirectWithoutTarget),
+        .failed(.htmlInstead), .failed(.refused("/x no-store")), .failed(.declinedByApp),
+        .failed(.digestMismatch("md5 \t differs")), .failed(.softNotFound), .failed(.login("http://a/login")),
+        .failed(.sessionEnded("http://a/login")),
+        .failed(.notRequested(.fetch(FetchFailure(.unreachable, "x")))),
         .skipped(.endless("no length")), .skipped(.unstored("/x")),
         .skipped(.trap(TrapReason(kind: .calendar, pattern: "/a/\t*", pages: 24, alike: 20))),
     ])

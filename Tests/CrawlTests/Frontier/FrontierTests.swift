@@ -317,7 +317,8 @@ import Web
         #expect(try !redirectNext(to: "http://a.test/self"))
         frontier.found(try link("http://a.test/nowhere", .page), by: 0)
         #expect(try !redirectNext(to: nil))
-        #expect(frontier.entries.map(\.state).suffix(2) == [.failed(.redirects), .failed(.nowhere)])
+        #expect(
+            frontier.entries.map(\.state).suffix(2) == [.failed(.redirects), .failed(.redirectWithoutTarget)])
         #expect(frontier.isDone)
     }
 
@@ -397,12 +398,15 @@ import Web
     }
 
     @Test(arguments: [
-        (ScanResult.Login?.none, ["keep 1", "keep 2"], [Frontier.State.redirected, .redirected, .done]),
+        (
+            ScanResult.Login?.none, ["keep 1", "keep 2"],
+            [Frontier.EntryState.redirected, .redirected, .done]
+        ),
         (.byItself, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c")), .done]),
         (.inPlace, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c"))]),
     ])
     mutating func `redirects are kept once it is known that they lead to no login`(
-        login: ScanResult.Login?, said: [String], states: [Frontier.State]
+        login: ScanResult.Login?, said: [String], states: [Frontier.EntryState]
     ) throws {
         #expect(redirect(1, to: "http://a.test/b") == [])
         #expect(frontier.next(now: .zero) == .fetch(2))
@@ -428,7 +432,7 @@ import Web
 
     @Test mutating func `what leads nowhere takes no good copy's place`() throws {
         #expect(said(frontier.apply(.redirected(1, .init(target: nil)), now: .zero)) == ["discard 1"])
-        #expect(frontier.state(1) == .failed(.nowhere))
+        #expect(frontier.state(1) == .failed(.redirectWithoutTarget))
     }
 
     @Test mutating func `a start is no page that a login may stand for`() throws {

@@ -48,9 +48,10 @@ import Web
     private func book(
         _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19,
         reasons: RenderReasons = .littleText,
-        assets: [UInt32] = [], known: [String] = [], lookedAt: [String] = [], isUnchanged: Bool = false
+        assets: [UInt32] = [], known: [String] = [], renderedPatterns: [String] = [],
+        isUnchanged: Bool = false
     ) throws -> RenderScheduler {
-        var book = RenderScheduler(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
+        var book = RenderScheduler(mode: mode, tabs: 2, known: known, renderedPatterns: renderedPatterns)
         for number in pages {
             book.addPage(
                 number, try url("http://a.test/p/\(number)"), reasons, assets: assets,
@@ -118,7 +119,7 @@ import Web
     @Test("Named pages are rendered, although they have no reason and have not changed")
     func further() throws {
         var book = RenderScheduler(
-            mode: .auto, tabs: 1, lookedAt: ["a.test/p/*"],
+            mode: .auto, tabs: 1, renderedPatterns: ["a.test/p/*"],
             always: ["http://a.test/p/3", "http://a.test/p/5"])
         for number: UInt32 in 0..<10 {
             book.addPage(number, try url("http://a.test/p/\(number)"), [], assets: [], isUnchanged: true)
@@ -280,7 +281,7 @@ import Web
     @Test(arguments: [[], ["a.test/p/*"]])
     func `what was looked at is not rendered again, unless what its pages need is new`(known: [String]) throws
     {
-        var book = try book(assets: [90], known: known, lookedAt: ["a.test/p/*"], isUnchanged: true)
+        var book = try book(assets: [90], known: known, renderedPatterns: ["a.test/p/*"], isUnchanged: true)
         book.addPart(90, [], assets: [91], isUnchanged: true)
         book.addPart(92, [], assets: [])
         book.settle()
@@ -312,7 +313,7 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `what an early page found counts, unless a scan pendingLinks it too`(isScanned: Bool) throws {
+    func `what an early page found counts, unless a scan finds it too`(isScanned: Bool) throws {
         var book = try book(pages: 0...19)
         #expect(book.nextEarly { _ in true } == 0)
         book.noteFound(100, byEarly: 0)
@@ -331,7 +332,7 @@ import Web
     {
         var book = try book(pages: 0...0)
         #expect(book.nextEarly { _ in true } == 0)
-        book.didRender(0, .init(), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(), isWhole: false, missing: [90])
         #expect(book.next() == nil)
         book.settle()
         #expect(rendered(&book) == [0])
@@ -342,7 +343,7 @@ import Web
         throws
     {
         var book = RenderScheduler(
-            mode: .auto, tabs: 2, known: ["a.test/p/*"], lookedAt: ["a.test/p/*"])
+            mode: .auto, tabs: 2, known: ["a.test/p/*"], renderedPatterns: ["a.test/p/*"])
         book.noteSender(7)
         for number in UInt32(0)...19 {
             book.addPage(
@@ -359,11 +360,11 @@ import Web
         var book = try book(pages: 0...0)
         book.settle()
         #expect(book.next() == 0)
-        book.didRender(0, .init(assets: 1, pages: 2), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(assets: 1, pages: 2), isWhole: false, missing: [90])
         #expect(!book.isIdle)
         #expect(book.next() == 0)
         // Its assets are counted again, and its pages are no longer new.
-        book.didRender(0, .init(assets: 1), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(assets: 1), isWhole: false, missing: [90])
         #expect(book.isIdle)
         #expect(book.patterns.map(\.foundAssetCount) == [1])
         #expect(book.patterns.map(\.foundPageCount) == [2])
@@ -375,7 +376,7 @@ import Web
         var book = try book(pages: 0...2)
         book.settle()
         #expect(book.next { _ in false } == 0)
-        book.didRender(0, .init(), isWhole: true, waitsFor: [90, 91])
+        book.didRender(0, .init(), isWhole: true, missing: [90, 91])
         #expect(book.next { $0 == 90 } == 1)
         #expect(book.next { _ in true } == 0)
     }
@@ -386,7 +387,7 @@ import Web
         #expect(book.next() == 0)
         book.end()
         #expect(book.next() == nil)
-        book.didRender(0, .init(), isWhole: false, waitsFor: [90])
+        book.didRender(0, .init(), isWhole: false, missing: [90])
         #expect(book.isIdle)
     }
 }

@@ -12,7 +12,8 @@ import Testing
         (Failure.status(429), 4), (.status(408), 4), (.status(425), 4), (.status(500), 4), (.status(502), 4),
         (.status(503), 4), (.status(504), 4), (.status(520), 4), (.status(501), 1), (.status(505), 1),
         (.status(404), 1), (.status(410), 1), (.status(403), 1), (.status(401), 1), (.status(304), 1),
-        (.redirects, 1), (.nowhere, 1), (fetch(.timeout), 4), (fetch(.broken), 4), (fetch(.unreachable), 4),
+        (.redirects, 1), (.redirectWithoutTarget, 1), (fetch(.timeout), 4), (fetch(.broken), 4),
+        (fetch(.unreachable), 4),
         (fetch(.unknownHost), 2), (fetch(.insecure), 1), (fetch(.invalidResponse), 1), (fetch(.tooLarge), 1),
         (fetch(.refused), 1),
     ])

@@ -196,7 +196,7 @@ import Web
         #expect(report.missing.allSatisfy { $0.isKeptFromBefore && !$0.isBroken })
     }
 
-    @Test func `many pages that are gone are so when a run an hour later pendingLinks the same`() throws {
+    @Test func `many pages that are gone are so when a run an hour later finds the same`() throws {
         for target in Self.inner + Self.assets { origin.on(target, .failure(404)) }
         let first = try bench.crawl()
         #expect(first.keptStored.map(\.reason) == ["gone"])
