@@ -171,7 +171,7 @@ extension SharedFrontier {
 
     /// Ends the leases whose rows the query `locked` locks, in the open transaction. This takes separate
     /// statements, because only a later statement sees what these workers committed before their rows were
-    /// locked. Granted pages that were not counted with `keep` return to the page limit. Counted pages are
+    /// locked. Granted pages that were not counted with `countPages` return to the page limit. Counted pages are
     /// read again, but not counted again.
     private func end(_ snapshot: Int64, _ locked: String, _ value: SQLValue) throws(StoreError) -> Int {
         var workers: [Int64] = []

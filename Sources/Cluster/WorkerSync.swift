@@ -188,7 +188,7 @@ package final class WorkerSync: Sendable {
         state.change { $0.released += hosts }
     }
 
-    /// Sends what is left, and ends the thread. Does not end the lease.
+    /// Sends the remaining messages, and ends the thread. Does not end the lease.
     package func close() {
         state.change { $0.isClosed = true }
         thread.join()

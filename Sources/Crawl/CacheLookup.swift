@@ -5,8 +5,8 @@ internal import Markup
 package import Store
 internal import Web
 
-/// Looks up what the store has for a URL, and decides by the cache policy whether a request is necessary. It
-/// belongs to the crawl's thread.
+/// Looks up the stored response of a URL, and decides by the cache policy (RFC 9111) whether a request is
+/// necessary. It belongs to the crawl's thread.
 final class CacheLookup {
     /// A decision about a URL that is due.
     enum Decision {

@@ -57,8 +57,8 @@ extension Crawl {
         }
     }
 
-    /// Requests a page once more without cookies, if it is not known yet whether such pages show what the crawl has
-    /// requested before. Returns whether it did; the response then waits for the other one.
+    /// Requests a page once more without cookies, if it is not known yet whether pages of this kind list the earlier
+    /// requests of the crawl (`CookieTraces`). Returns whether it did; the response then waits for the other one.
     private func startCookieComparison(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
         -> Bool
     {
@@ -75,7 +75,8 @@ extension Crawl {
         return true
     }
 
-    /// Returns the result to use if a page was requested with and without cookies; otherwise the same result.
+    /// Chooses between the two responses of a page that was requested with and without cookies. Returns the
+    /// same result for other requests.
     private func chooseResponse(for result: FetchResult) throws(CrawlError) -> FetchResult {
         guard let before = responsesWithCookies.removeValue(forKey: result.number) else { return result }
         guard let with = Self.words(of: before), let without = Self.words(of: result) else {
@@ -101,11 +102,10 @@ extension Crawl {
         if case .response(let response) = result.outcome { response.body.discard() }
     }
 
-    /// Sends the next request at once if a partial body cannot be completed from this result. Returns whether
-    /// it did.
+    /// Sends a further request for a partial body that this result does not complete. Returns whether it did.
     ///
-    /// This is the case if the server sent a shorter range than requested, or a 304 to a request without the
-    /// conditions that allow one.
+    /// A range request is incomplete if the server sent a shorter range than requested (RFC 9110 14.2 allows
+    /// that), or a 304 to a request without the conditions that allow one.
     private func continuePartial(_ result: FetchResult, _ stored: CacheLookup.StoredCopy?) throws(CrawlError)
         -> Bool
     {
@@ -126,7 +126,7 @@ extension Crawl {
         return true
     }
 
-    /// The minimum size in bytes of a part that counts as progress. A shorter one counts as a failed attempt,
+    /// The minimum size of a part that counts as progress. A shorter one counts as a failed attempt,
     /// so that a crawl gives up on a server that sends a few bytes at a time.
     private static let minPartBytes = 16 * 1024
 

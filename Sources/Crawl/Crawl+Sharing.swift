@@ -7,7 +7,7 @@ internal import Web
 /// The state of one worker of a shared snapshot, beside its frontier: the figures of the other workers, and
 /// the reports that it has sent to them. It belongs to the crawl's thread.
 ///
-/// A worker is *quiet* while it has nothing to do. Each quiet period has a number, so that the sync can
+/// A worker is *quiet* while it has nothing to do. Each quiet period has a number, so that `IdleDetector` can
 /// tell whether everything from before this period has been committed.
 struct WorkerState {
     let sync: WorkerSync
@@ -66,12 +66,16 @@ struct WorkerState {
     var isPageLimitUsedUp: Bool { status.pagesLeft.map { $0 <= 0 } ?? false && status.shares == 0 }
 }
 
-/// The distribution of hosts to workers. A host takes the same time however many others are fetched beside
-/// it, so that no host should wait until others are done. No worker has more than its share while another
-/// could take some, because a worker that takes over a host late has to go through everything that was stored
-/// of it.
+/// The distribution of hosts to workers.
+///
+/// The pace of each host is limited, so a crawl is fast if requests to many hosts run at the same time. Workers
+/// therefore lease hosts early and evenly: the *fair share* is the number of hosts divided by the number of
+/// workers. A worker gives hosts away when it has more than its share and another one is short of work. It does
+/// so rarely, because the new worker has to read all stored responses of the host again.
 extension SharedFrontier.WorkStatus {
+    /// With this many active hosts, a busy worker leases no more.
     private static let maxHosts = Frontier.maxRunningRequests
+    /// The maximum number of hosts that are leased in one exchange with the database.
     private static let maxHostsPerLease = 8
     /// A worker with this many running requests is busy enough.
     private static let enoughRunning = Frontier.maxRunningRequests * 3 / 4
@@ -192,6 +196,8 @@ extension Crawl {
         return nil
     }
 
+    /// Applies news from other workers to the frontier. Redirects of start URLs come first, since they extend the
+    /// scope for the discovered URLs.
     private func apply(_ incoming: WorkerSync.Incoming) throws(CrawlError) {
         if !incoming.found.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
             || incoming.grantedPages > 0
@@ -219,8 +225,8 @@ extension Crawl {
         }
     }
 
-    /// Chooses hosts for workers that need some, and releases chosen hosts of which nothing is in progress
-    /// any more.
+    /// Gives hosts to workers that need some, in two steps: the lease of a chosen host ends in the frontier at
+    /// once, and in the database when no request, scan or write of the host is in progress any more.
     private func giveAwayHosts(_ sync: WorkerSync) throws(CrawlError) {
         guard let workerState else { return }
         if workerState.hasNewStatus, workerState.originsToRelease.isEmpty, now >= workerState.nextGiveAway {
@@ -262,8 +268,8 @@ extension Crawl {
         try storing { () throws(StoreError) in try writes.onceCommitted { sync.shareOutcomes(outcomes) } }
     }
 
-    /// Sends what the other workers need to know to the sync, at most once per `reportInterval` unless the
-    /// worker becomes quiet or ends.
+    /// Sends discoveries, outcomes and figures to the other workers, at most once per `reportInterval` unless
+    /// the worker becomes quiet or ends.
     private func sendReport(_ sync: WorkerSync, isQuiet: Bool, isEnding: Bool = false) throws(CrawlError) {
         guard let workerState else { return }
         let isStarved = frontier.isStarved && !isEnding
@@ -317,8 +323,8 @@ extension Crawl {
 
 /// Outcomes and responses that are already known from other workers.
 extension Crawl {
-    /// Whether the outcome of the URL is known without a request, or a limit forbids the request. If so,
-    /// reports it to the frontier.
+    /// Reports the outcome of a URL to the frontier if it is known without a request, or if a limit forbids the
+    /// request. Returns whether it did.
     func applyKnownOutcome(_ number: UInt32, _ url: WebURL, _ answer: CacheLookup.Decision?)
         throws(CrawlError) -> Bool
     {

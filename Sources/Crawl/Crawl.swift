@@ -10,19 +10,28 @@ internal import Web
 /// One run of a site: sends the requests that the frontier asks for, reports their results to it, and stores
 /// the responses.
 ///
-/// The frontier decides; this class is its driver. Everything here belongs to the thread that calls `run` or
-/// `work`, which also runs the libcurl loop. Scans and writes have threads of their own; the results of scans
-/// arrive in an inbox that wakes the loop.
+/// The frontier decides; this class is its driver, and makes no decisions about URLs. Its loop
+/// (`runToEnd`) repeats these steps:
+///
+/// 1. Starts every task that the frontier has (`startDue`). A stored response that the cache policy allows is
+///    used at once; everything else becomes a request of the fetch loop.
+/// 2. Waits for results of requests, scans and rendered pages (`waitForResults`).
+/// 3. Handles each result (`didFetch`, `didScan`, `didRender`), reports it to the frontier as an event, and
+///    carries out the actions that the frontier returns (`carryOut`).
+///
+/// All state belongs to the thread that calls `run` or `work`, which also runs the libcurl loop. Scans
+/// (`ScanPool`) and writes (`WriteQueue`) have threads of their own; the results of scans arrive in an inbox that
+/// wakes the loop. Most dictionaries here are keyed by the frontier's number of the URL, its *entry*.
 package final class Crawl {
     let plan: CrawlPlan
     let interruption: Interruption
-    private let age = Stopwatch()
+    private let stopwatch = Stopwatch()
     let loop: FetchLoop
     let writes: WriteQueue
     let pool: ScanPool
     var frontier: Frontier
     var report: CrawlReport
-    /// Nil when the store has nothing that could be recalled.
+    /// Nil if the store is empty, so that no stored response could be reused.
     let cacheLookup: CacheLookup?
     /// The stored copies that are being validated with a conditional request, by the frontier's number of the
     /// URL.
@@ -30,7 +39,7 @@ package final class Crawl {
     /// Stored responses of URLs that are being refetched, by number. `ReplacementGuard` compares the new
     /// response with them.
     var storedBefore: [UInt32: StoredResponse] = [:]
-    /// Recognises pages that show what the crawl has requested before.
+    /// Recognises pages that list the earlier requests of the crawl, such as a trail of viewed pages.
     var cookieTraces = CookieTraces()
     /// The responses of pages that are requested once more without cookies, by number.
     var responsesWithCookies: [UInt32: FetchResult] = [:]
@@ -48,8 +57,10 @@ package final class Crawl {
     /// URLs whose new responses were rejected, some of them only after they had been stored.
     var rejectedReasons: [UInt32: ReplacementCheck.Reason] = [:]
     var partials: PartialShelf
-    /// Redirects that wait until the frontier decides whether they are stored (`keep`) or not (`discard`).
+    /// Redirects that wait until the frontier decides whether they are stored (`storeRedirect`) or not
+    /// (`discardRedirect`).
     var redirects: [UInt32: NewResponse] = [:]
+    /// The number of bodies in the scan pool, and their size in memory.
     var scanning = 0
     var scanningByteCount = 0
     /// Entries that are being scanned. The frontier counts them as done, but they are not stored yet.
@@ -61,11 +72,11 @@ package final class Crawl {
     var rendering: Rendering?
     /// This worker's view of a snapshot that is shared with other workers; nil for a snapshot of its own.
     var workerState: WorkerState?
-    /// Outcomes that other workers found.
+    /// Outcomes that other workers of a shared snapshot found.
     var knownOutcomes = KnownOutcomes()
     private let part: SnapshotPart
     var lastProgress: Duration = .zero
-    /// When the fetch loop last returned.
+    /// The time when the fetch loop last returned.
     private var lastTurn: Duration = .zero
     var meter: ProgressMeter
 
@@ -79,8 +90,8 @@ package final class Crawl {
         case all
         /// The hosts that this worker leases.
         case share(SharedFrontier.SharedSnapshot, WorkerSync)
-        /// The end of a shared snapshot: counts the stored responses, fetches missing URLs, and
-        /// publishes.
+        /// The end of a shared snapshot, by one worker: it counts the stored responses, fetches missing URLs, and
+        /// publishes the snapshot.
         case finish(
             SharedFrontier.SharedSnapshot, worker: Int64, KnownOutcomes, [SharedFrontier.DiscoveredURL])
 
@@ -251,7 +262,7 @@ package final class Crawl {
         } catch {
             throw .fetch(error)
         }
-        report.elapsed = age.elapsed
+        report.elapsed = stopwatch.elapsed
         return report
     }
 
@@ -322,6 +333,8 @@ package final class Crawl {
         report.isPublished = !report.isRejected
     }
 
+    /// Runs the crawl's loop until the frontier has nothing left to do, a time limit is reached, or the user
+    /// interrupts.
     private func runToEnd() throws(CrawlError) {
         while !interruption.isRequested {
             try startDue()
@@ -361,6 +374,7 @@ package final class Crawl {
         }
     }
 
+    /// The URL of a task if the store may have a response for it; nil for other tasks.
     private func hrefToLookUp(_ task: Frontier.Task) -> String? {
         guard case .fetch(let number) = task else { return nil }
         let url = frontier.url(number)
@@ -372,6 +386,8 @@ package final class Crawl {
         workerState.map { $0.canHaveStored(from: url.origin) } ?? true
     }
 
+    /// Waits until a request ends, something is due, or another thread wakes the loop. Returns the ended
+    /// requests.
     func waitForResults(atMost maxWait: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
         try storing { () throws(StoreError) in try cacheLookup?.endTransaction() }
         // With too many scans queued nothing may start, whatever is due. Results of scans wake the loop.
@@ -394,10 +410,13 @@ package final class Crawl {
     /// A longer delay between two turns means that the store blocked or the machine was busy.
     private static let maxTurnDelay = Duration.milliseconds(500)
 
+    /// Whether the queue of the scan pool has room. Without this limit, fast hosts would fill the memory with
+    /// bodies that wait for a scan.
     var canScanMore: Bool {
         scanning < Self.maxQueuedScans && scanningByteCount < Self.maxQueuedScanBytes
     }
 
+    /// Runs `body` and converts its store error to a crawl error.
     func storing<Value>(_ body: () throws(StoreError) -> Value) throws(CrawlError) -> Value {
         do throws(StoreError) {
             return try body()
@@ -406,7 +425,7 @@ package final class Crawl {
         }
     }
 
-    var now: Duration { age.elapsed }
+    var now: Duration { stopwatch.elapsed }
 
     static func secondsSinceEpoch() -> Int64 { SystemClock.secondsSinceEpoch() }
 
@@ -419,6 +438,7 @@ extension Crawl {
         try carryOut(frontier.apply(event, now: now))
     }
 
+    /// Carries out actions of the frontier, in their order.
     func carryOut(_ actions: [Frontier.Action]) throws(CrawlError) {
         for action in actions {
             switch action {
@@ -445,9 +465,11 @@ extension Crawl {
         }
     }
 
+    /// Starts a task of the frontier. A response about a host that another worker has received already is used
+    /// without a request.
     func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
-        case .fetch(let number): try start(number)
+        case .fetch(let number): try fetchOrReuse(number)
         case .robots(let host, let url, let nearestZone):
             if let known = knownOutcomes.takeAnswer(to: url.href) {
                 return try applyKnownRobots(known, of: host)
@@ -464,7 +486,7 @@ extension Crawl {
     }
 
     /// Fetches an entry, unless its stored response can be used without a request.
-    private func start(_ number: UInt32) throws(CrawlError) {
+    private func fetchOrReuse(_ number: UInt32) throws(CrawlError) {
         let url = frontier.url(number)
         if let rule = plan.rules.storageBan(for: url, nil) {
             return try apply(.unstored(number, rule: rule.text))

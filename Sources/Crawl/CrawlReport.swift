@@ -289,7 +289,7 @@ extension CrawlReport {
             if let reason = rejected[number] {
                 isAnyStartHeld = isAnyStartHeld || entry.isStart && entry.state == .done
                 missing.append(
-                    missing(
+                    missingURL(
                         number, .rejected(reason), frontier, isKeptFromBefore: keptFromBefore.contains(number)
                     ))
                 continue
@@ -299,7 +299,7 @@ extension CrawlReport {
                 isAnyStartHeld = isAnyStartHeld || entry.isStart
                 switch entry.role {
                 case .page where entry.isSoftNotFound:
-                    missing.append(missing(number, .softNotFound, frontier, isKeptFromBefore: false))
+                    missing.append(missingURL(number, .softNotFound, frontier, isKeptFromBefore: false))
                 case .page: pages += 1
                 case .asset: assets += 1
                 case .guide: break
@@ -307,10 +307,10 @@ extension CrawlReport {
             case .redirected:
                 redirects += 1
             case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
-                skipped.append(skipped(entry, .refused(failure.detail), frontier))
+                skipped.append(skippedURL(entry, .refused(failure.detail), frontier))
             case .failed(let failure) where frontier.isMiss(number) && !failure.isFinalResponse:
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
-                var noted = missing(
+                var noted = missingURL(
                     number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number))
                 noted.isNoted = true
                 missing.append(noted)
@@ -321,13 +321,13 @@ extension CrawlReport {
                 wrongGuesses += 1
             case .failed(let failure):
                 missing.append(
-                    missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
+                    missingURL(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
             case .skipped(let reason):
-                skipped.append(skipped(entry, reason, frontier))
+                skipped.append(skippedURL(entry, reason, frontier))
             case .elsewhere: break
             case .queued, .running, .waiting:
                 if let limit = frontier.limit ?? reached {
-                    skipped.append(skipped(entry, .limit(limit), frontier))
+                    skipped.append(skippedURL(entry, .limit(limit), frontier))
                 } else {
                     self.isInterrupted = true
                 }
@@ -359,7 +359,7 @@ extension CrawlReport {
     /// The URLs of further hosts count as failed.
     private static let maxLookups = 200
 
-    private func skipped(_ entry: Frontier.EntryInfo, _ reason: SkipReason, _ frontier: borrowing Frontier)
+    private func skippedURL(_ entry: Frontier.EntryInfo, _ reason: SkipReason, _ frontier: borrowing Frontier)
         -> Skipped
     {
         Skipped(
@@ -368,7 +368,7 @@ extension CrawlReport {
             isAsset: entry.role == .asset && !entry.isGuess)
     }
 
-    private func missing(
+    private func missingURL(
         _ number: UInt32, _ failure: Failure, _ frontier: borrowing Frontier, isKeptFromBefore: Bool
     ) -> Missing {
         Missing(

@@ -141,12 +141,12 @@ package struct PlanRun: ~Copyable {
         while let result = try result(of: request(number), interruption) {
             apply(.connected(number, from: result.zone))
             guard case .response(let response) = result.outcome else {
-                sample.missed(frontier.url(number))
+                sample.didMiss(frontier.url(number))
                 return apply(failure: result, of: number)
             }
             if let redirect = Redirect(response.status, response.fields, from: frontier.url(number)) {
                 response.body.discard()
-                sample.missed(frontier.url(number))
+                sample.didMiss(frontier.url(number))
                 apply(.redirected(number, .init(target: redirect.url)))
                 var due = try takeDue(interruption)
                 let target = frontier.target(of: number)
@@ -161,7 +161,7 @@ package struct PlanRun: ~Copyable {
                     number, response, after: result.exchange?.timings.latency ?? .zero, interruption)
             } else {
                 response.body.discard()
-                sample.missed(frontier.url(number))
+                sample.didMiss(frontier.url(number))
                 apply(.failed(number, .status(response.status)))
                 return
             }
@@ -197,7 +197,7 @@ package struct PlanRun: ~Copyable {
         page.links = linked.sorted().filter { isOfSite($0) }.map { frontier.url($0) }
         for number in due where frontier.role(of: number) == .asset { assets[frontier.url(number)] = number }
         page.assets = needed.sorted().map { frontier.url($0) }.filter { assets[$0] != nil }
-        sample.fetched(page)
+        sample.didFetch(page)
         // After the page, so that the sample sees which links are new.
         offer(due)
     }
@@ -307,13 +307,13 @@ package struct PlanRun: ~Copyable {
                 // Some servers do not accept HEAD. The file probably exists.
                 let isKnown = answer.status != 405 && answer.status != 501
                 guard (200..<300).contains(answer.status) || !isKnown else { break }
-                return sample.weighed(subject, byteCount: isKnown ? answer.fields.contentLength : nil)
+                return sample.didWeigh(subject, byteCount: isKnown ? answer.fields.contentLength : nil)
             }
             guard let target = redirect.url, target.isHTTP else { break }
             request.url = target
             request.nearestZone = effectiveZone(result.zone)
         }
-        sample.missed(frontier.url(number))
+        sample.didMiss(frontier.url(number))
     }
 
     /// Loads a robots.txt. If there is no response, the sample continues; a prefetch would wait and retry.

@@ -128,7 +128,7 @@ package struct PlanSample: Sendable {
     }
 
     /// A requested page was fetched.
-    package mutating func fetched(_ page: Page) {
+    package mutating func didFetch(_ page: Page) {
         let number = discover(page.url).page
         known[number].isTaken = true
         var outcome = Outcome(page: number, stage: stage, isPage: true, byteCount: page.byteCount)
@@ -148,14 +148,14 @@ package struct PlanSample: Sendable {
     }
 
     /// A requested page or file is missing, or redirects to another URL.
-    package mutating func missed(_ url: WebURL) {
+    package mutating func didMiss(_ url: WebURL) {
         guard let page = numbers[url] else { return }
         known[page].isTaken = true
         outcomes.append(Outcome(page: page, stage: stage, isPage: false, byteCount: nil))
     }
 
     /// The size of a file or an asset, or nil if the server did not say it.
-    package mutating func weighed(_ request: Request, byteCount: Int?) {
+    package mutating func didWeigh(_ request: Request, byteCount: Int?) {
         switch request {
         case .page(let url), .file(let url):
             guard let page = numbers[url] else { return }

@@ -173,7 +173,7 @@ struct QueryViews: Sendable {
     /// - Parameters:
     ///   - pieces: the hashes of its texts; nil if they are not known.
     ///   - leadsOn: whether it was the first to link to content or to need an asset.
-    mutating func fetched(_ number: UInt32, _ url: WebURL, pieces: TextPieces?, leadsOn: Bool) {
+    mutating func didFetch(_ number: UInt32, _ url: WebURL, pieces: TextPieces?, leadsOn: Bool) {
         guard let index = index(of: url, number, isNew: false) else { return }
         let isFirst = paths[index].pieces.isEmpty
         let newWords = add(pieces?.words ?? [], to: index)

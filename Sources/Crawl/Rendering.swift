@@ -260,7 +260,7 @@ struct Rendering {
     var waiting: [UInt32: [@Sendable (PageRequestResult) -> Void]] = [:]
     /// Cookies of the page that are sent with the first request for an entry, by the number of the entry.
     var cookies: [UInt32: [PageCookie]] = [:]
-    /// Requests that belong to no entry, such as POST, by the number of their errand.
+    /// Requests that belong to no entry, such as POST, by the number in their `RequestPurpose`.
     var untracked: [Int: UntrackedRequest] = [:]
     var untrackedCount = 0
     /// POST requests whose responses are stored or about to be.

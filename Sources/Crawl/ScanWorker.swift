@@ -107,7 +107,7 @@ final class ScanWorker {
             guard let again = try self.body(of: response, job, nil, into: &result) else { return }
             body = again
         }
-        if let reason = try rejected(body, response, job, into: &result) {
+        if let reason = try reasonToKeepStored(body, response, job, into: &result) {
             response.body.discard()
             if case .file(let path) = body.content { FetchedBody.file(path: path, byteCount: 0).discard() }
             (result.refusal, result.keptResponse) = (.rejected(reason), job.storedBefore)
@@ -174,7 +174,7 @@ final class ScanWorker {
     }
 
     /// The reason why the stored response is kept instead of the new one; nil if it is replaced.
-    private func rejected(
+    private func reasonToKeepStored(
         _ body: NewBody, _ response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) -> ReplacementCheck.Reason? {
         guard let replacements, job.role != .guide, job.request == .get, job.required == nil,
@@ -281,7 +281,9 @@ final class ScanWorker {
         read(fields, table, of: job, into: &result)
         if findsActions, format == .html { markActions(bytes, table.encoding, &result, job.url) }
         guard !result.isLeftOut else { return nil }
-        if let watch = job.login, format == .html { look(for: watch, bytes, table, job.url, into: &result) }
+        if let watch = job.login, format == .html {
+            detectLogin(for: watch, bytes, table, job.url, into: &result)
+        }
         guard result.login != .inPlace else { return nil }
         if job.role == .page, format == .html, job.required == nil,
             let challenge = challenge(bytes, fields, result)
@@ -328,7 +330,7 @@ final class ScanWorker {
     }
 
     /// Decides whether the page is a login page, and of which kind.
-    private func look(
+    private func detectLogin(
         for watch: ScanJob.LoginWatch, _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL,
         into result: inout ScanResult
     ) {

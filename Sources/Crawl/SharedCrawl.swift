@@ -36,7 +36,7 @@ package struct SharedCrawl: Sendable {
         var lostLeases = 0
         while true {
             let frontier = try storing { () throws(StoreError) in try SharedFrontier(plan.folder) }
-            let shared = try self.shared(frontier)
+            let shared = try findOrBeginSnapshot(in: frontier)
             let (name, snapshot) = (Self.name, shared.snapshot)
             let worker = try storing { () throws(StoreError) in
                 try frontier.retrying { (frontier) throws(StoreError) in
@@ -85,7 +85,7 @@ package struct SharedCrawl: Sendable {
                 sync.close()
                 try leave(worker, snapshot, frontier)
             }
-            guard var report else { throw .store(Self.gone(plan)) }
+            guard var report else { throw .store(Self.takenOverError(plan)) }
             report.elapsed = .now - began
             report.isPublished = try storing { () throws(StoreError) in
                 try frontier.retrying { (frontier) throws(StoreError) in
@@ -96,7 +96,7 @@ package struct SharedCrawl: Sendable {
         }
     }
 
-    private static func gone(_ plan: CrawlPlan) -> StoreError {
+    private static func takenOverError(_ plan: CrawlPlan) -> StoreError {
         StoreError(
             .busy, doing: "work on", path: plan.site,
             detail: "other workers took over its snapshot before this one began",
@@ -105,7 +105,9 @@ package struct SharedCrawl: Sendable {
 
     /// The shared snapshot of the site that other workers fetch; else a new one, or one that an earlier run
     /// left unfinished.
-    private func shared(_ frontier: SharedFrontier) throws(CrawlError) -> SharedFrontier.SharedSnapshot {
+    private func findOrBeginSnapshot(in frontier: SharedFrontier) throws(CrawlError)
+        -> SharedFrontier.SharedSnapshot
+    {
         try storing { () throws(StoreError) in
             // Creates the store if it does not exist.
             let writer = try StoreWriter(plan.folder)

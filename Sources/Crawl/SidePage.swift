@@ -1,6 +1,6 @@
 package import Web
 
-/// A page beside the content of a site, which hardly anybody reads offline: it shows a page's history, or asks for
+/// A page beside the content of a site, which few people read offline: it shows a page's history, or asks for
 /// input. Wikis and other applications have several of them for each page.
 package enum SidePage: String, Sendable, CaseIterable {
     /// Histories, old versions and comparisons, what links to a page, and other formats of a page.
@@ -12,16 +12,16 @@ package enum SidePage: String, Sendable, CaseIterable {
     ///
     /// These names mean nothing else in practice, so that the URL is enough.
     package init?(_ url: WebURL) {
-        if let query = url.query, let side = Self.named(byQuery: query) {
+        if let query = url.query, let side = Self.match(query: query) {
             self = side
-        } else if let side = Self.named(bySpecialPage: url) {
+        } else if let side = Self.match(specialPage: url) {
             self = side
         } else {
             return nil
         }
     }
 
-    private static func named(byQuery query: String) -> SidePage? {
+    private static func match(query: String) -> SidePage? {
         for item in query.utf8.split(separator: UInt8(ascii: "&")) {
             let name = String(decoding: item.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self).lowercased()
             guard let values = parameters[name] else { continue }
@@ -80,7 +80,7 @@ package enum SidePage: String, Sendable, CaseIterable {
         "wpdestfile": ["*": Meaning(page: .form)],
     ]
 
-    private static func named(bySpecialPage url: WebURL) -> SidePage? {
+    private static func match(specialPage url: WebURL) -> SidePage? {
         let title = url.query.flatMap { query in
             query.utf8.split(separator: UInt8(ascii: "&")).first { $0.starts(with: "title=".utf8) }?
                 .dropFirst(6)
@@ -121,7 +121,7 @@ package enum SidePage: String, Sendable, CaseIterable {
     /// Recognises a page by the last part of its path, such as `/Home/history`. Such a name can mean something else,
     /// such as the history of a country. It counts only if several folders each have pages with at least two of these
     /// names, as in wikis.
-    static func named(byPath url: WebURL) -> (name: String, page: SidePage)? {
+    static func match(path url: WebURL) -> (name: String, page: SidePage)? {
         guard let name = name(of: url), let page = paths[name] else { return nil }
         return (name, page)
     }

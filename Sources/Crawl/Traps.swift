@@ -86,7 +86,7 @@ struct Traps: Sendable {
     ///   - newPages: the pages to which this one was the first to link.
     ///   - bringsMore: whether the page was the first to need an asset.
     @discardableResult
-    mutating func fetched(
+    mutating func didFetch(
         _ url: WebURL, _ print: ContentPrint, newPages: some Sequence<WebURL>, bringsMore: Bool = false
     ) -> Verdict {
         let shape = URLShape(url)

@@ -233,12 +233,13 @@ extension SiteRun {
         let bundleURLs = Set(urls.map(\.href))
         let required = Set(loaded.verifier.requiredBundles.map(\.href))
         for missing in run.missing {
-            let isAltered = missing.failure.isAltered
+            let isDigestMismatch = missing.failure.isDigestMismatch
             let problem = PreloadReport.Problem(
                 url: missing.url, reason: missing.reason,
                 // A rejected URL that is not a bundle's own is the target of a bundle's redirect.
-                isRequired: required.contains(missing.url) || isAltered && !bundleURLs.contains(missing.url))
-            if isAltered { report.refused.append(problem) } else { report.missing.append(problem) }
+                isRequired: required.contains(missing.url)
+                    || isDigestMismatch && !bundleURLs.contains(missing.url))
+            if isDigestMismatch { report.refused.append(problem) } else { report.missing.append(problem) }
         }
         // A redirected bundle was rejected under the URL of its target.
         for item in run.check?.items ?? [] where item.verdict == .mismatch && item.isRequired {

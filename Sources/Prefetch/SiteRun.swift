@@ -265,7 +265,7 @@ package struct SiteRun {
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.sockets = last.sockets
             plan.sitePlan.frozen = plan.sitePlan.render?.freezing == .never ? [] : last.frozen
-            plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
+            plan.sitePlan.renderedPatterns = last.render == plan.sitePlan.render ? last.renderedPatterns : []
         }
         plan.rejectsInterceptionPages = !options.allowsShrinking
         plan.checksReplacements = !options.allowsShrinking
@@ -343,7 +343,7 @@ package struct SiteRun {
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = loaded.failure?.description
         if bundles == nil { try ignoreOptionalBundles(of: verifier, in: &report) }
-        let isRefused = report.isRejected || report.missing.contains(where: \.failure.isAltered)
+        let isRefused = report.isRejected || report.missing.contains(where: \.failure.isDigestMismatch)
         // A rejected run that starts at its bundles has stored none of them.
         if isRefused, plan.startsAtAssets, !report.isPublished, !report.isInterrupted {
             report.reject()
@@ -362,7 +362,7 @@ package struct SiteRun {
         of verifier: ManifestVerifier, in report: inout PrefetchReport
     ) throws(LarderError) {
         let optional = Set(verifier.bundles.map(\.href)).subtracting(verifier.requiredBundles.map(\.href))
-        let missing = report.missing.filter { optional.contains($0.url) && !$0.failure.isAltered }
+        let missing = report.missing.filter { optional.contains($0.url) && !$0.failure.isDigestMismatch }
         guard !missing.isEmpty else { return }
         let ignored = try mapStoreError { () throws(StoreError) in
             let reader = try StoreReader(folder)
@@ -503,7 +503,7 @@ package struct SiteRun {
                 confirmed: report.isUnchanged ? SystemClock.secondsSinceEpoch() : nil)
         }
         settings.rendered = rendering.worthPatterns ?? settings.rendered
-        settings.lookedAt = rendering.lookedAtPatterns
+        settings.renderedPatterns = rendering.lookedAtPatterns
         if rendering.rendered > 0 { settings.sockets = rendering.sockets }
         guard settings != plan.sitePlan else { return }
         do throws(StoreError) {

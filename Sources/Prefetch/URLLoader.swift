@@ -364,7 +364,7 @@ package final class URLLoader {
         if let rule = rules.rejection(of: subject, byteCount: answer.body.count) {
             return Failure.refused(rule.text).description
         }
-        return rules.inspection.accepts(subject) ? nil : Failure.standIn.description
+        return rules.inspection.accepts(subject) ? nil : Failure.htmlInstead.description
     }
 
     /// Returns why the response does not replace the stored one, although its server and the rules allow
@@ -462,11 +462,11 @@ package final class URLLoader {
     /// stored; nil if it is.
     private func edit(_ received: inout ReceivedResponse) -> String? {
         if let willStore = options.willStore, !received.isConfirmed {
-            guard let edited = willStore(received.response) else { return Failure.unwanted.description }
+            guard let edited = willStore(received.response) else { return Failure.declinedByApp.description }
             let wasEdited = edited.body != received.response.body
             received.response = edited
             if wasEdited, let mismatch = received.bundle?.mismatch(of: edited.body) {
-                return Failure.altered("\(mismatch), after willStore edited it").description
+                return Failure.digestMismatch("\(mismatch), after willStore edited it").description
             }
         }
         guard !received.isConfirmed, (200..<300).contains(received.response.status) else { return nil }

@@ -32,7 +32,7 @@ import Web
         return String(decoding: try #require(try reader.content(of: body)).load(), as: UTF8.self)
     }
 
-    @Test func `pages, their assets and the assets' assets are all kept as they were sent`()
+    @Test func `pages, their assets and the assets of these are stored byte for byte`()
         throws
     {
         let page = """
@@ -60,7 +60,7 @@ import Web
         #expect(Set(origin.requests.map(\.target)).count == origin.requests.count)
     }
 
-    @Test func `a large film is kept as it was sent, and nothing of the page before counts as its links`()
+    @Test func `a large video is stored byte for byte, without links of the previous page`()
         throws
     {
         let film = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
@@ -79,7 +79,7 @@ import Web
         #expect(scratch.names(in: "incoming").isEmpty)
     }
 
-    @Test func `what is missing is told with the way that led to it`() throws {
+    @Test func `a missing URL is reported with its chain of referrers`() throws {
         origin.on("/", .page("<a href=/two>two</a>"))
         origin.on("/two", .page("<img src=/gone.png><a href=/dead>dead</a>"))
         let report = try crawl()
@@ -109,7 +109,7 @@ import Web
         #expect(counts.unknownHosts == (answer == .isUnknown ? ["gone.test"] : []))
     }
 
-    @Test func `scripts lead to their modules and chunks, and a wrong guess is nothing missing`() throws {
+    @Test func `modules and chunks of scripts are fetched, and a wrong guess is not missing`() throws {
         origin.on("/", .page("<script type=module src=/js/main.js></script>"))
         origin.on(
             "/js/main.js",
@@ -123,7 +123,7 @@ import Web
         #expect(try text("/b.js") == "export default 2")
     }
 
-    @Test func `a redirect is kept as one, and where it leads is fetched`() throws {
+    @Test func `a redirect is stored as a redirect, and its target is fetched`() throws {
         origin.on("/", .page("<a href=/old>old</a>"))
         origin.on("/old", .redirect(to: "/new?x"))
         origin.on("/new?x", .page("new"))
@@ -135,7 +135,7 @@ import Web
         #expect(try text("/new?x") != nil)
     }
 
-    @Test func `credentials in a link are neither sent nor kept`() throws {
+    @Test func `credentials in a link are neither sent nor stored`() throws {
         let link = origin.url("/two").replacing("http://", with: "http://user:secret@")
         origin.on("/", .page("<a href=\(link)>2</a>"))
         origin.on("/two", .page("two"))
@@ -144,14 +144,14 @@ import Web
         #expect(origin.requests(to: "/two").allSatisfy { $0["Authorization"] == nil })
     }
 
-    @Test func `what fails for a moment is asked for again`() throws {
+    @Test func `a temporary failure is retried`() throws {
         origin.on("/", .failure(503), .page("second time lucky"))
         let report = try crawl()
         #expect(report.missing.isEmpty)
         #expect(origin.requests.count == 2)
     }
 
-    @Test func `an interrupted run keeps what it has, and the next one asks for the rest only`() throws {
+    @Test func `the run after an interruption requests only the rest`() throws {
         let interruption = Interruption()
         origin.on("/", .page("<a href=/one>1</a><a href=/two>2</a>"))
         origin.on("/one", .page("one"))
@@ -175,7 +175,7 @@ import Web
         #expect(try text("/two") != nil)
     }
 
-    @Test func `an update that fails destroys no good copy`() throws {
+    @Test func `a failed update keeps the stored responses`() throws {
         origin.on("/", .page("<a href=/two>2</a>"))
         origin.on("/two", .page("two"))
         _ = try crawl()
@@ -186,7 +186,7 @@ import Web
         #expect(try text("/two") != nil)
     }
 
-    @Test func `a redirect that leads nowhere is told, and takes no good copy's place`() throws {
+    @Test func `a redirect without a target is reported, and does not replace a stored response`() throws {
         origin.on("/", .page("<img src=/loop><img src=/a><img src=/ok>"))
         origin.on("/loop", .redirect(to: "/loop"))
         origin.on("/a", .redirect(to: "/b"))
@@ -201,7 +201,7 @@ import Web
         #expect(try text("/ok") != nil)
     }
 
-    @Test func `a start that is gone changes nothing of what is held`() throws {
+    @Test func `a start URL that is gone leaves the stored site unchanged`() throws {
         origin.on("/", .page("good"))
         _ = try crawl()
         origin.on("/", .failure(404))
@@ -214,7 +214,7 @@ import Web
         #expect(try text("/")?.contains("new") == true)
     }
 
-    @Test func `what was gone when a run was interrupted is asked for again`() throws {
+    @Test func `a URL that was gone in an interrupted run is requested again`() throws {
         let interruption = Interruption()
         origin.on("/", .page("<img src=/dot.png><a href=/last>last</a>"))
         origin.on("/dot.png", .failure(404))
@@ -228,7 +228,7 @@ import Web
         #expect(second.missing.map(\.address.path).contains("/dot.png"))
     }
 
-    @Test func `a body that cannot be put on disk ends the crawl, and what is held stays`() throws {
+    @Test func `a body that cannot be written ends the crawl, and stored responses stay`() throws {
         origin.on("/", .page("<img src=/large.png>"))
         _ = try crawl()
         let folder = scratch
@@ -240,7 +240,7 @@ import Web
         #expect(try text("/") != nil)
     }
 
-    @Test func `a site that cannot be reached leaves no trace`() throws {
+    @Test func `an unreachable site leaves no snapshot`() throws {
         let closed = try TestOrigin()
         let start = try #require(WebURL(closed.url("/")))
         closed.stop()
@@ -254,7 +254,7 @@ import Web
         #expect(try StoreReader(folder).sites().isEmpty)
     }
 
-    @Test func `a store that fails ends the crawl with its reason`() throws {
+    @Test func `an error of the store ends the crawl with its reason`() throws {
         try scratch.write("in the way", to: "bodies")
         origin.on("/", .page("x"))
         #expect(throws: CrawlError.self) { try crawl() }

@@ -4,8 +4,8 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// The state machine of a crawl: the URLs that it has discovered, and what it does next. A pure value without
-/// I/O or clock: events and the time go in, actions and requests come out.
+/// The state machine of a crawl: the URLs that it has discovered, and the order of its requests. A pure value
+/// without I/O or clock: events and the time go in, actions and tasks come out.
 ///
 /// The caller passes each event to `apply` and carries out the returned actions, and calls `next` until it
 /// returns nil. The state is in a `FrontierCore`, whose extensions are in several files; `core` is private to
@@ -17,6 +17,10 @@ internal import Web
 /// up. `next` turns a queued entry into `running`, and the event that reports its response turns it into
 /// `done`, `redirected`, `failed` or `skipped`, or back into `waiting` or `queued` for another attempt. A
 /// later link, redirect or lease may queue a skipped, failed or `elsewhere` entry after all.
+///
+/// Two invariants hold between events: `HostState.queuedCount` is the number of queued entries of the host,
+/// and each running entry is ended by exactly one event (`succeeded`, `reused`, `redirected`, `failed`,
+/// `endless`, `unstored` or `outcomeKnown`).
 struct Frontier: ~Copyable, Sendable {
     private var core: FrontierCore
 
@@ -66,7 +70,7 @@ struct Frontier: ~Copyable, Sendable {
             core.drop(number, for: .unstored(rule))
         case .held(let number, let format, let isSoftNotFound):
             if isSoftNotFound { core.markAsSoftNotFound(number) }
-            core.note(format, of: number)
+            core.noteFormat(format, of: number)
         case .knownAsSender(let number): core.renderScheduler.noteSender(number)
         case .openedInSession(let number): core.didOpenInSession(number)
         case .requestedWithCORS(let number): core.markAsCORS(number)
@@ -135,7 +139,7 @@ extension Frontier {
         case succeeded(UInt32, after: Duration? = nil)
         /// The response was taken from the store, without a request.
         case reused(UInt32)
-        /// The response was a redirect. Returns `keep` or `discard`, or neither until it is known whether the
+        /// The response was a redirect. Returns `storeRedirect` or `discardRedirect`, or neither until it is known whether the
         /// target is a login page.
         case redirected(UInt32, Redirection)
         /// The request failed.
@@ -159,14 +163,14 @@ extension Frontier {
         case requestedWithCORS(UInt32)
         /// The page is being checked for a login form.
         case scanning(UInt32)
-        /// The body was scanned. Returns `record` for its links, and `keep` or `discard` for redirects that
+        /// The body was scanned. Returns `storeLinks` for its links, and `storeRedirect` or `discardRedirect` for redirects that
         /// waited for it.
         ///
         /// - Parameter wasStored: whether an earlier snapshot has a page at this URL. Matters only if the new
         ///   response is a login page.
         case scanned(ScanResult, wasStored: Bool = false)
         /// The links of a stored response, taken from its link table: first those to known entries, then the
-        /// others. Returns `number` with the numbers of the latter, unless the page waits for its turn.
+        /// others. Returns `assignNumbers` with the numbers of the latter, unless the page waits for its turn.
         ///
         /// - Parameters:
         ///   - isLeftOut: whether the page asks not to be stored (`noindex`).
@@ -176,7 +180,7 @@ extension Frontier {
             UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, isNofollow: Bool = false,
             renderReasons: RenderReasons = [], isNews: Bool = false)
 
-        /// The request for the robots.txt of a host ended. Returns `ask` if the response was a redirect to be
+        /// The request for the robots.txt of a host ended. Returns `startTask` if the response was a redirect to be
         /// followed.
         case robots(host: Int, RobotsAnswer)
         /// The soft-404 probe of a host ended. The answer is nil if there was no response.
@@ -207,25 +211,26 @@ extension Frontier {
         /// The driver did not process responses for this time, for example because the store was busy. Hosts
         /// that did not seem to respond meanwhile may have done so.
         case processingDelayed(Duration)
-        /// The time to wait for hosts that have never responded is over. Returns `lost` for their entries,
-        /// and `abandon` for their running requests.
+        /// The time to wait for hosts that have never responded is over. Returns `failedWithHost` for their
+        /// entries, and `cancel` for their running requests.
         case patienceEnded
         /// All requests, scans and renderings have ended, so that open questions about modules and rendering
         /// must be decided now.
         case settled
         /// A page that is being rendered requests the URL.
         case requestedByPage(WebURL, by: UInt32, isPage: Bool, isCORS: Bool)
-        /// The page was rendered. Returns `record` for the links and assets that rendering found.
+        /// The page was rendered. Returns `storeLinks` for the links and assets that rendering found.
         case rendered(UInt32, RenderResult)
         /// No browser is available, or it has failed.
         case renderingUnavailable
 
-        /// The crawl is over. Returns `keep` or `discard` for the redirects that still wait.
+        /// The crawl is over. Returns `storeRedirect` or `discardRedirect` for the redirects that still wait.
         case ended
     }
 
     /// An action that the driver must carry out at once.
     enum Action: Sendable {
+        /// Start this task now, without waiting for `next`: the redirect of a robots.txt.
         case startTask(Task)
         /// Store the redirect that this entry received.
         case storeRedirect(UInt32)
@@ -378,6 +383,8 @@ extension Frontier {
     /// The maximum number of running requests over all hosts. A page may need assets from thousands of hosts,
     /// and the number of sockets of a process is limited.
     static let maxRunningRequests = 128
+    /// The maximum number of redirects in a row, as in browsers (Fetch, HTTP-redirect fetch). An entry beyond it
+    /// fails with `Failure.redirects`.
     static let maxRedirects: UInt8 = 20
 }
 
@@ -540,7 +547,7 @@ extension Frontier {
         return chain.reversed().map { url($0) }
     }
 
-    /// The maximum number of URLs that a report shows.
+    /// The maximum number of URLs of a chain in a report; the middle of a longer one is left out.
     private static let maxChainURLs = 32
 }
 

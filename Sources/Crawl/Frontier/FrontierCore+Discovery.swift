@@ -121,8 +121,8 @@ extension FrontierCore {
     /// The length of the chain of assets that need each other, or of refreshes, up to the link's target.
     private func chain(to link: FoundLink, from finder: UInt32) -> UInt8 {
         let record = records[Int(finder)]
-        let goesOn = link.role == .asset ? record.role == .asset : link.isRefresh
-        return goesOn ? min(record.chain, .max - 1) + 1 : 0
+        let continues = link.role == .asset ? record.role == .asset : link.isRefresh
+        return continues ? min(record.chain, .max - 1) + 1 : 0
     }
 
     /// The network zone that the response came from, which limits the requests for its links.
@@ -260,7 +260,7 @@ extension FrontierCore {
         if record.flags.contains(.isStart) { return scope.verdict(on: url, as: .start) }
         if options.hasSession {
             if SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
-            // Scripts, pictures and style sheets do not change anything, but what a script names may.
+            // Requests for scripts, pictures and style sheets change nothing; a URL in the text of a script may.
             let mayAct = record.role == .page || record.flags.contains(.isGuess)
             if mayAct, ActionLink.isActionURL(url), !scope.allowsAction(url) { return .skipped(.action) }
         }
@@ -496,8 +496,8 @@ extension FrontierCore {
         return (entries, links)
     }
 
-    /// Discovers what pages request by the templates of their kind, as guesses: what one page requests, or all pages do after
-    /// a template was confirmed. Returns the links for the store.
+    /// Discovers the requests of pages that follow from the templates of their kind, as guesses: those of one page, or
+    /// those of all pages after a template was confirmed. Returns the links for the store.
     mutating func useTemplates(for number: UInt32) -> [Action] {
         guard !templates.isEmpty else { return [] }
         let numbers = templates.takeHasNewTemplates() ? 0..<UInt32(records.count) : number..<number + 1
@@ -590,7 +590,7 @@ extension FrontierCore {
     /// Notes the format of a response. HTML, whatever its role, is a document, on whose behalf its assets are
     /// requested, and so are SVG and XML that a person navigates to. The assets of style sheets and scripts
     /// are requested on behalf of the document that needs them.
-    mutating func note(_ format: BodyFormat?, of number: UInt32) {
+    mutating func noteFormat(_ format: BodyFormat?, of number: UInt32) {
         let isShown = records[Int(number)].role == .page && (format == .svg || format == .xml)
         if format == .html || format == .xhtml || isShown { records[Int(number)].flags.insert(.isDocument) }
     }

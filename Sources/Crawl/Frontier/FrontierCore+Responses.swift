@@ -50,7 +50,7 @@ extension FrontierCore {
         case nil: if !result.asksForPassword { didOpenInSession(number) }
         }
         settleRedirects(to: number, login: result.login.map { _ in urls.href(number) }, &actions)
-        note(result.format, of: number)
+        noteFormat(result.format, of: number)
         if let rule = result.storageBan {
             drop(number, for: .unstored(rule))
             return actions
@@ -129,11 +129,12 @@ extension FrontierCore {
         .map { [urls] in urls.url($0) ?? .blank }
         let bringsMore = new.contains { [records] in records[Int($0)].role == .asset }
         if !views.isSample(number) {
-            traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
+            traps.didFetch(url(number), print, newPages: pages, bringsMore: bringsMore)
         }
     }
 
-    /// Notes what a page with a query, or a page with links to itself with queries, has of its own.
+    /// Reports to `QueryViews` whether a page with a query, or a page with links to itself with queries, has text,
+    /// links or assets of its own.
     private mutating func noteView(_ number: UInt32, _ result: ScanResult, newFrom first: UInt32) {
         guard records[Int(number)].role == .page, result.pieces != nil || urls.hasQuery(number) else {
             return
@@ -145,7 +146,7 @@ extension FrontierCore {
             guard record.state != .skipped, let url = urls.url(new) else { return false }
             return views.isContent(url, isWaiting: record.flags.contains(.waitsForRendering), since: first)
         }
-        views.fetched(number, url(number), pieces: result.pieces, leadsOn: leadsOn)
+        views.didFetch(number, url(number), pieces: result.pieces, leadsOn: leadsOn)
     }
 
     /// Handles a successful response.
@@ -400,9 +401,9 @@ extension FrontierCore {
 }
 
 extension FrontierCore {
-    /// Handles a redirect. If it is not known yet whether the target is a login page, neither `keep` nor
-    /// `discard` is returned now. A redirect that has no usable target, leads in a circle or to a login page must
-    /// not replace a stored response.
+    /// Handles a redirect. If it is not known yet whether the target is a login page, neither `storeRedirect` nor
+    /// `discardRedirect` is returned now. A redirect that has no usable target, leads in a circle or to a login
+    /// page must not replace a stored response.
     mutating func didRedirect(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
         let (latency, isReused) = (redirection.latency, redirection.isReused)
         guard let target = redirection.target else {

@@ -297,10 +297,10 @@ extension FrontierCore {
         guard let outgoing = sharing?.outgoing, !outgoing.isEmpty else { return [] }
         sharing?.outgoing = []
         var known: Set<UInt32> = []
-        return outgoing.filter { known.insert($0).inserted }.map(found)
+        return outgoing.filter { known.insert($0).inserted }.map(discoveredURL)
     }
 
-    private func found(_ number: UInt32) -> SharedFrontier.DiscoveredURL {
+    private func discoveredURL(_ number: UInt32) -> SharedFrontier.DiscoveredURL {
         let record = records[Int(number)]
         let referrer = record.referrer == EntryRecord.noEntry ? nil : record.referrer
         var facts = Frontier.RemoteDiscovery.Facts()
@@ -342,7 +342,7 @@ extension FrontierCore {
     }
 
     /// Origins with enough queued entries to be given to another worker, those with most first. A host that
-    /// is nearly done is not worth it, because its new worker has to read what is stored of it.
+    /// is nearly done is not worth it, because its new worker has to read all its stored responses.
     var hostsToGiveAway: [String] {
         var hosts: [(origin: String, queued: Int)] = []
         for (origin, number) in hostNumbers where !self.hosts[number].isElsewhere {

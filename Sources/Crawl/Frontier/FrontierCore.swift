@@ -435,7 +435,7 @@ struct FrontierCore: Sendable {
         return true
     }
 
-    /// Whether the site has a page of which this one may be a view. What a sitemap lists is no view.
+    /// Whether the site has a page of which this one may be a view. A page that a sitemap lists is not a view.
     private func hasParent(_ number: UInt32, _ url: WebURL) -> Bool {
         let referrer = records[Int(number)].referrer
         if referrer != EntryRecord.noEntry, records[Int(referrer)].role == .guide { return false }
@@ -477,7 +477,7 @@ struct FrontierCore: Sendable {
 
     /// The name of a side page by the end of its path, and the page to which it belongs.
     private func sidePage(at url: WebURL) -> (name: String, page: SidePage, folder: UInt32)? {
-        if let (name, page) = SidePage.named(byPath: url), let folder = knownFolder(of: url) {
+        if let (name, page) = SidePage.match(path: url), let folder = knownFolder(of: url) {
             return (name, page, folder)
         }
         guard let (name, path) = SidePage.format(of: url), let target = WebURL(path, base: url),

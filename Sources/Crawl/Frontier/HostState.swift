@@ -218,7 +218,7 @@ struct SessionLossDetector: Sendable {
         return witness
     }
 
-    /// Handles the response to the witness.
+    /// Handles the response to the request for the page to check.
     ///
     /// - Parameter asksForLogin: nil if there was no response, or one that does not tell.
     mutating func didCheckSession(asksForLogin: Bool?) {
@@ -415,7 +415,7 @@ extension FrontierCore {
         robotsQueue.add(UInt32(host), at: time)
     }
 
-    /// Handles the end of a request for robots.txt. Returns `ask` if a redirect has to be followed.
+    /// Handles the end of a request for robots.txt. Returns `startTask` if a redirect has to be followed.
     mutating func didFetchRobots(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
         switch answer {
         case .answered(let status, let location, let body, let zone):

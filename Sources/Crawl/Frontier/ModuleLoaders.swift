@@ -56,8 +56,8 @@ struct ModuleLoaders: Sendable {
     /// Whether the entry is a page with an environment.
     func hasEnvironment(_ number: UInt32) -> Bool { environments[number] != nil }
 
-    /// Reads what a body says, and returns the links that follow: first those of earlier bodies of the page,
-    /// and then those of this one.
+    /// Reads the configurations and module names in a body, and returns the links that follow from them: first
+    /// those of earlier bodies of the page, and then those of this one.
     ///
     /// - Parameter document: the page to which the body belongs, with its base URL.
     mutating func read(
@@ -130,9 +130,13 @@ extension NewLinks {
     /// A copy for the second time that the store is given the links: it knows their numbers, and needs no
     /// URLs.
     fileprivate var withoutTexts: NewLinks {
-        func known(_ targets: [Target]) -> [Target] { targets.map { Target(href: nil, number: $0.number) } }
+        func withoutURLs(_ targets: [Target]) -> [Target] {
+            targets.map { Target(href: nil, number: $0.number) }
+        }
         var links = NewLinks(from: Target(href: nil, number: source.number))
-        (links.pages, links.assets, links.guesses) = (known(pages), known(assets), known(guesses))
+        (links.pages, links.assets, links.guesses) = (
+            withoutURLs(pages), withoutURLs(assets), withoutURLs(guesses)
+        )
         return links
     }
 }

@@ -49,7 +49,7 @@ struct PageTemplates {
 
     var isEmpty: Bool { confirmedCount == 0 }
 
-    /// Notes what a rendered page has requested. Returns the templates that only this page follows so far, which may be
+    /// Notes the requests of a rendered page. Returns the templates that only this page follows so far, which may be
     /// tried on other pages with its pattern.
     mutating func note(_ page: WebURL, requests: [WebURL]) -> (pattern: String, new: [Template]) {
         let pattern = PagePattern.text(of: page)

@@ -7,8 +7,8 @@ extension RenderScheduler {
     /// Whether a page has changed since an earlier snapshot.
     enum Freshness: Sendable {
         case new
-        /// The page has not changed. Rendering it would find what the earlier snapshot found, unless an asset
-        /// has changed.
+        /// The page has not changed. Rendering it would give the result of the earlier snapshot again, unless an
+        /// asset has changed.
         case unchanged
     }
 

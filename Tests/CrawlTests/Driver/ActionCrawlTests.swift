@@ -44,7 +44,7 @@ import Web
 
     private var requested: Set<String> { Set(origin.requests.map(\.target)) }
 
-    @Test func `no action is requested`() throws {
+    @Test func `links that may change something are not requested`() throws {
         for _ in 1...2 {
             let report = try crawl()
             #expect(requested == ["/", "/1", "/1/edit/"])
@@ -54,7 +54,7 @@ import Web
         }
     }
 
-    @Test func `what the user allows is requested`() throws {
+    @Test func `allowed actions are requested`() throws {
         let report = try crawl(["/1/copy/", "/go/**"])
         #expect(requested == ["/", "/1", "/1/edit/", "/1/copy/", "/go/1"])
         #expect(report.skipped.count == Self.actions.count - 2)

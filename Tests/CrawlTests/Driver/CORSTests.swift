@@ -46,7 +46,7 @@ import Web
         ("<script>fetch('CDN/a')</script>", true), ("<iframe src=CDN/a></iframe>", false),
         // One that needs it so is enough.
         ("<img src=CDN/a><img src=CDN/a crossorigin>", true),
-    ]) func `a request by CORS names the origin of its page, and others name none`(
+    ]) func `a CORS request has the Origin header of its page, and others have none`(
         markup: String, isNamed: Bool
     ) throws {
         head(markup.replacing("CDN", with: cdn.base))
@@ -60,7 +60,7 @@ import Web
                 == (isNamed ? page : "nobody"))
     }
 
-    @Test func `what a style sheet or a module needs is asked for in the name of the page`() throws {
+    @Test func `assets of style sheets and modules are requested with the page's origin`() throws {
         head(
             "<link rel=stylesheet href=\(cdn.base)/style.css><script type=module src=\(cdn.base)/app.js></script>"
         )
@@ -80,7 +80,7 @@ import Web
         #expect(bench.origin.requests(to: "/own.woff2").map { $0["Origin"] } == [nil])
     }
 
-    @Test func `what a frame needs is asked for in its own name`() throws {
+    @Test func `assets of a frame are requested with the frame's origin`() throws {
         head("<iframe src=\(cdn.base)/frame></iframe>")
         let own = bench.origin.url("/own.woff2")
         bench.origin.on("/own.woff2", .file("", type: "font/woff2"))
@@ -90,7 +90,7 @@ import Web
         #expect(bench.origin.requests(to: "/own.woff2").map { $0["Origin"] } == [cdn.base])
     }
 
-    @Test func `redirects keep the name, until it would be null`() throws {
+    @Test func `redirects keep the Origin header until browsers would send null`() throws {
         let third = try TestOrigin()
         third.otherwise { _ in .file("", type: "font/woff2") }
         bench.origin.on("/away", .redirect(to: cdn.url("/from-page")))

@@ -19,8 +19,7 @@ import Web
         "<title>Making sure you're not a bot!</title><script id=\"anubis_challenge\">{}</script>")
 
     @Test(arguments: [challenge, anubis])
-    func `a challenge in place of the start page ends the run, and is not stored`(answer: OriginAnswer) throws
-    {
+    func `a bot challenge at the start URL ends the run, and is not stored`(answer: OriginAnswer) throws {
         origin.otherwise { _ in answer }
         let report = try bench.crawl()
         #expect(origin.requests.map(\.target) == ["/"])
@@ -30,7 +29,7 @@ import Web
     }
 
     @Test(arguments: [challenge, anubis])
-    func `after a second challenge the host is asked no more`(answer: OriginAnswer) throws {
+    func `after a second challenge the host gets no more requests`(answer: OriginAnswer) throws {
         let links = (1...40).map { "<a href=/\($0)>\($0)</a>" }.joined()
         origin.on("/", .page(links))
         origin.on("/1", .page("one"))

@@ -13,7 +13,7 @@ import Web
 
     init() throws { bench = try CrawlBench() }
 
-    @Test func `a wall that leads back to itself with a cookie is passed`() throws {
+    @Test func `a page that sets a cookie and redirects to itself is requested again`() throws {
         origin.otherwise { request in
             request["Cookie"]?.contains("seen=1") == true
                 ? .page(request.path == "/" ? "<a href=/two>2</a>" : "two")
@@ -26,7 +26,7 @@ import Web
         #expect(try bench.stored("/")?.flags.contains(.isPrivate) == false)
     }
 
-    @Test func `so is one that leads round by another address`() throws {
+    @Test func `a redirect loop over another URL that sets a cookie is requested again`() throws {
         origin.on("/") { $0["Cookie"] == nil ? .redirect(to: "/check?back=/") : .page("in") }
         origin.on("/check") { _ in OriginAnswer.redirect(to: "/").adding("Set-Cookie", "ok=1; Path=/") }
         let report = try bench.crawl()
@@ -35,7 +35,7 @@ import Web
         #expect(try bench.text("/") == "in")
     }
 
-    @Test func `one that hands out cookies for ever is left`() throws {
+    @Test func `a loop that sets a new cookie each time fails`() throws {
         origin.on("/two") { _ in OriginAnswer.redirect(to: "/two").adding("Set-Cookie", "n=1; Path=/") }
         origin.on("/three", .redirect(to: "/three"))
         origin.on("/", .page("<a href=/two>2</a><a href=/three>3</a>"))
@@ -45,7 +45,7 @@ import Web
         #expect(bench.count("/three") == 1)
     }
 
-    @Test func `the next snapshot has a jar of its own`() throws {
+    @Test func `each snapshot has its own cookie jar`() throws {
         origin.on("/") { request in
             OriginAnswer.page(request["Cookie"] ?? "none").adding("Set-Cookie", "n=1; Path=/")
         }

@@ -18,7 +18,7 @@ import Web
         bench.origin.on("/two", .page("two"))
     }
 
-    @Test func `a radio ends neither the page nor the run`() throws {
+    @Test func `an endless stream blocks neither the page nor the run`() throws {
         origin.on(
             "/live.mp3", OriginAnswer.endless("mp3", type: "audio/mpeg").dripping(3, every: .milliseconds(5)))
         let report = try bench.crawl { $0.fetch.slowMediaTimeout = .milliseconds(200) }
@@ -29,7 +29,7 @@ import Web
         #expect(try bench.stored("/live.mp3") == nil)
     }
 
-    @Test func `a body for which there is no room is missing, and all else is there`() throws {
+    @Test func `a body that is too large is missing, and everything else is stored`() throws {
         origin.on(
             "/live.mp3", OriginAnswer.endless(String(repeating: "m", count: 100_000), type: "audio/mpeg"))
         let report = try bench.crawl { $0.fetch.freeSpace = { _ in 3_000_000 } }

@@ -5,7 +5,7 @@ import Testing
 
 /// A few of what `scripts/soak kill` does fifty of.
 @Suite struct KillTests {
-    @Test func `a crawl that is killed is gone on with, and ends as if nothing had happened`() throws {
+    @Test func `a killed crawl is continued, with the same result as an uninterrupted one`() throws {
         let run = try KillRun(pages: 80)
         let (expected, time) = try run.undisturbed()
         #expect(expected.rows.count > 80)

@@ -33,7 +33,7 @@ import Web
         return links.guesses.compactMap { WebURL($0)?.path }.sorted()
     }
 
-    @Test func `names are found by the configuration of their page`() throws {
+    @Test func `module names are resolved by the configuration of their page`() throws {
         page(
             "/",
             "<script src=/js/require.js></script><script>require.config({baseUrl:'/m/'})</script><script src=/app.js></script>"
@@ -46,7 +46,7 @@ import Web
     }
 
     @Test(arguments: ["/a-config.js", "/z-config.js"])
-    func `a configuration may come before or after the names`(config: String) throws {
+    func `a configuration can arrive before or after the names`(config: String) throws {
         page("/", "<script src=/app.js></script><script src=\(config)></script>")
         script("/app.js", "require(['a'])")
         script(config, "requirejs.config({baseUrl: '/m'})")
@@ -55,7 +55,7 @@ import Web
         #expect(try guesses(of: "/app.js") == ["/m/a.js"])
     }
 
-    @Test func `without a configuration modules are beside the page, which is known in the end`() throws {
+    @Test func `without a configuration, modules are resolved relative to the page at the end`() throws {
         page("/", "<a href=/d/p.html>d</a>")
         page("/d/p.html", "<script src=/js/require.js></script><script src=/app.js></script>")
         script("/app.js", "require(['a', '/abs.js'])")
@@ -65,14 +65,14 @@ import Web
         #expect(try guesses(of: "/app.js") == ["/abs.js", "/d/a.js"])
     }
 
-    @Test func `a library is no module where no loader is`() throws {
+    @Test func `without a loader, a library is not a module`() throws {
         page("/", "<script src=/lib.js></script>")
         script("/lib.js", "define.amd ? define(['jquery'], f) : f(jQuery)")
         _ = try bench.crawl()
         #expect(asked("/j") == [])
     }
 
-    @Test func `what a script names beside its page is asked for once, however many pages have it`() throws {
+    @Test func `a module of a shared script is requested for one page only`() throws {
         page("/", "<script src=/s/app.js></script><a href=/a/>a</a><a href=/b/>b</a>")
         page("/a/", "<script src=/s/app.js></script>")
         page("/b/", "<script src=/s/app.js></script>")
@@ -81,7 +81,7 @@ import Web
         #expect(bench.origin.requests.map(\.target).filter { $0.hasSuffix("data.json") } == ["/data.json"])
     }
 
-    @Test func `an update knows the page's configuration, though the page is the same`() throws {
+    @Test func `an update uses the configuration of an unchanged page`() throws {
         page("/", "<script>require.config({baseUrl:'/m/'})</script><script src=/app.js></script>")
         bench.origin.on(
             "/",

@@ -12,7 +12,7 @@ import Web
 
     init() throws { bench = try CrawlBench() }
 
-    @Test(arguments: [429, 503]) func `Retry-After is waited for`(status: Int) throws {
+    @Test(arguments: [429, 503]) func `the crawl waits for Retry-After`(status: Int) throws {
         origin.on("/", .failure(status, fields: [("Retry-After", "1")]), .page("now"))
         let clock = ContinuousClock()
         let start = clock.now
@@ -21,7 +21,7 @@ import Web
         #expect(try bench.text("/") == "now")
     }
 
-    @Test func `whoever asks to wait for longer than anybody does is given up`() throws {
+    @Test func `a host that asks to wait too long is given up`() throws {
         origin.on("/", .page("<a href=/later>l</a>"))
         origin.on("/later", .failure(503, fields: [("Retry-After", "3600")]))
         let report = try bench.crawl()
@@ -30,7 +30,7 @@ import Web
         #expect(bench.count("/later") == 1)
     }
 
-    @Test func `a host that refuses many at once gets all of its pages asked for in the end`() throws {
+    @Test func `a host that refuses parallel requests is fetched completely in the end`() throws {
         let links = (0..<60).map { "<a href=/p\($0)>\($0)</a>" }.joined()
         origin.on("/", .page(links))
         // Every third request is one too many.
@@ -44,7 +44,7 @@ import Web
         #expect(origin.requests.count == 81)
     }
 
-    @Test(arguments: [500, 502, 504, 408]) func `errors that may pass are tried four times`(status: Int)
+    @Test(arguments: [500, 502, 504, 408]) func `temporary errors have four attempts`(status: Int)
         throws
     {
         origin.on("/", .page("<img src=/x.png>"))
@@ -54,14 +54,14 @@ import Web
         #expect(bench.count("/x.png") == 4)
     }
 
-    @Test func `a name that cannot be found is looked up twice`() throws {
+    @Test func `an unknown host name is looked up twice`() throws {
         origin.on("/", .page("<img src=http://no-such-host.invalid/x.png>"))
         let report = try bench.crawl()
         #expect(report.missing.count == 1)
         #expect(report.tallies["no-such-host.invalid"]?.requests == 2)
     }
 
-    @Test func `what cannot be had anew is kept from before, and so is what only it leads to`() throws {
+    @Test func `a failed page keeps its stored response, and so do pages that only it links to`() throws {
         origin.on("/", .page("<a href=/two>2</a>"))
         origin.on("/two", OriginAnswer.page("<a href=/three>3</a>").validated(entityTag: "\"2\""))
         origin.on("/three", OriginAnswer.page("three").validated(entityTag: "\"3\""))
@@ -74,7 +74,7 @@ import Web
         #expect(try bench.text("/two") == "<a href=/three>3</a>")
     }
 
-    @Test func `what breaks off and what hangs up is asked for again`() throws {
+    @Test func `truncated and aborted responses are retried`() throws {
         origin.on("/", .page("<img src=/a><img src=/b><img src=/c>"))
         let image = OriginAnswer.file([UInt8](repeating: 7, count: 5000), type: "image/png")
         origin.on("/a", image.truncated(after: 100), image)
@@ -87,7 +87,7 @@ import Web
 }
 
 @Suite struct HopelessHostTests {
-    @Test func `a host that never answers is given up with everything that waits for it, and others are not`()
+    @Test func `a host that never responds is given up with its URLs, and other hosts are not`()
         throws
     {
         let start = try #require(WebURL("http://a.test/"))
@@ -126,7 +126,7 @@ extension HopelessHostTests {
     /// A start that is held leads to what is held, which is not to be waited for one after the other.
     /// Nor to what takes connections, and answers nothing.
     @Test(arguments: [FetchFailure.Kind.unreachable, .broken, .timeout])
-    func `a host that was never reached is not asked on, and what it has is told to be lost`(
+    func `an unreachable host gets no more requests, and its URLs are reported`(
         kind: FetchFailure.Kind
     ) throws {
         let start = try #require(WebURL("http://dead.test/"))
@@ -199,7 +199,7 @@ extension HopelessHostTests {
     ]
 
     @Test(arguments: objections, ["/img/bad%.png", "/bad%.png", "/bad%"])
-    func `images that fail cost the pages beside them nothing`(objection: (Failure, Bool), image: String)
+    func `failing images do not delay pages`(objection: (Failure, Bool), image: String)
         throws
     {
         let images = (0..<24).map { (image.replacing("%", with: "\($0)"), Frontier.Role.asset) }
@@ -212,7 +212,7 @@ extension HopelessHostTests {
     }
 
     @Test(arguments: objections)
-    func `pages that fail cost those behind them nothing`(objection: (Failure, Bool)) throws {
+    func `failing pages do not delay later pages`(objection: (Failure, Bool)) throws {
         let pages =
             (0..<40).map { ("/p/bad\($0)", Frontier.Role.page) } + (0..<40).map { ("/p/\($0)", .page) }
         let (frontier, elapsed) = try run(pages, objection.0, hadBegun: objection.1)
@@ -222,14 +222,14 @@ extension HopelessHostTests {
     }
 
     @Test(arguments: objections)
-    func `six broken files cost seconds`(objection: (Failure, Bool)) throws {
+    func `six failing files take only seconds`(objection: (Failure, Bool)) throws {
         let files = (0..<6).map { ("/files/bad\($0).zip", Frontier.Role.page) } + [("/files/1.zip", .page)]
         let (frontier, elapsed) = try run(files, objection.0, hadBegun: objection.1)
         #expect(frontier.failures.count == 6)
         #expect(elapsed < .seconds(15), "\(elapsed)")
     }
 
-    @Test func `what was never asked for is not said to be answered`() throws {
+    @Test func `a URL that was never requested is reported as not requested`() throws {
         let pages = (0..<100).map { ("/p/\($0)", Frontier.Role.page) }
         let (frontier, _) = try run(pages, .status(503), healthy: false)
         let notRequested = frontier.entries.filter { $0.attempts == 0 }
@@ -239,7 +239,7 @@ extension HopelessHostTests {
         #expect(asked.allSatisfy { $0.state == .failed(.status(503)) })
     }
 
-    @Test func `a host that is ill for a minute loses nothing`() throws {
+    @Test func `a host that fails for a minute loses no URL`() throws {
         let start = try #require(WebURL("http://a.test/"))
         let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
@@ -306,7 +306,7 @@ extension HopelessHostTests {
         return (frontier, now, lookups)
     }
 
-    @Test func `names that are not found are waited for once, side by side`() throws {
+    @Test func `unknown host names are looked up again at the same time`() throws {
         let (frontier, elapsed, lookups) = try run(pages: 10)
         #expect(frontier.doneCount == 11)
         #expect(frontier.failures.count == 99)
@@ -316,7 +316,7 @@ extension HopelessHostTests {
 }
 
 @Suite struct StreamTests {
-    @Test func `a host of HTTP/2 gets more at once than one of HTTP/1`() throws {
+    @Test func `an HTTP/2 host gets more parallel requests than an HTTP/1 host`() throws {
         let start = try #require(WebURL("https://a.test/"))
         let frontier = TriedFrontier(
             scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 4))

@@ -22,7 +22,7 @@ import Web
 
     private var https: String { "https" + origin.base.dropFirst("http".count) }
 
-    @Test func `of a site that speaks http alone, it is asked for by http`() throws {
+    @Test func `a miss on a site with http only is requested over http`() throws {
         origin.on("/missed", .page("here"))
         let report = try bench.crawl { plan in
             plan.missed = [try #require(CrawlPlan.Missed(miss("\(https)/missed"), start: plan.start))]
@@ -34,7 +34,7 @@ import Web
         #expect(missed.url.href == "https://a.test/x")
     }
 
-    @Test func `what nobody answers is told, and stays noted`() throws {
+    @Test func `a miss that no server answers is reported, and stays recorded`() throws {
         let missed = "\(https)/missed"
         let report = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss(missed)))] }
         #expect(report.isPublished)
@@ -42,7 +42,7 @@ import Web
         #expect(report.unansweredMisses == [missed])
     }
 
-    @Test func `what the server says that it has not is nothing missing`() throws {
+    @Test func `a miss that the server answers with 404 is not missing`() throws {
         origin.on("/missed", .failure(404))
         let report = try bench.crawl {
             $0.missed = [try #require(CrawlPlan.Missed(miss(origin.url("/missed"))))]

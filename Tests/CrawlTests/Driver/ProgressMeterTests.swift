@@ -38,11 +38,12 @@ import Testing
             (shrinking, nil),
             ([1_000_000_000] + Array(repeating: 999_999_999, count: 10), nil),
         ] as [([Int], Duration?)])
-    func `what is left is told only while it becomes less`(left: [Int], expected: Duration?) {
+    func `the remaining time is reported only while the open work decreases`(left: [Int], expected: Duration?)
+    {
         #expect(remaining(left) == expected)
     }
 
-    @Test func `bytes and requests a second are those of the last seconds`() {
+    @Test func `rates are those of the last seconds`() {
         var meter = ProgressMeter(site: "https://a.test/")
         var figures = CrawlProgress()
         figures.hosts = [CrawlProgress.Host(name: "a.test", running: 1, queued: 1, limit: 4)]
@@ -60,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `what waits for robots.txt is queued, and what is stored is almost done`() {
+    @Test func `pages that wait for robots.txt count as queued`() {
         var meter = ProgressMeter(site: "https://a.test/")
         var figures = CrawlProgress()
         figures.done = 10

@@ -39,7 +39,9 @@ import Web
         return try #require(try StoreReader(bench.folder).storedLinks(of: response))
     }
 
-    @Test func `what a shown page asks for is fetched once, kept, and belongs to the page`() throws {
+    @Test func `a request of a rendered page is fetched once, stored, and recorded as a link of the page`()
+        throws
+    {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/data.json", .file("{\"a\":1}", type: "application/json"))
         browser.asks("/", ["/data.json", "/data.json", "/app.js"])
@@ -77,7 +79,7 @@ import Web
         #expect(bench.count("/?a") == 1)
     }
 
-    @Test func `what is as it was when it was shown is not shown again, until what it asks for is another`()
+    @Test func `an unchanged page is not rendered again until one of its assets changes`()
         throws
     {
         bench.origin.on("/", .page(Self.shell).validated(entityTag: "\"1\""))
@@ -103,7 +105,7 @@ import Web
         #expect(seen.lookedAtPatterns.count == 1)
     }
 
-    @Test func `pages are shown although a host that they ask never answers`() throws {
+    @Test func `pages are rendered although a host that they request never responds`() throws {
         let silent = try TestOrigin()
         silent.hold("/ad.js")
         silent.on("/ad.js", .file("1", type: "text/javascript"))
@@ -146,7 +148,7 @@ import Web
         #expect(report.rendering.rendered == (sends ? 1 : 0))
     }
 
-    @Test func `pages that a shown page leads to are followed, and shown as well`() throws {
+    @Test func `links of a rendered page are followed and rendered`() throws {
         bench.origin.on("/", .page(Self.shell))
         for number in 1...12 { bench.origin.on("/item/\(number)", .page(Self.shell)) }
         for number in 1...12 {
@@ -165,7 +167,7 @@ import Web
         #expect(report.rendering.patterns.map(\.foundAssets) == [0, 12])
     }
 
-    @Test func `of pages that bring nothing a few are shown`() throws {
+    @Test func `a few pages are rendered if rendering finds nothing`() throws {
         let links = (1...12).map { "<a href=/p/\($0)>p</a>" }.joined()
         bench.origin.on("/", .page(String(repeating: "words ", count: 100) + links))
         for number in 1...12 { bench.origin.on("/p/\(number)", .page(Self.shell)) }
@@ -175,7 +177,7 @@ import Web
         #expect(report.rendering.patterns.map(\.pages) == [12])
     }
 
-    @Test func `what is sent is sent on, and its answer kept by what was sent`() throws {
+    @Test func `a POST is forwarded, and its response is stored by the request body`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
         browser.asks(
@@ -189,7 +191,7 @@ import Web
     }
 
     /// A document of many views asks for each of them.
-    @Test func `a page may send much, and what is not sent for it is told`() throws {
+    @Test func `a page can send many requests, and those beyond the limit are reported`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.otherwise { _ in .file("[]", type: "application/json") }
         browser.asks("/", (1...300).map { "/view/\($0)" }, method: "POST", body: "query")
@@ -200,7 +202,7 @@ import Web
         #expect(report.rendering.notices == ["not-sent": 1])
     }
 
-    @Test func `the same that is sent while it is under way is sent once, and answered to all`() throws {
+    @Test func `the same POST in parallel is sent once, and answers all pages`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
         bench.origin.hold("/graphql")
@@ -234,7 +236,7 @@ import Web
 
     /// Between its answer and its commit nobody finds it in the store: pages that send the same then, one as
     /// soon as the other is answered, get what the first got.
-    @Test func `what is sent again before its answer is kept, and afterwards, is sent once`() throws {
+    @Test func `the same POST before and after its response is stored is sent once`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
         let origin = bench.origin
@@ -264,7 +266,7 @@ import Web
     }
 
     @Test(arguments: [("http://127.0.0.1", true), ("http://localhost", false)])
-    func `what is sent to another site is sent by nobody`(host: String, isKnown: Bool) throws {
+    func `a POST to another site is sent without cookies`(host: String, isKnown: Bool) throws {
         let place = "\(host):\(bench.origin.port)"
         bench.origin.on("/", .page(Self.shell + "<img src=\(place)/icon.png>"))
         bench.origin.on("/icon.png", .file("icon", type: "image/png").adding("Set-Cookie", "user=me; Path=/"))
@@ -281,7 +283,7 @@ import Web
         ("GET", "/private/x", "/private/x: refused"), ("POST", "/private/x", "/private/x: refused"),
         ("GET", "/moved", "/moved: held"), ("GET", "/cut", "/cut: failed"),
     ])
-    func `a page is told what became of what it asks for`(method: String, target: String, answer: String)
+    func `a page receives the outcome of each request`(method: String, target: String, answer: String)
         throws
     {
         bench.origin.on("/", .page(Self.shell))
@@ -322,7 +324,7 @@ import Web
         #expect(!stored.suits(HTTPFields(), .none))
     }
 
-    @Test func `a request across origins names the page's origin`() throws {
+    @Test func `a cross-origin request has the page's origin`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/font", .file("f", type: "font/woff2"))
         browser.asks("/", ["/font"], fields: [("Origin", "https://shop.test")])
@@ -330,14 +332,14 @@ import Web
         #expect(bench.origin.requests(to: "/font").first?["Origin"] == "https://shop.test")
     }
 
-    @Test func `an icon that only browsers ask for is no miss`() throws {
+    @Test func `a missing favicon that only browsers request is not missing`() throws {
         bench.origin.on("/", .page(Self.shell))
         browser.asks("/", ["/favicon.ico"])
         let report = try crawl()
         #expect(report.missing.isEmpty)
     }
 
-    @Test func `without a browser the pages stay as they are, and the report says why`() throws {
+    @Test func `without a browser pages are stored unrendered, and the report says why`() throws {
         bench.origin.on("/", .page(Self.shell))
         let report = try bench.crawl { plan in
             plan.rendering = RenderPlan(mode: .auto, tabs: 2) { _ throws(RenderFailure) in
@@ -349,7 +351,7 @@ import Web
         #expect(report.pages == 1)
     }
 
-    @Test func `a browser that fails is told, and a page that never rests too`() throws {
+    @Test func `a browser failure and a page that never becomes idle are reported`() throws {
         bench.origin.on("/", .page(Self.shell))
         browser.ends("/", .hung)
         let report = try crawl()
@@ -357,7 +359,7 @@ import Web
         #expect(report.isPublished)
     }
 
-    @Test func `a crawl that is interrupted ends what is shown`() throws {
+    @Test func `an interrupted crawl ends rendering`() throws {
         bench.origin.on("/", .page(Self.shell))
         let interruption = Interruption()
         browser.shows("/") { _ in

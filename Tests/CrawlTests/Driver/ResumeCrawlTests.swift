@@ -26,7 +26,7 @@ import Web
 
     private var ranges: [String?] { origin.requests(to: "/large.bin").map { $0["Range"] } }
 
-    @Test func `by the next attempt of the same run`() throws {
+    @Test func `a partial body is resumed by the next attempt of the same run`() throws {
         origin.on("/large.bin", Self.large().truncated(after: 600_000), Self.large())
         let report = try bench.crawl()
         #expect(report.misses == [])
@@ -34,7 +34,7 @@ import Web
         #expect(try bench.bytes("/large.bin") == Self.body)
     }
 
-    @Test func `by a later run`() throws {
+    @Test func `a partial body is resumed by a later run`() throws {
         let interruption = Interruption()
         origin.on("/large.bin") { _ in
             Self.large().dripping(600_000, every: .seconds(60))
@@ -61,20 +61,20 @@ import Web
         #expect(try bench.bytes("/large.bin") == Self.body)
     }
 
-    @Test func `a server that is busy meanwhile does not cost what is there`() throws {
+    @Test func `a 503 in between keeps the partial body`() throws {
         origin.on("/large.bin", Self.large().truncated(after: 600_000), .failure(503), Self.large())
         #expect(try bench.crawl().misses == [])
         #expect(ranges == [nil, "bytes=600000-", "bytes=600000-"])
         #expect(try bench.bytes("/large.bin") == Self.body)
     }
 
-    @Test func `another version is loaded whole`() throws {
+    @Test func `a body of another version is loaded completely`() throws {
         origin.on("/large.bin", Self.large().truncated(after: 600_000), Self.large("\"2\""))
         #expect(try bench.crawl().misses == [])
         #expect(try bench.bytes("/large.bin") == Self.body)
     }
 
-    @Test func `a rest that does not fit is dropped, and the whole is asked for`() throws {
+    @Test func `a part that does not fit is discarded, and the whole body is requested`() throws {
         origin.on("/large.bin") { request in
             guard request["Range"] != nil else {
                 return Self.large().truncated(after: request["X"] == nil ? 600_000 : 1)
@@ -90,7 +90,7 @@ import Web
         #expect(report.tallies["127.0.0.1"]?.failures == 4)
     }
 
-    @Test func `parts that are shorter than asked lead on to the next, however many`() throws {
+    @Test func `short parts are followed by further range requests`() throws {
         origin.on("/large.bin") { request in
             guard let range = request["Range"] else { return Self.large().truncated(after: 300_000) }
             let start = Int(range.filter(\.isNumber)) ?? 0
@@ -106,7 +106,7 @@ import Web
         #expect(ranges.count == 15)
     }
 
-    @Test func `a 304 that nobody asked for does not cost the file`() throws {
+    @Test func `an unsolicited 304 leads to a full request`() throws {
         origin.on("/large.bin") { [bench] request in
             if request["Range"] != nil { return OriginAnswer(status: 304, fields: [("ETag", "\"1\"")]) }
             return bench.count("/large.bin") < 2 ? Self.large().truncated(after: 600_000) : Self.large()
@@ -116,7 +116,7 @@ import Web
         #expect(try bench.bytes("/large.bin") == Self.body)
     }
 
-    @Test func `parts that nobody goes on with take no place for ever`() throws {
+    @Test func `partial bodies that no run resumes are removed`() throws {
         origin.on("/large.bin", Self.large().truncated(after: 600_000), .failure(404))
         #expect(try bench.crawl().missing.count == 1)
         #expect(bench.scratch.names(in: "incoming").isEmpty)
@@ -166,7 +166,7 @@ import Web
     }
 
     @Test(arguments: [(Int64(60), 0, "old"), (3600, 1, "new")])
-    func `an update asks about what it got long ago, and takes the rest as it is`(
+    func `a continued update validates its old responses, and reuses the recent ones`(
         age: Int64, requests: Int, text: String
     ) throws {
         try snapshot(secondsAgo: 7200, .publish(now: now - 7200))
@@ -179,7 +179,7 @@ import Web
         #expect(site.snapshots.last?.responseCount == 3)
     }
 
-    @Test func `a first snapshot takes all as it is`() throws {
+    @Test func `a continued first snapshot reuses all its responses`() throws {
         try snapshot(secondsAgo: 3600, .keepOpen)
         #expect(try bench.crawl().isPublished)
         #expect(bench.count("/a") == 0)

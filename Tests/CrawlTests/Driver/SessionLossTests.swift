@@ -78,7 +78,9 @@ import Web
     private func memberRequests() -> Int { bench.origin.requests.count { $0.target.hasPrefix("/members/") } }
 
     @Test(arguments: Manner.allCases)
-    func `when pages turn into a login, the site is asked no more, and that is said`(manner: Manner) throws {
+    func `after pages turn into a login page, the host gets no more requests, and the report says so`(
+        manner: Manner
+    ) throws {
         let (tests, report) = try withAnswers(asks: 40) { tests, time in
             tests.stock(manner, goodOnes: 20, delay: time)
             return try tests.crawl()
@@ -94,7 +96,7 @@ import Web
     }
 
     @Test(arguments: Manner.allCases)
-    func `what was held before is held afterwards`(manner: Manner) throws {
+    func `stored pages stay when the session ends`(manner: Manner) throws {
         let (tests, report) = try withAnswers(asks: 20) { tests, time in
             tests.stock(manner, goodOnes: 60)
             #expect(try tests.crawl().missing.isEmpty)
@@ -109,7 +111,7 @@ import Web
         for page in 1...60 { #expect(try bench.text("/members/\(page)") == "member \(page)") }
     }
 
-    @Test func `a part of the site that never opened ends nothing`() throws {
+    @Test func `a part of the site that was never accessible does not end the session`() throws {
         bench.origin.on(
             "/", .page((1...40).map { "<a href=/admin/\($0)></a><a href=/news/\($0)></a>" }.joined()))
         for page in 1...40 {
@@ -125,7 +127,7 @@ import Web
         #expect(try bench.stored("/admin/7") == nil)
     }
 
-    @Test func `a login that lets whoever is known through is no end`() throws {
+    @Test func `a login that redirects back for a known user does not end the session`() throws {
         stock(.byWayOfAnother, goodOnes: 60)
         bench.origin.on("/members/7", .redirect(to: "/sso/login?next=/members/seven"))
         bench.origin.on("/sso/login", .redirect(to: "/members/seven"))
@@ -136,7 +138,7 @@ import Web
         #expect(try bench.text("/members/seven") == "member seven")
     }
 
-    @Test func `whoever has no session is shown what everybody is shown`() throws {
+    @Test func `without a session, login pages are stored like others`() throws {
         stock(.redirectToOne, goodOnes: 20)
         let report = try crawl(hasSession: false)
         #expect(memberRequests() == 60)

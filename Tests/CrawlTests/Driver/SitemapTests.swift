@@ -38,7 +38,7 @@ import Web
             + little(~crc, 4) + little(count, 4)
     }
 
-    @Test func `what robots.txt names is read: XML, an index, compressed, and plain lines`() throws {
+    @Test func `sitemaps in robots.txt are read: XML, index, gzip and plain text`() throws {
         origin.on(
             "/robots.txt",
             .file("Sitemap: /index.xml\nSitemap: \(origin.url("/lines.txt"))\n", type: "text/plain"))
@@ -62,7 +62,7 @@ import Web
         #expect(try bench.stored("/one.xml")?.role == 2)
     }
 
-    @Test func `what the user names is read as well, and one that is not there is missing`() throws {
+    @Test func `sitemaps that the user names are read, and one that does not exist is missing`() throws {
         origin.on("/mine.xml", .file(map("/p1"), type: "text/xml"))
         let report = try bench.crawl { plan in
             plan.sitemaps = try ["/mine.xml", "/gone.xml"].map { try #require(WebURL(origin.url($0))) }
@@ -78,7 +78,7 @@ import Web
             type: "text/xml")
     }
 
-    @Test func `indexes in indexes without an end are left after two levels`() throws {
+    @Test func `nested sitemap indexes are read for two levels`() throws {
         origin.on("/robots.txt", .file("Sitemap: /maps/0.xml", type: "text/plain"))
         origin.otherwise { [origin = bench.origin.base] request in
             let depth = Int(request.path.split(separator: "/").last?.split(separator: ".").first ?? "") ?? 0
@@ -93,7 +93,7 @@ import Web
         #expect(report.skipped.count { $0.cause == .nestedSitemap } >= 900)
     }
 
-    @Test func `an index in an index, as some sites have, is read`() throws {
+    @Test func `a sitemap index in a sitemap index is read`() throws {
         origin.on("/robots.txt", .file("Sitemap: /top.xml", type: "text/plain"))
         origin.on("/top.xml", index(["/middle.xml"]))
         origin.on("/middle.xml", index(["/one.xml"]))
@@ -101,7 +101,7 @@ import Web
         #expect(try bench.politeCrawl().pages == 3)
     }
 
-    @Test func `where no further page may come, no sitemap is read`() throws {
+    @Test func `with depth 0 no sitemap is read`() throws {
         origin.on("/robots.txt", .file("Sitemap: /top.xml", type: "text/plain"))
         origin.on("/top.xml", index((0..<50).map { "/s\($0).xml" }))
         origin.otherwise { [map = map("/p1")] _ in .file(map, type: "text/xml") }
@@ -111,7 +111,7 @@ import Web
         #expect(flat.requests <= 5)
     }
 
-    @Test func `an index speaks for its own host alone`() throws {
+    @Test func `a sitemap index lists only sitemaps of its own host`() throws {
         let other = try TestOrigin(.ipv6)
         origin.on("/robots.txt", .file("Sitemap: /top.xml", type: "text/plain"))
         origin.on(

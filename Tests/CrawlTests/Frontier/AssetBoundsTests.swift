@@ -18,7 +18,7 @@ import Web
         FoundLink(isRefresh: isRefresh, url: try #require(WebURL(text)), role: role)
     }
 
-    @Test mutating func `style sheets that import each other end after a hundred`() throws {
+    @Test mutating func `a chain of 100 style sheets that import each other is cut off`() throws {
         var (finder, fetched) = (UInt32(0), 0)
         for sheet in 1...200 {
             finder = frontier.found(try link("http://a.test/\(sheet).css", .asset), by: finder)
@@ -34,12 +34,12 @@ import Web
         #expect(frontier.state(sheet) == .queued)
     }
 
-    @Test mutating func `a srcset of 200,000 is asked for as far as pages have such`() throws {
+    @Test mutating func `assets of one document beyond the maximum are skipped`() throws {
         for image in 0..<200_000 { frontier.found(try link("http://a.test/\(image).png", .asset), by: 0) }
         #expect(frontier.entries.count { $0.state == .queued } == AssetBounds.maxAssetsPerDocument)
     }
 
-    @Test mutating func `random hosts of one domain are asked up to a thousand`() throws {
+    @Test mutating func `hosts of one domain beyond 1,000 are skipped`() throws {
         for host in 0..<5000 {
             frontier.found(try link("http://h\(host).cdn.test/x.png", .asset), by: 0)
             frontier.found(try link("http://h\(host).cdn.test/y.png", .asset), by: 0)
@@ -50,7 +50,7 @@ import Web
         #expect(frontier.state(other) == .queued)
     }
 
-    @Test mutating func `pages that only lead on end after twenty, as redirects do`() throws {
+    @Test mutating func `a chain of refreshes ends after 20 pages`() throws {
         var (finder, fetched) = (UInt32(0), 0)
         for page in 1...60 {
             finder = frontier.found(try link("http://a.test/r\(page)", .page, isRefresh: true), by: finder)

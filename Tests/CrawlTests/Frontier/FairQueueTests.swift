@@ -9,7 +9,7 @@ import Testing
         return numbers
     }
 
-    @Test func `a small site comes in its order`() {
+    @Test func `a small site is fetched in the order of discovery`() {
         var queue = FairQueue()
         for number in 0..<60 { queue.append(UInt32(number), urlKind: UInt64(number % 3)) }
         #expect(Self.drain(&queue) == (0..<60).map(UInt32.init))
@@ -17,7 +17,7 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test func `who comes late is not behind thousands of one kind`() {
+    @Test func `a late URL does not wait behind thousands of one kind`() {
         var queue = FairQueue()
         for number in 0..<10_000 { queue.append(UInt32(number), urlKind: 1) }
         _ = Self.drain(&queue, 5000)
@@ -26,14 +26,14 @@ import Testing
         #expect(next.count { $0 >= 10_000 } == 100)
     }
 
-    @Test func `ever new kinds are together no more than one`() {
+    @Test func `kinds with few URLs share the turns of one group`() {
         var queue = FairQueue()
         for number in 0..<20_000 { queue.append(UInt32(number), urlKind: UInt64(1000 + number)) }
         for number in 20_000..<22_000 { queue.append(UInt32(number), urlKind: 7) }
         #expect(Self.drain(&queue, 5000).count { $0 >= 20_000 } >= 1900)
     }
 
-    @Test func `each of two gets its turns, in the order of each`() {
+    @Test func `two kinds take turns, each in its own order`() {
         var queue = FairQueue()
         for number in 0..<4000 { queue.append(UInt32(number), urlKind: UInt64(number % 2)) }
         let order = Self.drain(&queue, 2000)
@@ -42,7 +42,7 @@ import Testing
         #expect(even.elementsEqual(even.sorted()))
     }
 
-    @Test func `what came last is taken from the end`() {
+    @Test func `popLast returns the latest URL`() {
         var queue = FairQueue()
         for number in 0..<100 { queue.append(UInt32(number), urlKind: 1) }
         #expect(queue.popLast() == 99)
@@ -59,7 +59,7 @@ import Testing
         ("http://a.test/s?q=a", "http://a.test/s?p=a", false),
         ("http://a.test/p/", "http://b.test/p/", false),
     ])
-    func `kin is what comes from one place`(one: String, other: String, isKin: Bool) {
+    func `URLs of one folder, type and parameters are of one kind`(one: String, other: String, isKin: Bool) {
         func urlKind(_ text: String) -> UInt64 { Array(text.utf8).withUnsafeBufferPointer(URLKinds.kind) }
         #expect((urlKind(one) == urlKind(other)) == isKin)
     }

@@ -112,7 +112,7 @@ import Web
     }
 
     @Test(arguments: [(1, 1), (2, 3), (3, 49), (4, 400)], [false, true])
-    func `everything that can be reached is fetched, each as often as it takes`(
+    func `every reachable URL is fetched, with retries where needed`(
         run: (seed: UInt64, hosts: Int), remembers: Bool
     ) throws {
         var walk = try Walk(
@@ -133,7 +133,7 @@ import Web
     }
 
     @Test(arguments: [UInt64(1), 2, 3, 4, 5], [false, true])
-    func `the depth is that of the shortest way, in whatever order answers come`(
+    func `the depth is that of the shortest path, whatever the order of responses`(
         seed: UInt64, remembers: Bool
     ) throws {
         var walk = try Walk(
@@ -143,7 +143,7 @@ import Web
         #expect(Set(walk.fetches.keys) == Set(try near.map { try walk.url($0).href }))
     }
 
-    @Test func `ten thousand hosts that cannot start anything cost nothing to look past`() throws {
+    @Test func `10,000 hosts that cannot start a request take no time in next`() throws {
         let start = try #require(WebURL("http://h.test/"))
         let options = Frontier.Options(connectionsPerHost: 1, productToken: "larder")
         let frontier = TriedFrontier(

@@ -57,7 +57,8 @@ import Web
         try arrive(text, from: nil, facts)
     }
 
-    @Test mutating func `only hosts that were granted are asked, and the others hear what was found`() throws
+    @Test mutating func `only leased hosts are requested, and discoveries for other hosts are sent out`()
+        throws
     {
         try start()
         #expect(drain() == ["http://a.test/"])
@@ -72,7 +73,7 @@ import Web
         #expect(frontier.takeOutgoing().isEmpty)
     }
 
-    @Test mutating func `what becomes more than it was is sent again`() throws {
+    @Test mutating func `a discovery is sent again when more is known of it`() throws {
         try start()
         _ = drain()
         frontier.found(try link("http://b.a.test/x"), by: 0)
@@ -85,7 +86,7 @@ import Web
         #expect(Frontier.RemoteDiscovery.Facts(packed: second.facts).role == .asset)
     }
 
-    @Test mutating func `a host that is granted later is asked for what was found before`() throws {
+    @Test mutating func `leasing a host queues its earlier discoveries`() throws {
         try start()
         _ = drain()
         frontier.found(try link("http://b.a.test/x"), by: 0)
@@ -94,7 +95,7 @@ import Web
         #expect(drain() == ["http://b.a.test/x"])
     }
 
-    @Test mutating func `a host that goes to another worker is asked nothing more`() throws {
+    @Test mutating func `a released host gets no more requests`() throws {
         try start()
         _ = drain()
         for number in 0..<5 { frontier.found(try link("http://a.test/\(number)"), by: 0) }
@@ -105,7 +106,7 @@ import Web
         #expect(drain().count == 5)
     }
 
-    @Test mutating func `ways that lead round by other workers have an end`() throws {
+    @Test mutating func `referrer chains through other workers contain no cycle`() throws {
         frontier.apply(.leaseGranted(["http://a.test"]), now: .zero)
         // What led here is of a host that comes later, and was found from here.
         try arrive("http://a.test/x", from: "http://b.a.test/up")
@@ -116,7 +117,7 @@ import Web
         #expect(frontier.takeOutgoing().map(\.href) == ["http://b.a.test/up"])
     }
 
-    @Test mutating func `pages wait until some may be asked for, and all together are no more than that`()
+    @Test mutating func `pages wait for granted pages, and never exceed the grant`()
         throws
     {
         frontier.apply(.pagesGranted(0), now: .zero)
@@ -132,7 +133,7 @@ import Web
         #expect(!frontier.isStarved && frontier.isDone)
     }
 
-    @Test func `a worker is idle when all is committed, and it has looked at what came since`() {
+    @Test func `a worker is idle once everything is committed and all deliveries are processed`() {
         var rest = IdleDetector()
         #expect(!rest.isIdle)
         rest.didReport(1)
@@ -160,7 +161,7 @@ import Web
         #expect(rest.isIdle)
     }
 
-    @Test func `no more pages are asked for at the end of a snapshot than are left of it`() {
+    @Test func `the finisher requests no more pages than the limit leaves`() {
         var memory = KnownOutcomes()
         #expect(memory.takePage() == nil && memory.pagesReached == nil)
         memory.setPageLimit(pagesLeft: 2, of: 40)
@@ -170,7 +171,7 @@ import Web
         #expect(memory.pagesReached == .pages(40))
     }
 
-    @Test mutating func `what somebody found out is not asked for`() throws {
+    @Test mutating func `a URL with an outcome from another worker is not requested`() throws {
         try start()
         let next = fetchNext()
         let number = try #require(next)
@@ -192,17 +193,17 @@ import Web
         .skipped(.endless("no length")), .skipped(.unstored("/x")),
         .skipped(.trap(TrapReason(kind: .calendar, pattern: "/a/\t*", pages: 24, alike: 20))),
     ])
-    func `what was found out is read as it was written`(_ outcome: Frontier.KnownOutcome) throws {
+    func `outcomes survive encoding and decoding`(_ outcome: Frontier.KnownOutcome) throws {
         let text = try #require(outcome.text)
         #expect(Frontier.KnownOutcome(text: text) == outcome)
     }
 
     @Test(arguments: ["", "status", "status\tx", "fetch\tno kind", "trap\t1\t2", "trap\t99\t1\t1\tx", "else"])
-    func `what is no outcome is none`(_ text: String) {
+    func `an invalid outcome text is rejected`(_ text: String) {
         #expect(Frontier.KnownOutcome(text: text) == nil)
     }
 
-    @Test func `facts are read as they were written`() {
+    @Test func `facts survive packing and unpacking`() {
         var facts = Frontier.RemoteDiscovery.Facts()
         facts.role = .guide
         facts.isStart = true
@@ -249,7 +250,7 @@ import Web
         (standing(workers: 4, hosts: 64, fewest: 16), active: 16, running: 128, wanted: 1),
         (standing(workers: 4, hosts: 64, fewest: 15), active: 16, running: 128, wanted: 0),
     ])
-    fileprivate func `a worker takes its share of free hosts, and none waits for another to be done`(
+    fileprivate func `a worker leases its fair share of the free hosts`(
         _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, wanted: Int
     ) {
         #expect(standing.wantedHosts(active: active, running: running) == wanted)
@@ -262,7 +263,7 @@ import Web
         (standing(workers: 1, hosts: 5), active: 5, running: 10, false),
         (standing(workers: 2, hosts: 0), active: 0, running: 0, true),
     ])
-    fileprivate func `a worker is hungry that has less than its share, and could ask more`(
+    fileprivate func `a worker with less than its share and spare capacity is hungry`(
         _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, isHungry: Bool
     ) {
         #expect(standing.isHungry(active: active, running: running) == isHungry)
@@ -279,7 +280,7 @@ import Web
         (standing(workers: 2, hosts: 38, fewest: 16), active: 22, running: 128, lent: 0),
         (standing(workers: 4, hosts: 1, hungry: 3, workless: 3), active: 1, running: 128, lent: 0),
     ])
-    fileprivate func `who has more than it can ask lends down to its share, and who has enough does not`(
+    fileprivate func `a busy worker gives hosts away down to its share, others give none`(
         _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, lent: Int
     ) {
         #expect(standing.hostsToGiveAway(active: active, running: running) == lent)

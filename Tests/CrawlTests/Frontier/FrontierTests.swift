@@ -32,7 +32,7 @@ import Web
         return fetched
     }
 
-    @Test mutating func `everything is fetched once, however often it is found`() throws {
+    @Test mutating func `each URL is fetched once, however many links it has`() throws {
         #expect(drain() == ["http://a.test/"])
         for _ in 1...3 {
             frontier.found(try link("http://a.test/b", .page), by: 0)
@@ -43,7 +43,9 @@ import Web
     }
 
     /// The store is told an address once, and by its number from then on.
-    @Test mutating func `what only a page leads to that is not kept is news to the store afterwards`() throws
+    @Test
+    mutating func `the store receives the URL of a link again if the first page with it was not stored`()
+        throws
     {
         _ = drain()
         var result = ScanResult(number: 0, byteCount: 0, links: [try link("http://a.test/b", .page)])
@@ -55,7 +57,7 @@ import Web
         #expect(links.pages.map(\.href) == ["http://a.test/b"])
     }
 
-    @Test mutating func `what a page needs goes before the next page`() throws {
+    @Test mutating func `assets go before the next page`() throws {
         _ = drain()
         frontier.found(try link("http://a.test/page", .page), by: 0)
         frontier.found(try link("http://a.test/style.css", .asset), by: 0)
@@ -73,7 +75,7 @@ import Web
         frontier.start(start)
     }
 
-    @Test mutating func `a page goes before other queries of a page that is already known`() throws {
+    @Test mutating func `new pages go before other queries of a known page`() throws {
         try limit()
         _ = drain()
         for link in ["list", "list?sort=name", "list?sort=date", "item?id=1", "about"] {
@@ -112,7 +114,7 @@ import Web
         #expect(fetched.count == links.count)
     }
 
-    @Test mutating func `pages elsewhere are skipped with a reason, assets are not`() throws {
+    @Test mutating func `pages outside the scope are skipped with a reason, assets are not`() throws {
         _ = drain()
         frontier.found(try link("http://b.test/page", .page), by: 0)
         frontier.found(try link("http://b.test/image", .asset), by: 0)
@@ -121,7 +123,7 @@ import Web
         #expect(frontier.entries.map(\.state) == [.done, .skipped(.otherHost), .done, .skipped(.scheme)])
     }
 
-    @Test mutating func `a page that something needs becomes an asset, once`() throws {
+    @Test mutating func `a page that a document needs becomes an asset, and is fetched once`() throws {
         _ = drain()
         frontier.found(try link("http://b.test/frame", .page), by: 0)
         #expect(drain() == [])
@@ -131,7 +133,7 @@ import Web
         #expect(drain() == ["http://b.test/frame", "http://a.test/frame"])
     }
 
-    @Test mutating func `a host gets no more at once than its pace allows, and others do not wait for it`()
+    @Test mutating func `the pace of a host limits its requests, and other hosts do not wait`()
         throws
     {
         _ = drain()
@@ -144,7 +146,7 @@ import Web
         #expect(!frontier.isDone)
     }
 
-    @Test mutating func `no more runs at once than a process has sockets for`() throws {
+    @Test mutating func `the total number of running requests is limited`() throws {
         _ = drain()
         for number in 0..<500 { frontier.found(try link("http://h\(number).test/", .asset), by: 0) }
         var running: [UInt32] = []
@@ -154,7 +156,9 @@ import Web
         #expect(frontier.fetchNext(now: .zero) != nil)
     }
 
-    @Test mutating func `what was refused to one is asked for when another leads there who may`() throws {
+    @Test mutating func `a URL blocked for one referrer is fetched when an allowed referrer links to it`()
+        throws
+    {
         frontier.startGuess(try url("http://127.0.0.1/a.png"), isPage: false, nearestZone: .publicNetwork)
         let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not request it"))
         let (start, refused): (UInt32, UInt32) = (0, 1)
@@ -177,7 +181,10 @@ import Web
         #expect(frontier.progress(now: .zero).failed == 1)
     }
 
-    @Test mutating func `somebody may lead there while it is asked for, and by a redirect too`() throws {
+    @Test
+    mutating func `a link from a nearer zone counts while the request is running, also through a redirect`()
+        throws
+    {
         let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not request it"))
         #expect(frontier.fetchNext(now: .zero) == 0)
         for name in ["a", "b"] {
@@ -255,7 +262,7 @@ import Web
         #expect(zone == .publicNetwork, "the start URL was allowed on this machine")
     }
 
-    @Test mutating func `what an earlier run has says nothing of the host's pace`() throws {
+    @Test mutating func `reused responses do not change the host's pace`() throws {
         _ = drain()
         for number in 0..<50 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
         for _ in 0..<20 {
@@ -267,7 +274,7 @@ import Web
         #expect(running == 4)
     }
 
-    @Test mutating func `what may pass is tried again later, and not for ever`() throws {
+    @Test mutating func `a temporary failure is retried a limited number of times`() throws {
         let failure = Failure.status(503)
         var now: Duration = .zero
         var attempts = 0
@@ -286,7 +293,7 @@ import Web
     }
 
     @Test(arguments: [Failure.status(404), .status(410), .status(403), .fetch(FetchFailure(.insecure, ""))])
-    mutating func `what will not pass is not tried again`(failure: Failure) throws {
+    mutating func `a permanent failure is not retried`(failure: Failure) throws {
         let number = frontier.fetchNext(now: .zero)
         frontier.failed(try #require(number), failure, now: .zero)
         #expect(frontier.isDone)
@@ -299,7 +306,7 @@ import Web
         return frontier.redirected(number, to: try target.map(url))
     }
 
-    @Test mutating func `redirects are followed to their end, and a chain without one is a failure`() throws {
+    @Test mutating func `redirects are followed, and a chain that is too long fails`() throws {
         var hops = 0
         while try redirectNext(to: "http://a.test/\(hops)") { hops += 1 }
         #expect(hops == 20)
@@ -308,7 +315,7 @@ import Web
         #expect(frontier.entries.last?.state == .failed(.redirects))
     }
 
-    @Test mutating func `a redirect that leads back, or does not say where, is a failure`() throws {
+    @Test mutating func `a redirect loop, or a redirect without a target, fails`() throws {
         #expect(try redirectNext(to: "http://a.test/b"))
         #expect(try redirectNext(to: "http://a.test/c"))
         #expect(try !redirectNext(to: "http://a.test/b"))
@@ -322,7 +329,7 @@ import Web
         #expect(frontier.isDone)
     }
 
-    @Test mutating func `what something needs is needed wherever it leads`() throws {
+    @Test mutating func `the redirect target of an asset is an asset`() throws {
         _ = drain()
         frontier.found(try link("http://a.test/image", .page), by: 0)
         #expect(try redirectNext(to: "http://cdn.test/image"))
@@ -332,7 +339,7 @@ import Web
         #expect(drain() == ["http://cdn.test/image"])
     }
 
-    @Test mutating func `a start that leads to another host takes the site along`() throws {
+    @Test mutating func `a start URL that redirects to another host extends the site`() throws {
         frontier.found(try link("http://www.a.test/a", .page), by: 0)
         #expect(frontier.state(1) == .skipped(.otherHost))
         #expect(try redirectNext(to: "http://www.a.test/"))
@@ -342,7 +349,7 @@ import Web
         #expect(frontier.entries.last?.state == .skipped(.otherHost))
     }
 
-    @Test mutating func `what somebody is sure of is no guess any more`() throws {
+    @Test mutating func `a guess that a document links to is no longer a guess`() throws {
         _ = drain()
         frontier.found(try link("http://a.test/a", .asset, isGuess: true), by: 0)
         frontier.found(try link("http://a.test/b", .asset, isGuess: true), by: 0)
@@ -351,7 +358,7 @@ import Web
         #expect(frontier.entries.map(\.isGuess) == [false, true, false])
     }
 
-    @Test mutating func `a chain leads from the start to what asked`() throws {
+    @Test mutating func `the chain contains the URLs from the start URL to the referrer`() throws {
         _ = drain()
         frontier.found(try link("http://a.test/b", .page), by: 0)
         frontier.found(try link("http://a.test/c", .asset), by: 1)
@@ -405,7 +412,7 @@ import Web
         (.byItself, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c")), .done]),
         (.inPlace, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c"))]),
     ])
-    mutating func `redirects are kept once it is known that they lead to no login`(
+    mutating func `a redirect is stored once its target is known not to be a login page`(
         login: ScanResult.Login?, said: [String], states: [Frontier.EntryState]
     ) throws {
         #expect(redirect(1, to: "http://a.test/b") == [])
@@ -422,7 +429,8 @@ import Web
         #expect(self.said(frontier.apply(.ended, now: .zero)) == [])
     }
 
-    @Test mutating func `what nobody looked into by the end is kept, and so is what was held already`() throws
+    @Test mutating func `redirects with unknown targets are stored at the end, and reused ones at once`()
+        throws
     {
         #expect(redirect(1, to: "http://a.test/b") == [])
         #expect(frontier.next(now: .zero) == .fetch(2))
@@ -430,12 +438,12 @@ import Web
         #expect(said(frontier.apply(.ended, now: .zero)) == ["keep 1"])
     }
 
-    @Test mutating func `what leads nowhere takes no good copy's place`() throws {
+    @Test mutating func `a redirect without a target does not replace a stored response`() throws {
         #expect(said(frontier.apply(.redirected(1, .init(target: nil)), now: .zero)) == ["discard 1"])
         #expect(frontier.state(1) == .failed(.redirectWithoutTarget))
     }
 
-    @Test mutating func `a start is no page that a login may stand for`() throws {
+    @Test mutating func `a login page at a start URL does not mean a lost session`() throws {
         let start = try #require(WebURL("http://a.test/start"))
         frontier.start(start)
         #expect(frontier.next(now: .zero) == .fetch(2))
@@ -444,7 +452,7 @@ import Web
 }
 
 @Suite struct FrontierTimeTests {
-    @Test func `a time that was before is the latest one`() throws {
+    @Test func `a time before the latest one is replaced by the latest`() throws {
         let frontier = TriedFrontier(scope: Scope(start: []))
         frontier.start(try #require(WebURL("http://a.test/")))
         #expect(frontier.next(now: .seconds(5)) == .fetch(0))

@@ -44,7 +44,7 @@ import Web
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func `what is remembered is what would be resolved`(seed: UInt64) throws {
+    func `a remembered link equals the resolved one`(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let memory = LinkNumberCache()
         var numbers: [WebURL: UInt32] = [:]
@@ -77,7 +77,7 @@ import Web
         #expect(hits > 5000)
     }
 
-    @Test func `a neighbour's links are numbers, and those of other folders are resolved`() throws {
+    @Test func `links of pages in the same folder are numbers, those of other folders are resolved`() throws {
         let memory = LinkNumberCache()
         func first(_ page: String, _ reference: String) throws -> FoundLink.Target {
             var list = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
@@ -109,7 +109,7 @@ import Web
         }
     }
 
-    @Test func `what is read while it changes belongs to its key`() throws {
+    @Test func `a concurrent read returns only values of its key`() throws {
         let memory = LinkNumberCache()
         let isOver = Atomic<Bool>(false)
         // All in one place, so that each drives the others out.

@@ -120,8 +120,8 @@ import Web
             frontier.apply(.scanned(ScanResult(number: number, byteCount: 0, links: links)), now: .zero)
         }
         #expect(pages.count == Self.limit)
-        #expect(
-            frontier.state(try #require(frontier.number(of: try #require(WebURL("http://a.test/page0")))))
-                == .waiting)
+        let waitingPage = try #require(WebURL("http://a.test/page0"))
+        let number = try #require(frontier.number(of: waitingPage))
+        #expect(frontier.state(number) == .waiting)
     }
 }

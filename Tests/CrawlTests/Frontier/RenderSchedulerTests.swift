@@ -128,14 +128,16 @@ import Web
         #expect(Set(rendered(&book)) == [3, 5])
     }
 
-    @Test func `without a reason nothing is rendered`() throws {
+    @Test func `pages without a reason are not rendered`() throws {
         var book = try book(reasons: [])
         book.settle()
         #expect(book.next() == nil)
         #expect(book.isIdle)
     }
 
-    @Test func `a few pages are, of those that bring nothing, and not before everything has come`() throws {
+    @Test func `a pattern for which rendering finds nothing gets a few pages, after all requests ended`()
+        throws
+    {
         var book = try book()
         #expect(book.next() == nil)
         #expect(book.isUnsettled)
@@ -146,19 +148,19 @@ import Web
         #expect(book.patterns.map(\.renderedCount) == [3])
     }
 
-    @Test func `all are, as long as they bring something`() throws {
+    @Test func `all pages are rendered while rendering finds something`() throws {
         var book = try book()
         book.settle()
         #expect(rendered(&book) { _ in 1 } == Array(0...19))
     }
 
-    @Test func `the more have brought something, the more may bring nothing`() throws {
+    @Test func `each fruitful page allows one more fruitless page`() throws {
         var book = try book(pages: 0...99)
         book.settle()
         #expect(rendered(&book) { $0 < 2 ? 1 : 0 } == Array(0...6))
     }
 
-    @Test func `while pages are shown, no more are than may bring nothing`() throws {
+    @Test func `running pages count as fruitless until their results arrive`() throws {
         var book = RenderScheduler(mode: .auto, tabs: 8)
         for number in UInt32(0)...19 {
             book.addPage(number, try url("http://a.test/\(number)"), .littleText, assets: [])
@@ -169,26 +171,27 @@ import Web
         #expect((0..<3).map { _ in book.next() } == [3, 4, nil])
     }
 
-    @Test func `no more are shown at once than there are tabs`() throws {
+    @Test func `the number of tabs limits the pages that are rendered at once`() throws {
         var book = try book(.always)
         #expect([book.next(), book.next(), book.next()] == [0, 1, nil])
         book.didRender(0, .init(), isWhole: true)
         #expect(book.next() == 2)
     }
 
-    @Test func `always renders every page, with or without a reason, at once`() throws {
+    @Test func `mode always renders every page at once, with or without a reason`() throws {
         var book = try book(.always, reasons: [])
         #expect(rendered(&book) == Array(0...19))
     }
 
-    @Test func `never renders none`() throws {
+    @Test func `mode never renders no page`() throws {
         var book = try book(.never)
         book.settle()
         #expect(book.next() == nil)
         #expect(!book.isUnsettled)
     }
 
-    @Test func `a script's reason is one for all pages that need it, by way of other scripts too`() throws {
+    @Test func `the reason of a script applies to all pages that need it, also through other scripts`() throws
+    {
         var book = try book(reasons: [], assets: [100])
         book.addPart(100, [], assets: [101])
         book.addPart(101, [], assets: [102, 100])
@@ -201,14 +204,16 @@ import Web
         #expect(book.patterns[0].reasons == .composedURL)
     }
 
-    @Test func `of a pattern with a page that has a reason, that page is rendered alone`() throws {
+    @Test func `only the pages of a pattern that have a reason are rendered`() throws {
         var book = try book(reasons: [])
         book.addPage(50, try url("http://a.test/p/50"), .littleText, assets: [])
         book.settle()
         #expect(rendered(&book) { _ in 1 } == [50])
     }
 
-    @Test func `a host whose pages bring nothing is left after a few patterns, another is not`() throws {
+    @Test func `a host whose pages are fruitless is given up after a few patterns, other hosts are not`()
+        throws
+    {
         var book = RenderScheduler(mode: .auto, tabs: 1)
         for host in ["a.test", "b.test"] {
             for number in UInt32(0)...99 {
@@ -227,7 +232,7 @@ import Web
 
     /// Ten runs with four views each, of which the last leads on.
     @Test(arguments: ["", "/"])
-    func `views of many things are looked at one by one`(end: String) throws {
+    func `views of many folders get a pattern of their own`(end: String) throws {
         var book = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
             let page = try url("http://a.test/app/runs/\(number / 4)/view-\(number % 4)\(end)")
@@ -241,7 +246,7 @@ import Web
         #expect(book.patterns.reduce(0) { $0 + $1.pageCount } == 40)
     }
 
-    @Test func `a view's first page that was shown is not shown again`() throws {
+    @Test func `the first page of a view is not rendered twice`() throws {
         var book = RenderScheduler(mode: .auto, tabs: 1)
         book.addPage(0, try url("http://a.test/runs/1/log"), .littleText, assets: [])
         book.settle()
@@ -253,7 +258,7 @@ import Web
         #expect(book.patterns.map(\.renderedCount) == [1, 2])
     }
 
-    @Test func `names that stand in one folder alone are no views`() throws {
+    @Test func `names that occur in one folder only are not views`() throws {
         var book = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
             book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .littleText, assets: [])
@@ -263,7 +268,7 @@ import Web
         #expect(book.patterns.count == 1)
     }
 
-    @Test func `what brought something the last time is rendered, what is new before what is as it was`()
+    @Test func `patterns that were fruitful before are rendered, new pages before unchanged ones`()
         throws
     {
         var book = try book(reasons: [], known: ["a.test/p/*"], isUnchanged: true)
@@ -279,8 +284,7 @@ import Web
     }
 
     @Test(arguments: [[], ["a.test/p/*"]])
-    func `what was looked at is not rendered again, unless what its pages need is new`(known: [String]) throws
-    {
+    func `patterns rendered before are not rendered again unless an asset changed`(known: [String]) throws {
         var book = try book(assets: [90], known: known, renderedPatterns: ["a.test/p/*"], isUnchanged: true)
         book.addPart(90, [], assets: [91], isUnchanged: true)
         book.addPart(92, [], assets: [])
@@ -297,7 +301,7 @@ import Web
         #expect(rendered(&book) == [0, 1, 2])
     }
 
-    @Test func `the first page of a pattern is shown early, when what it needs has come`() throws {
+    @Test func `the first page of a pattern is rendered early, once its assets are fetched`() throws {
         var book = try book(pages: 0...5, assets: [90])
         book.addPart(90, [], assets: [91])
         var there: Set<UInt32> = [90]
@@ -313,7 +317,7 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `what an early page found counts, unless a scan finds it too`(isScanned: Bool) throws {
+    func `URLs found by an early page count unless a scan finds them too`(isScanned: Bool) throws {
         var book = try book(pages: 0...19)
         #expect(book.nextEarly { _ in true } == 0)
         book.noteFound(100, byEarly: 0)
@@ -327,7 +331,7 @@ import Web
         #expect(rendered(&book).count == (isScanned ? 2 : 4))
     }
 
-    @Test func `an early page that waited for what came too late is shown once more when all has come`()
+    @Test func `an early page whose requests were answered late is rendered again after settling`()
         throws
     {
         var book = try book(pages: 0...0)
@@ -339,7 +343,7 @@ import Web
     }
 
     @Test
-    func `a page that sent something is looked at each time, and so is one whose own needs are another`()
+    func `a page that sent requests, or whose own asset changed, is rendered in each run`()
         throws
     {
         var book = RenderScheduler(
@@ -356,7 +360,7 @@ import Web
         #expect(rendered(&book) == [12, 9, 7])
     }
 
-    @Test func `a page that waited for what came too late is shown once more`() throws {
+    @Test func `a page whose requests were answered too late is rendered again`() throws {
         var book = try book(pages: 0...0)
         book.settle()
         #expect(book.next() == 0)
@@ -372,7 +376,7 @@ import Web
         #expect(book.patterns.map(\.unfinishedCount) == [1])
     }
 
-    @Test func `a page is shown once more when what it waited for is there, and others meanwhile`() throws {
+    @Test func `a retry waits for its assets while other pages are rendered`() throws {
         var book = try book(pages: 0...2)
         book.settle()
         #expect(book.next { _ in false } == 0)
@@ -381,7 +385,7 @@ import Web
         #expect(book.next { _ in true } == 0)
     }
 
-    @Test func `without a browser none is due any more`() throws {
+    @Test func `without a browser no page is due`() throws {
         var book = try book()
         book.settle()
         #expect(book.next() == 0)

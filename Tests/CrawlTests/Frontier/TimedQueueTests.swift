@@ -3,7 +3,7 @@ import Testing
 @testable import Crawl
 
 @Suite struct TimedQueueTests {
-    @Test func `what is due first comes first, and nothing before its time`() {
+    @Test func `numbers come out in the order of their times, none early`() {
         var queue = TimedQueue()
         var random = SeededRandom(seed: 1)
         var expected: [Int] = []
@@ -23,7 +23,7 @@ import Testing
         #expect(queue.isEmpty)
     }
 
-    @Test func `what is not wanted any more is gone, and the rest is in order`() {
+    @Test func `after removeAll the remaining numbers are in order`() {
         var queue = TimedQueue()
         for number in 0..<300 { queue.add(UInt32(number), at: .milliseconds(number * 7919 % 300)) }
         queue.removeAll { $0 % 3 != 0 }

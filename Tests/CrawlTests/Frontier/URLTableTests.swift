@@ -8,7 +8,7 @@ import Web
         WebURL("http://h\(number % 7).test/p/\(number)?q") ?? .blank
     }
 
-    @Test func `it numbers URLs as a dictionary would`() {
+    @Test func `the table assigns numbers like a dictionary`() {
         var table = URLTable()
         var model: [String: UInt32] = [:]
         var random = SeededRandom(seed: 7)
@@ -28,7 +28,7 @@ import Web
         #expect(table.find(Self.url(6001)) == nil)
     }
 
-    @Test func `long URLs and many chunks are kept whole`() throws {
+    @Test func `long URLs and many chunks are stored completely`() throws {
         var table = URLTable()
         let long = String(repeating: "x", count: 300_000)
         var urls: [WebURL] = []

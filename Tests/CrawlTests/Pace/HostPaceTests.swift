@@ -3,7 +3,7 @@ import Testing
 @testable import Crawl
 
 @Suite struct HostPaceTests {
-    @Test func `it doubles with each round while nothing objects, up to its limit`() {
+    @Test func `the limit doubles with each round without objections, up to the maximum`() {
         var pace = HostPace(initial: 2, maxLimit: 16)
         var limits: [Int] = []
         for _ in 1...30 {
@@ -14,7 +14,7 @@ import Testing
         #expect(limits == [2, 4, 8, 16])
     }
 
-    @Test func `it halves at once when the host objects, and once for what ran together`() {
+    @Test func `an objection halves the limit, and parallel objections count once`() {
         var pace = HostPace(initial: 16, maxLimit: 16)
         for _ in 1...16 { pace.didStart(now: .zero) }
         for _ in 1...16 { pace.didObject(after: .seconds(1), now: .seconds(1)) }
@@ -26,7 +26,7 @@ import Testing
         #expect(pace.limit == 4)
     }
 
-    @Test func `late answers to what was asked before an objection do not widen it again`() {
+    @Test func `responses to requests sent before an objection do not raise the limit`() {
         var pace = HostPace(initial: 4, maxLimit: 16)
         for _ in 1...4 { pace.didStart(now: .zero) }
         pace.didObject(after: .seconds(1), now: .seconds(1))
@@ -38,7 +38,7 @@ import Testing
         (Duration.seconds(7), Duration.seconds(8)), (.seconds(300), .seconds(301)),
         (.seconds(4000), .seconds(301)),
     ])
-    func `Retry-After is obeyed, and not for ever`(asked: Duration, start: Duration) {
+    func `Retry-After pauses the host, for at most the maximum`(asked: Duration, start: Duration) {
         var pace = HostPace(maxLimit: 16)
         pace.didStart(now: .zero)
         pace.didObject(after: .seconds(1), retryAfter: asked, now: .seconds(1))
@@ -47,7 +47,7 @@ import Testing
         #expect(pace.startableCount(now: start) == 2)
     }
 
-    @Test func `a distance between starts means one at a time`() {
+    @Test func `a minimum interval allows one request at a time`() {
         var pace = HostPace(maxLimit: 16)
         pace.setMinInterval(.seconds(2))
         #expect(pace.startableCount(now: .zero) == 1)
@@ -70,7 +70,7 @@ import Testing
         #expect(pace.startableCount(now: .seconds(3)) == 0)
     }
 
-    @Test func `what another source answered says nothing`() {
+    @Test func `reused responses do not change the pace`() {
         var pace = HostPace(maxLimit: 16)
         for _ in 1...20 {
             pace.didStart(now: .zero)
@@ -80,7 +80,7 @@ import Testing
         #expect(pace.nextStart == .zero)
     }
 
-    @Test func `a host that turns out to bear more is asked for more`() {
+    @Test func `raising the maximum lets the limit grow`() {
         var pace = HostPace(initial: 4, maxLimit: 4)
         pace.raiseMaxLimit(to: 32)
         for _ in 1...100 {
@@ -90,7 +90,7 @@ import Testing
         #expect(pace.limit == 32)
     }
 
-    @Test func `a host that takes many requests on one connection gets many at once, unless it objected`() {
+    @Test func `a multiplexing host gets many requests at once, unless it objected`() {
         var pace = HostPace(maxLimit: 16)
         pace.raiseMaxLimit(to: 96)
         #expect(pace.startableCount(now: .zero) == 32)
@@ -113,7 +113,7 @@ import Testing
         #expect(pace.limit == 12)
     }
 
-    @Test func `a fast host is asked for as much as may be, however its latency jumps`() {
+    @Test func `a fast host with varying latency reaches the maximum`() {
         var host = SimulatedHost()
         var noise = Noise()
         host.fetch(2000) { _, _ in (.microseconds(100 + Int(noise.next() * 20_000)), .page) }
@@ -122,7 +122,7 @@ import Testing
         #expect(host.now < .seconds(2000 * 0.01 / 16 * 1.1))
     }
 
-    @Test func `slow answers now and then are no reason to give way`() {
+    @Test func `rare slow responses do not reduce the limit`() {
         var host = SimulatedHost()
         var noise = Noise()
         host.fetch(2000) { _, _ in
@@ -132,7 +132,7 @@ import Testing
         #expect(host.pace.limit == 16)
     }
 
-    @Test func `answers of very different length are no reason to give way`() {
+    @Test func `responses of very different duration do not reduce the limit`() {
         var host = SimulatedHost()
         var noise = Noise()
         host.fetch(5000) { _, _ in
@@ -142,7 +142,7 @@ import Testing
         #expect(host.pace.limit >= 12)
     }
 
-    @Test func `a host whose latency grows is asked for no more than it can do at once, twice over`() {
+    @Test func `rising latency keeps the limit near the host's capacity`() {
         var host = SimulatedHost(pace: HostPace(maxLimit: 64))
         var free = [Duration](repeating: .zero, count: 6)
         var noise = Noise()
@@ -159,7 +159,7 @@ import Testing
         #expect(late < .milliseconds(250))
     }
 
-    @Test func `a site that is slower in one part is not asked for less for ever`() {
+    @Test func `a permanently slower site regains the full limit`() {
         var host = SimulatedHost()
         var noise = Noise()
         host.fetch(500) { _, _ in (.milliseconds(60 + Int(noise.next() * 20)), .page) }
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(arguments: [nil, Duration.seconds(1)])
-    func `a host that refuses what is too much soon has no more to refuse`(retryAfter: Duration?) {
+    func `a host with a concurrency limit refuses few requests`(retryAfter: Duration?) {
         var host = SimulatedHost()
         host.fetch(5000) { _, running in
             running < 6 ? (.milliseconds(100), .page) : (.milliseconds(5), .refusal(retryAfter: retryAfter))
@@ -177,7 +177,7 @@ import Testing
         #expect(host.now < .seconds(5000 * 0.1 / 6 * 1.4))
     }
 
-    @Test func `a host that grants so many a second gets so many a second`() {
+    @Test func `a host with a rate limit is used at that rate`() {
         var host = SimulatedHost()
         var second: Int64 = 0
         var granted = 0
@@ -195,7 +195,7 @@ import Testing
         #expect(host.now < .seconds(1000 / 20 * 2))
     }
 
-    @Test func `a host that dies is asked seldom, and fast again when it is back`() {
+    @Test func `a host that is down gets few requests, and many again when it is back`() {
         var host = SimulatedHost()
         let death = Duration.seconds(10)..<Duration.seconds(70)
         host.fetch(5000) { now, _ in
@@ -209,7 +209,7 @@ import Testing
         #expect(host.now < .seconds(31 + 60 + 30 + 5))
     }
 
-    @Test func `a host that stays dead is hopeless in the end`() {
+    @Test func `a host that stays down is given up`() {
         var host = SimulatedHost()
         host.fetch(100) { _, _ in (.milliseconds(1), .refusal(retryAfter: nil)) }
         #expect(host.pace.isHopeless)
@@ -217,7 +217,7 @@ import Testing
         #expect(host.now > .seconds(120) && host.now < .seconds(300))
     }
 
-    @Test func `Crawl-delay is kept to the moment`() {
+    @Test func `Crawl-delay is the exact minimum between starts`() {
         var pace = HostPace(maxLimit: 16)
         pace.setMinInterval(.milliseconds(500))
         var host = SimulatedHost(pace: pace)

@@ -18,7 +18,7 @@ import Testing
             ([(32, 100), (2, 30_000)], .low),
             ([(32, 100), (16, 30_000)], .high),
         ] as [([Answers], Latency.Judgement)])
-    func `it is high when most answers take twice as long as they could`(
+    func `latency is high if most responses take twice the best time`(
         answers: [Answers], judgement: Latency.Judgement
     ) {
         var latency = Latency()

@@ -17,7 +17,7 @@ import Testing
         (fetch(.unknownHost), 2), (fetch(.insecure), 1), (fetch(.invalidResponse), 1), (fetch(.tooLarge), 1),
         (fetch(.refused), 1),
     ])
-    func `what may pass is tried four times, what will not once`(failure: Failure, attempts: Int) {
+    func `temporary failures have four attempts, permanent ones have one`(failure: Failure, attempts: Int) {
         var attempt = 1
         while case .again = plan.decision(afterAttempt: attempt, of: failure, jitter: 0) { attempt += 1 }
         #expect(attempt == attempts)
@@ -30,7 +30,7 @@ import Testing
         (3, 1.0, 2000),
         (10, 1.0, 60_000), (100, 0.0, 30_000), (1, -5.0, 250), (1, 7.0, 500),
     ])
-    func `the delay doubles up to a minute, and half of it is chance`(
+    func `the delay doubles up to a minute, with half of it random`(
         attempt: Int, jitter: Double, milliseconds: Int
     ) {
         let plan = RetryPlan(maxAttempts: 1000)
@@ -46,7 +46,7 @@ import Testing
         (.seconds(301), 0.0, .giveUp(.asksToWait(.seconds(301)))),
         (.zero, 0.0, .again(after: .milliseconds(250))),
     ])
-    func `Retry-After outweighs the plan, and whoever asks for too much is given up`(
+    func `Retry-After replaces the delay, and one that is too long ends the retries`(
         retryAfter: Duration, jitter: Double, decision: RetryPlan.Decision
     ) {
         #expect(
@@ -54,7 +54,7 @@ import Testing
                 == decision)
     }
 
-    @Test func `jitter differs from one to the next, and not from run to run`() {
+    @Test func `jitter differs between entries and attempts, but not between runs`() {
         let numbers = (0..<1000).map { RetryPlan.jitter(of: UInt32($0), attempt: 1) }
         #expect(Set(numbers).count == 1000)
         #expect(numbers.allSatisfy { $0 >= 0 && $0 < 1 })

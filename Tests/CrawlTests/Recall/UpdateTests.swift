@@ -104,7 +104,7 @@ import Web
         #expect(try text("/three")?.contains("Mn90Op12Qr") == true)
     }
 
-    @Test func `what is held no more is asked for whole, though its server would confirm it`() throws {
+    @Test func `a missing body is requested without conditions`() throws {
         let (middle, large) = (
             String(repeating: "middle ", count: 2000), String(repeating: "large ", count: 300_000)
         )
@@ -121,7 +121,7 @@ import Web
         #expect(try text("/two")?.hasPrefix(middle) == true)
     }
 
-    @Test func `what an earlier larder scanned is scanned anew, though nothing of it has changed`() throws {
+    @Test func `a body scanned by an older version is scanned again although it has not changed`() throws {
         let text = "<script>window.open('/opened')</script><noframes><a href=/framed>f</a></noframes>"
         origin.on("/", page(text, tag: "\"root\""))
         origin.on("/opened", page("opened", tag: "\"opened\""))
@@ -160,7 +160,7 @@ import Web
         #expect(try update().confirmed == 3)
     }
 
-    @Test func `what has changed is loaded, and its new links are followed`() throws {
+    @Test func `a changed page is loaded, and its new links are followed`() throws {
         origin.on("/two", page("<a href=/four>4</a>", tag: "\"newer\""))
         origin.on("/four", page("four", tag: nil))
         let report = try crawl()

@@ -25,7 +25,7 @@ import Web
 
     private static let file = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: /map.xml\n"
 
-    @Test mutating func `pages wait until it is known what the file says`() {
+    @Test mutating func `pages wait until robots.txt is known`() {
         #expect(gate.verdict(on: page) == .waits)
         #expect(gate.nextFetch == .zero)
         #expect(gate.next(now: .zero)?.href == "https://a.test/robots.txt")
@@ -37,7 +37,7 @@ import Web
         #expect(gate.nextFetch == nil)
     }
 
-    @Test mutating func `what no rule speaks of is allowed`() throws {
+    @Test mutating func `a page without a matching rule is allowed`() throws {
         _ = gate.next(now: .zero)
         answer(200, Self.file)
         let other = try url("https://a.test/public")
@@ -50,7 +50,7 @@ import Web
         (404, .allowed), (410, .allowed), (301, .allowed), (300, .allowed),
         (429, .waits), (408, .waits), (500, .waits), (503, .waits), (100, .waits), (999, .waits),
     ])
-    mutating func `no file allows all, and a server in trouble allows nothing for the moment`(
+    mutating func `a 404 allows everything, and a 5xx lets pages wait`(
         status: Int, verdict: OriginRobots.Verdict
     ) {
         _ = gate.next(now: .zero)
@@ -58,7 +58,7 @@ import Web
         #expect(gate.verdict(on: page) == verdict)
     }
 
-    @Test mutating func `what could not be had a moment ago is asked for once, and waited for no more`()
+    @Test mutating func `a doubted robots.txt is requested once, without retries`()
         throws
     {
         gate = OriginRobots(for: page, productToken: "larder", isDoubted: true)
@@ -74,7 +74,7 @@ import Web
         #expect(!gate.isUnreachable)
     }
 
-    @Test mutating func `redirects are followed five times, to other hosts too`() throws {
+    @Test mutating func `up to five redirects are followed, also to other hosts`() throws {
         _ = gate.next(now: .zero)
         for hop in 1...5 {
             let target = try url("http://h\(hop).test/robots.txt")
@@ -84,7 +84,7 @@ import Web
         #expect(gate.verdict(on: page) == .allowed)
     }
 
-    @Test mutating func `what a redirect leads to counts for the origin`() throws {
+    @Test mutating func `the target of a redirect applies to the origin`() throws {
         _ = gate.next(now: .zero)
         answer(302, to: try url("https://www.b.test/robots.txt"))
         answer(200, Self.file)
@@ -92,7 +92,7 @@ import Web
         #expect(gate.sitemaps.map(\.href) == ["https://a.test/map.xml"])
     }
 
-    @Test mutating func `a redirect out of the web leads nowhere`() throws {
+    @Test mutating func `a redirect to a scheme other than http is not followed`() throws {
         _ = gate.next(now: .zero)
         #expect(answer(301, to: try url("ftp://a.test/robots.txt")) == nil)
         #expect(gate.verdict(on: page) == .allowed)
@@ -121,7 +121,7 @@ import Web
         #expect(gate.unreachableSince == nil)
     }
 
-    @Test mutating func `after a month without an answer all is allowed`() {
+    @Test mutating func `after 30 days without a response everything is allowed`() {
         gate = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-29 * 86_400))
         _ = gate.next(now: .zero)
         gate.didFail("cannot connect", now: .zero)
@@ -132,7 +132,7 @@ import Web
         #expect(gate.verdict(on: page) == .allowed)
     }
 
-    @Test mutating func `what is known holds for a day, and on while it cannot be renewed`() {
+    @Test mutating func `rules are valid for a day, and longer while they cannot be renewed`() {
         _ = gate.next(now: .zero)
         answer(200, Self.file)
         #expect(gate.next(now: .seconds(86_399)) == nil)
@@ -145,7 +145,7 @@ import Web
         #expect(gate.next(now: .seconds(100_000)) == nil)
     }
 
-    @Test mutating func `an earlier run's answer is known by its age`() {
+    @Test mutating func `a response of an earlier run expires by its age`() {
         answer(200, Self.file, now: .seconds(-3600))
         #expect(gate.verdict(on: page) != .waits)
         #expect(gate.next(now: .zero) == nil)
@@ -159,14 +159,14 @@ import Web
             ("0", nil, false), ("2", Duration.seconds(2), false), ("0.5", .milliseconds(500), false),
             ("60", .seconds(60), false), ("86400", .seconds(60), true), ("x", nil, false),
         ] as [(String, Duration?, Bool)])
-    mutating func `a Crawl-delay is kept up to a minute`(asked: String, kept: Duration?, isCut: Bool) {
+    mutating func `a Crawl-delay is applied up to one minute`(asked: String, kept: Duration?, isCut: Bool) {
         _ = gate.next(now: .zero)
         answer(200, "User-agent: *\nCrawl-delay: \(asked)\n")
         #expect(gate.crawlDelay?.applied == kept)
         #expect(gate.crawlDelay?.isCapped ?? false == isCut)
     }
 
-    @Test mutating func `one that does not obey lets everything pass, and still learns of sitemaps`() {
+    @Test mutating func `without obedience everything is allowed, and sitemaps are still read`() {
         gate = OriginRobots(for: page, productToken: "larder", obeys: false)
         #expect(gate.verdict(on: page) == .allowed)
         #expect(gate.next(now: .zero) != nil)
@@ -176,7 +176,7 @@ import Web
         #expect(gate.sitemaps.map(\.href) == ["https://a.test/map.xml"])
     }
 
-    @Test mutating func `the group that names the agent outweighs the one for all`() {
+    @Test mutating func `the group of the product token takes precedence over the group for all`() {
         _ = gate.next(now: .zero)
         answer(200, "User-agent: Larder\nDisallow: /secret\n\nUser-agent: *\nDisallow: /\n")
         #expect(gate.verdict(on: page) == .allowed)

@@ -13,7 +13,7 @@ import Testing
             (0, 0, 60, .time(.seconds(60)), .time(.seconds(60))),
             (10, 1000, 60, .time(.seconds(60)), .time(.seconds(60))),
         ] as [(Int, Int, Int, CrawlLimits.Reached?, CrawlLimits.Reached?)])
-    func `enough pages end the pages, enough bytes or time end everything`(
+    func `a page limit stops pages, a byte or time limit stops everything`(
         pages: Int, byteCount: Int, seconds: Int, all: CrawlLimits.Reached?, further: CrawlLimits.Reached?
     ) {
         let usage = CrawlLimits.Usage(pages: pages, byteCount: byteCount, elapsed: .seconds(seconds))

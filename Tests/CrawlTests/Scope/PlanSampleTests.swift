@@ -25,19 +25,19 @@ import Web
             switch request {
             case .page(let page):
                 if site.isMissing(page.target) {
-                    sample.missed(page)
+                    sample.didMiss(page)
                     continue
                 }
                 let links = try site.links(page.target).map(url)
-                sample.fetched(
+                sample.didFetch(
                     PlanSample.Page(
                         url: page, byteCount: site.size(page.target), latency: .milliseconds(100),
                         links: links, assets: try site.assets(page.target).map(url)))
                 for (link, path) in zip(links, site.links(page.target)) {
                     sample.offer(link, leadsOn: !site.isDeepest(path))
                 }
-            case .file(let file): sample.weighed(request, byteCount: site.size(file.target))
-            case .asset(let asset): sample.weighed(request, byteCount: site.size(asset.target))
+            case .file(let file): sample.didWeigh(request, byteCount: site.size(file.target))
+            case .asset(let asset): sample.didWeigh(request, byteCount: site.size(asset.target))
             }
         }
         #expect(spent <= requests)
@@ -188,7 +188,7 @@ import Web
         #expect(sample.estimate(Self.manner).pages == PlanEstimate.Bounds(low: 0, high: 0))
         sample.offer(try url("/"))
         #expect(sample.next(spent: 0) == .page(try url("/")))
-        sample.missed(try url("/"))
+        sample.didMiss(try url("/"))
         #expect(sample.next(spent: 1) == nil)
         #expect(sample.estimate(Self.manner).groups.isEmpty)
     }

@@ -18,11 +18,11 @@ import Testing
         "", "(", "[", "a{2,1}", "((a{200}){200}){200}", "a{99999}", "(a)\\1", "a\u{0}b",
         String(repeating: "a", count: 1025),
     ])
-    func `what cannot be compiled, or only at a great cost, is refused`(expression: String) {
+    func `an expression that is invalid or too expensive is rejected`(expression: String) {
         #expect(throws: PatternMistake.self) { try RegularExpression(expression) }
     }
 
-    @Test func `several threads may ask it`() async throws {
+    @Test func `several threads can match at the same time`() async throws {
         let expression = try RegularExpression("^a(b|c)*d$")
         let counts = await withTaskGroup { group in
             for task in 0..<4 {

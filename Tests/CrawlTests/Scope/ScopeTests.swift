@@ -23,7 +23,9 @@ import Web
         ("https://example.com.evil.test/", .skipped(.otherHost)),
         ("ftp://example.com/x", .skipped(.scheme)), ("mailto:a@example.com", .skipped(.scheme)),
     ])
-    func `by host, the pages of the start's host are followed`(page: String, expected: ScopeVerdict) throws {
+    func `extent host: pages on the start URL's host are followed`(page: String, expected: ScopeVerdict)
+        throws
+    {
         #expect(try verdict(scope("https://example.com/docs/"), page) == expected)
         #expect(try verdict(Scope(start: [url("https://example.com/docs/")]), page) == expected)
     }
@@ -40,7 +42,7 @@ import Web
         ("https://example.com/", "/anything", true),
         ("https://example.com/docs", "/other", true),
     ])
-    func `by path, what lies in the start's folder is followed`(start: String, page: String, isIn: Bool)
+    func `extent path: pages in the start URL's folder are followed`(start: String, page: String, isIn: Bool)
         throws
     {
         let scope = try scope(start, options: ScopeOptions(extent: .path))
@@ -60,7 +62,7 @@ import Web
         ("http://localhost/", "http://localhost:1/", true),
         ("http://localhost/", "http://a.localhost/", false),
     ])
-    func `by domain, everything under the registrable domain is followed`(
+    func `extent domain: pages under the registrable domain are followed`(
         start: String, page: String, isIn: Bool
     )
         throws
@@ -84,7 +86,7 @@ import Web
             (["regex:/[0-9]{4}/$"], "https://other.test/24/", nil),
             (["/x", "/blog/**"], "https://example.com/blog/x", "/blog/**"),
         ] as [([String], String, String?)])
-    func `include patterns widen, and lead to other hosts when they name them`(
+    func `include patterns add pages, also on other hosts if they name the host`(
         include: [String], page: String, pattern: String?
     ) throws {
         let options = ScopeOptions(extent: .path, include: include)
@@ -98,7 +100,7 @@ import Web
         (["regex:[?&]sort="], "https://example.com/a?x=1&sort=up"),
         (["example.com"], "https://example.com/"),
     ])
-    func `exclude patterns outweigh everything, for assets too`(exclude: [String], page: String) throws {
+    func `exclude patterns take precedence, also for assets`(exclude: [String], page: String) throws {
         let options = ScopeOptions(include: ["regex:."], exclude: exclude, depth: 3)
         let scope = try scope("https://example.com/", options: options)
         let expected = ScopeVerdict.skipped(.excluded(exclude[0]))
@@ -107,27 +109,27 @@ import Web
         #expect(scope.verdict(onStart: try url(page)) == .followed(by: .start))
     }
 
-    @Test func `what a page needs is followed anywhere`() throws {
+    @Test func `assets are fetched from any host`() throws {
         let scope = try scope("https://example.com/docs/", options: ScopeOptions(extent: .path, depth: 0))
         #expect(scope.verdict(onAsset: try url("https://cdn.test/a.js")) == .followed(by: .asset))
         #expect(scope.verdict(onAsset: try url("ftp://cdn.test/a.js")) == .skipped(.scheme))
     }
 
     @Test(arguments: [(0, 0, true), (0, 1, false), (3, 3, true), (3, 4, false)])
-    func `pages are followed as deep as asked for`(limit: Int, depth: Int, isFollowed: Bool) throws {
+    func `pages beyond the depth limit are skipped`(limit: Int, depth: Int, isFollowed: Bool) throws {
         let scope = try scope("https://example.com/", options: ScopeOptions(depth: limit))
         let verdict = try verdict(scope, "https://example.com/x", depth: depth)
         #expect(verdict == (isFollowed ? .followed(by: .host("example.com")) : .skipped(.tooDeep(limit))))
         #expect(try self.verdict(scope, "https://other.test/", depth: 9) == .skipped(.otherHost))
     }
 
-    @Test func `an URL without an end is not asked for`() throws {
+    @Test func `a URL longer than the limit is skipped`() throws {
         let long = try url("https://example.com/" + String(repeating: "a", count: Scope.maxURLBytes))
         #expect(try scope("https://example.com/").verdict(onPage: long, depth: 1) == .skipped(.longURL))
         #expect(try scope("https://example.com/").verdict(onAsset: long) == .skipped(.longURL))
     }
 
-    @Test func `a start that moved takes its site along`() throws {
+    @Test func `a redirected start URL extends the scope to its target`() throws {
         var scope = try scope("https://example.com/")
         let (start, moved) = (try url("https://example.com/"), try url("https://www.example.com/en/"))
         let news = [scope.startMoved(from: start, to: moved), scope.startMoved(from: start, to: moved)]
@@ -136,7 +138,7 @@ import Web
         #expect(try verdict(scope, "https://example.com/").isFollowed)
     }
 
-    @Test func `a start that turns out to be a folder is one`() throws {
+    @Test func `a start URL that redirects to the same path with a slash is a folder`() throws {
         var scope = try scope("https://example.com/docs", options: ScopeOptions(extent: .path))
         #expect(try verdict(scope, "https://example.com/other").isFollowed)
         let isNews = scope.startMoved(
@@ -148,7 +150,7 @@ import Web
     }
 
     @Test(arguments: ["regex:(", "regex:", "", "regex:(a)\\1", "regex:[z-a]"])
-    func `a bad pattern is an error that names it`(pattern: String) throws {
+    func `an invalid pattern is an error that names the pattern`(pattern: String) throws {
         let start = try url("https://example.com/")
         let error = #expect(throws: PatternMistake.self) {
             try Scope(start: [start], options: ScopeOptions(exclude: [pattern]))
@@ -156,7 +158,7 @@ import Web
         #expect(error?.description.contains(pattern) == true)
     }
 
-    @Test func `what is said about a verdict is short`() {
+    @Test func `the description of a verdict is one line`() {
         let verdicts: [ScopeVerdict] = [
             .followed(by: .included("/blog/**")), .followed(by: .folder("a.test/docs/")),
             .skipped(.otherHost),

@@ -16,12 +16,16 @@ import Web
             ("/login", false), ("/logout-guide", false), ("/docs/logout/why", false), ("/", false),
             ("/blog?q=how+to+logout+twice", false), ("/signoutside", false),
         ] as [(String, Bool)])
-    func `what ends a session is known by its last word`(target: String, isEnd: Bool) throws {
+    func `a logout link is recognised by its last path component or a query word`(target: String, isEnd: Bool)
+        throws
+    {
         #expect(SessionEnd.isAt(try #require(WebURL("https://a.test" + target))) == isEnd, "\(target)")
     }
 
     @Test(arguments: [true, false])
-    func `whoever is logged in stays so, and others follow every link`(isLoggedIn: Bool) throws {
+    func `a crawl with a session skips logout links, and one without a session follows them`(isLoggedIn: Bool)
+        throws
+    {
         let bench = try CrawlBench()
         bench.origin.on("/", .page("<a href=/logout>bye</a><a href=/two>2</a>"))
         bench.origin.on("/logout", .page("bye"))

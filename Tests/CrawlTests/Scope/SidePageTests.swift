@@ -18,7 +18,7 @@ import Web
         ("/wiki/Special:WhatLinksHere/Talk:A", .history),
         ("/post/1?replytocom=7", .form),
     ])
-    func `a page beside the content`(target: String, page: SidePage) throws {
+    func `side pages are recognised by their URL`(target: String, page: SidePage) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == page)
     }
 
@@ -79,7 +79,7 @@ import Web
         #expect(report.skipped.isEmpty)
     }
 
-    @Test func `the user can have them`() throws {
+    @Test func `side pages are fetched if the user includes them`() throws {
         let bench = try CrawlBench()
         wiki(bench, pages: 4)
         #expect(try bench.crawl { $0.sitePlan.scope.includesHistory = true }.pages == 13)

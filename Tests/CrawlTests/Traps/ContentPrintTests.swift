@@ -10,7 +10,7 @@ import Testing
         return ContentPrint(text: Array(text.utf8).span)
     }
 
-    @Test func `links, scripts and styles are no part of what a page says`() {
+    @Test func `links, scripts and styles are not part of the text`() {
         let page = Self.page(Self.words)
         #expect(page.digest == Self.page(Self.words, link: "/b?session=123").digest)
         #expect(
@@ -19,7 +19,7 @@ import Testing
         #expect(page.digest != Self.page(Self.words, extra: "more").digest)
     }
 
-    @Test func `a few other words make it alike, many make it another`() {
+    @Test func `pages that differ in a few words are alike, in many are not`() {
         let page = Self.page(Self.words)
         var near = Self.words
         near[100] = "other"
@@ -30,7 +30,7 @@ import Testing
         #expect(!page.isAlike(Self.page(Self.words + Self.words), differingBits: 64, differingSize: 0.1))
     }
 
-    @Test func `pages without words are told by their bytes`() {
+    @Test func `pages without words are compared by their bytes`() {
         let (one, two) = (Self.page([], link: "/a"), Self.page([], link: "/b"))
         #expect(one.words == nil)
         #expect(one.digest != two.digest)

@@ -15,7 +15,7 @@ import Web
     private static let article = page((0..<80).map { "story\($0)" }.joined(separator: " "))
     private static let start = page((0..<80).map { "welcome\($0)" }.joined(separator: " "))
 
-    @Test func `the probe is an URL that no server has, the same for the same seed`() throws {
+    @Test func `the probe is a URL that cannot exist, and is the same for the same seed`() throws {
         let page = try url("http://a.test/docs/page.html?x#y")
         let probe = try #require(SoftNotFound.probe(beside: page, seed: 1))
         #expect(probe.href.hasPrefix("http://a.test/docs/"))
@@ -27,7 +27,7 @@ import Web
     }
 
     @Test(arguments: [404, 410, 403, 500])
-    func `a host that says so is believed`(status: Int) {
+    func `a host that answers the probe with 404 has no soft 404s`(status: Int) {
         var host = SoftNotFound()
         #expect(host.judgement(of: Self.article) == .unknown)
         #expect(!host.isKnown)
@@ -36,7 +36,7 @@ import Web
         #expect(host.judgement(of: Self.page("not found")) == .found)
     }
 
-    @Test func `what is like the answer to the probe is not found`() {
+    @Test func `a page like the response to the probe is a soft 404`() {
         var host = SoftNotFound()
         host.didProbe(Self.page("the page /abcdef was not found"), start: Self.start)
         #expect(host.judgement(of: Self.page("the page /other was not found")) == .notFound)
@@ -67,7 +67,7 @@ import Web
         }
     }
 
-    @Test func `a host that redirects what it does not have`() throws {
+    @Test func `a redirect to the target of the probe is a soft 404`() throws {
         var host = SoftNotFound()
         let home = try url("http://a.test/")
         host.didProbe(SoftNotFound.Answer(status: 302, target: home, content: nil), start: Self.start)
@@ -77,7 +77,7 @@ import Web
         #expect(host.judgement(of: Self.article) == .found)
     }
 
-    @Test func `an application that answers everything with its one page is not judged by it`() {
+    @Test func `a single-page app that returns one page for all URLs has no soft 404s`() {
         var host = SoftNotFound()
         host.didProbe(Self.start, start: Self.start)
         #expect(host.judgement(of: Self.start) == .found)

@@ -148,7 +148,7 @@ import Web
     }
 
     @Test(arguments: traps)
-    func `a catalogue beside a trap comes whole, and the trap ends where it shows`(trap: Trap) throws {
+    func `a catalogue next to a trap is fetched completely, and the trap is stopped`(trap: Trap) throws {
         let isEndless = trap.most == .max
         let (counts, lastProduct, isDone) = try Self.walk(
             [trap], products: 1500, most: isEndless ? 10_000 : 30_000, endsWithCatalogue: isEndless)
@@ -159,7 +159,7 @@ import Web
         #expect(isDone || isEndless)
     }
 
-    @Test func `all traps together do not starve the catalogue`() throws {
+    @Test func `several traps together do not starve the catalogue`() throws {
         let (counts, _, _) = try Self.walk(
             Self.traps, products: 1500, most: 15_000, endsWithCatalogue: true)
         #expect(counts["products"] == 1500, "\(counts)")
@@ -185,7 +185,7 @@ import Web
         return (counts, frontier.isDone)
     }
 
-    @Test func `real catalogues come whole beside traps`() throws {
+    @Test func `real catalogues are fetched completely next to traps`() throws {
         let real = MixedSite.Part.allCases.filter(\.isReal)
         // Words come by themselves above, and among all others in `Soak traps`: they are looked at one in
         // sixteen.
@@ -202,7 +202,7 @@ import Web
     }
 
     /// `Soak traps` walks over 100,000.
-    @Test func `a catalogue of 8,000 products comes whole`() throws {
+    @Test func `a catalogue of 8,000 products is fetched completely`() throws {
         let (counts, _, isDone) = try Self.walk([], products: 8000, most: .max)
         #expect(counts["products"] == 8000)
         #expect(counts["list"] == 400)

@@ -30,12 +30,12 @@ import Web
             case .slowed: slowed = slowed ?? number
             case .stopped: return (slowed, number)
             }
-            traps.fetched(url, content(number), newPages: try links(number).map(self.url))
+            traps.didFetch(url, content(number), newPages: try links(number).map(self.url))
         }
         return (slowed, nil)
     }
 
-    @Test mutating func `a calendar without an end is slowed, then stopped with its pattern and counts`()
+    @Test mutating func `an endless calendar is slowed, and then stopped with its pattern and counts`()
         throws
     {
         let end = try walk(
@@ -50,7 +50,7 @@ import Web
         #expect(traps.verdict(on: try url("http://a.test/blog/2024/")) == .fine)
     }
 
-    @Test mutating func `an archive by date in which something is written is none`() throws {
+    @Test mutating func `an archive by date with content is not a trap`() throws {
         let end = try walk(
             5000, { "http://a.test/\(1990 + $0 / 336)/\($0 / 28 % 12 + 1)/\($0 % 28 + 1)/" },
             { day in Self.text((0..<60).map { "w\(day * 60 + $0)" }.joined(separator: " ")) },
@@ -59,7 +59,7 @@ import Web
         #expect(traps.stopped.isEmpty)
     }
 
-    @Test mutating func `the same pages under ever new sessions are stopped`() throws {
+    @Test mutating func `the same pages under new session IDs are stopped`() throws {
         let end = try walk(
             1000,
             { "http://a.test/shop?visitor=a1" + Hex.encode([UInt8($0 & 0xFF), UInt8($0 >> 8), 7, 8, 9]) },
@@ -67,7 +67,9 @@ import Web
         #expect(end.stopped.map { $0 < 120 } == true)
     }
 
-    @Test mutating func `folders in folders are stopped, however deep and in whatever order`() throws {
+    @Test mutating func `nested folders with repeated names are stopped, at any depth and in any order`()
+        throws
+    {
         let end = try walk(
             200,
             { number in
@@ -78,7 +80,7 @@ import Web
         #expect(traps.stopped.first?.kind == .depth)
     }
 
-    @Test mutating func `22,000 pages of documentation are no trap`() throws {
+    @Test mutating func `22,000 pages of documentation are not a trap`() throws {
         let end = try walk(
             22_000,
             { "http://a.test/std/module\(["a", "b", "c"][$0 % 3])/struct.Name\(Self.letters($0)).html" },
@@ -90,7 +92,7 @@ import Web
     @Test(arguments: [
         ("http://a.test/item/", 50_000), ("http://a.test/show?id=", 10_000), ("http://a.test/2031-", 10_000),
     ])
-    mutating func `a catalogue of pages of one size, each leading to the next one only, is no trap`(
+    mutating func `a catalogue of equally large pages that link to the next one is not a trap`(
         prefix: String, count: Int
     ) throws {
         let end = try walk(
@@ -98,33 +100,33 @@ import Web
         #expect(end == (nil, nil))
     }
 
-    @Test mutating func `products that differ by a name and a price are no trap`() throws {
+    @Test mutating func `products that differ in a name and a price are not a trap`() throws {
         let end = try walk(
             3000, { "http://a.test/item/\($0)" }, { Self.text("product \($0) costs \($0 * 7)") },
             links: { ["http://a.test/item/\($0 + 1)"] })
         #expect(end == (nil, nil))
     }
 
-    @Test mutating func `pages of a list beyond its end are stopped, those before are not`() throws {
+    @Test mutating func `pages beyond the end of a list are stopped, earlier ones are not`() throws {
         let end = try walk(
             5000, { "http://a.test/list/\($0)" }, { $0 < 3000 ? Self.unique($0) : Self.text("nothing") },
             links: { ["http://a.test/list/\($0 + 1)"] })
         #expect(end.stopped.map { $0 > 3060 && $0 < 3120 } == true)
     }
 
-    @Test mutating func `what was slowed is as fast as before once it says something new`() throws {
+    @Test mutating func `a slowed pattern is normal again once its pages have new content`() throws {
         for number in 0..<60 {
-            traps.fetched(try url("http://a.test/p/\(number)"), Self.unique(0), newPages: [])
+            traps.didFetch(try url("http://a.test/p/\(number)"), Self.unique(0), newPages: [])
         }
         let page = try url("http://a.test/p/1")
         if case .slowed = traps.verdict(on: page) {} else { Issue.record("it is not slowed") }
         for number in 0..<60 {
-            traps.fetched(try url("http://a.test/p/\(number)"), Self.unique(number + 1), newPages: [])
+            traps.didFetch(try url("http://a.test/p/\(number)"), Self.unique(number + 1), newPages: [])
         }
         #expect(traps.verdict(on: page) == .fine)
     }
 
-    @Test mutating func `combinations of filters that lead to little else are slowed, and never stopped`()
+    @Test mutating func `combinations of filters that link to little else are slowed, but never stopped`()
         throws
     {
         let end = try walk(
@@ -143,18 +145,18 @@ import Web
     @Test mutating func `a trap is found among thousands of other patterns, in bounded memory`() throws {
         var stopped: Int?
         for number in 0..<40_000 where stopped == nil {
-            traps.fetched(
+            traps.didFetch(
                 try url("http://a.test/post/\(Self.letters(number))"), Self.unique(number), newPages: [])
             guard number % 20 == 0 else { continue }
             let trap = try url("http://a.test/login?back=\(number)")
             if case .stopped = traps.verdict(on: trap) { stopped = number / 20 }
-            traps.fetched(trap, Self.unique(-1), newPages: [])
+            traps.didFetch(trap, Self.unique(-1), newPages: [])
         }
         #expect(stopped.map { $0 < 200 } == true)
     }
 
     @Test
-    mutating func `words are looked at where an URL looks like a trap, or where many pages have one size`()
+    mutating func `the text is examined if the URL looks like a trap, or if many pages have one size`()
         throws
     {
         #expect(traps.wantsWords(of: try url("http://a.test/2031/05/")))
@@ -162,7 +164,7 @@ import Web
         let product = try url("http://a.test/item/5")
         #expect(!traps.wantsWords(of: product))
         for number in 0..<100 {
-            traps.fetched(try url("http://a.test/item/\(number)"), Self.unique(number), newPages: [])
+            traps.didFetch(try url("http://a.test/item/\(number)"), Self.unique(number), newPages: [])
         }
         #expect(traps.wantsWords(of: product))
     }

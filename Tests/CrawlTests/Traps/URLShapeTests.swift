@@ -41,7 +41,7 @@ import Web
         ("http://a.test/a/b/a/b/a/b/", "a.test/a…/b…/"), ("http://a.test/a/b/b/a/a/b/", "a.test/a…/b…/"),
         ("http://a.test/1/2/3/4/x", "a.test/{n}…/x"), ("http://a.test/a/b/a/x", "a.test/a/b/a/x"),
     ])
-    func `what differs from one to the next stands for its kind`(url: String, text: String) throws {
+    func `numbers, dates and keys are replaced by their kind`(url: String, text: String) throws {
         #expect(try shape(url).text == text)
     }
 
@@ -54,11 +54,11 @@ import Web
             ("http://a.test/x?a=b&c=d&e=f&g=h", .manyParameters),
             ("http://a.test" + (0..<40).map { "/x\(String(repeating: "a", count: $0))" }.joined(), .loops),
         ] as [(String, URLShape.Traits)])
-    func `what looks like a trap is marked`(url: String, traits: URLShape.Traits) throws {
+    func `URLs that look like traps have the traits`(url: String, traits: URLShape.Traits) throws {
         #expect(try shape(url).traits == traits)
     }
 
-    @Test func `any address has a shape`() throws {
+    @Test func `any URL has a shape`() throws {
         for path in ["/%", "/%2", "/;;", "//", "/…", "/\u{0}", "/" + String(repeating: "a/", count: 5000)] {
             let url = try #require(WebURL("http://a.test" + path + "?&&=&;=%&" + path))
             #expect(URLShape(url).text.utf8.count < 12_000)
