@@ -14,7 +14,7 @@ extension SharedFrontier {
 
     private static let interval = "interval '\(lease.components.seconds) seconds'"
 
-    /// The state of a worker, which it reports with each renewal of its lease.
+    /// The figures of a worker, which it reports with each renewal of its lease.
     package struct WorkerReport: Sendable {
         package var isIdle = false
         /// Whether the worker could send more requests than it has work for.

@@ -159,7 +159,7 @@ package final class SharedFrontier {
 
         """
 
-    // MARK: Sessions that are cut
+    // MARK: Lost sessions
 
     /// Runs `body`, and repeats it if the server was unreachable or another session was in the way. Changes
     /// that were not committed are lost in between.

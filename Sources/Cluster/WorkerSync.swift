@@ -4,12 +4,17 @@ internal import System
 internal import Web
 
 /// Decides whether a worker is idle: its crawl has reported that it is quiet, everything from before that is
-/// committed, and the crawl has examined everything that was delivered since.
+/// committed, and the crawl has examined everything that was delivered since. When all workers are idle, the
+/// snapshot ends, so a worker must not be idle while a message is on its way to it.
+///
+/// For example: delivery 1 arrives, the crawl collects it and reports quiet period 3. The worker is idle once
+/// period 3 is committed, unless delivery 2 arrives first: then only a report after the collection of 2 counts.
 struct IdleDetector: Sendable {
     /// The crawl's current quiet period (see `WorkerState`); nil while it has something to do.
     private var quiet: Int?
     /// The last quiet period before which everything is committed.
     private var committed = 0
+    /// The number of deliveries from the database, and how many of them the crawl has collected.
     private var delivered = 0
     private var collected = 0
     /// The number of deliveries that the crawl had collected at its last report. Later deliveries may still
@@ -34,14 +39,16 @@ struct IdleDetector: Sendable {
 /// renews its lease. It has a thread and a database session of its own, so that the crawl never waits for the
 /// database.
 ///
-/// `state` is shared by the crawl's thread and the sync's thread, under the lock of the monitor.
+/// `state` is shared by the crawl's thread and the thread of this class, under the lock of the monitor. The
+/// loop of that thread is `SyncLoop`: each turn writes the outgoing messages to the database, renews the lease twice a
+/// second, leases hosts, reads the URLs that others discovered for them, and wakes the crawl.
 package final class WorkerSync: Sendable {
     /// News from other workers.
     package struct Incoming: Sendable {
-        package var found: [SharedFrontier.DiscoveredURL] = []
+        package var discovered: [SharedFrontier.DiscoveredURL] = []
         package var hosts: [SharedFrontier.LeasedHost] = []
         package var outcomes: [SharedFrontier.Outcome] = []
-        package var answers: [SharedFrontier.HostResponse] = []
+        package var hostResponses: [SharedFrontier.HostResponse] = []
         package var moves: [SharedFrontier.StartRedirect] = []
         package var grantedPages = 0
         package var status: SharedFrontier.WorkStatus?
@@ -60,9 +67,9 @@ package final class WorkerSync: Sendable {
     /// The messages in both directions, and why the work is over.
     private struct SharedState {
         // From the crawl.
-        var found: [SharedFrontier.DiscoveredURL] = []
+        var discovered: [SharedFrontier.DiscoveredURL] = []
         var outcomes: [SharedFrontier.Outcome] = []
-        var answers: [SharedFrontier.HostResponse] = []
+        var hostResponses: [SharedFrontier.HostResponse] = []
         var moves: [(from: String, to: String)] = []
         var released: [(origin: String, pause: Duration)] = []
         var tallies: [SharedFrontier.Tally] = []
@@ -85,6 +92,7 @@ package final class WorkerSync: Sendable {
     private let thread: NamedThread
     private let waker = Wake()
 
+    /// The interval of lease renewals, far below `SharedFrontier.lease`.
     private static let beatInterval = Duration.milliseconds(500)
     private static let pause = Duration.milliseconds(100)
     private static let longPause = Duration.milliseconds(250)
@@ -121,7 +129,7 @@ package final class WorkerSync: Sendable {
         func set(_ body: (@Sendable () -> Void)?) { self.body.withLock { $0 = body } }
     }
 
-    /// Sets the closure that is called, on the sync's thread, when there is news; nil for none.
+    /// Sets the closure that is called, on the thread of this class, when there is news; nil for none.
     package func setWakeHandler(_ body: (@Sendable () -> Void)?) { waker.set(body) }
 
     /// Returns the news since the last call, and why the work is over if it is. Throws the error that ended
@@ -138,7 +146,7 @@ package final class WorkerSync: Sendable {
 
     /// A report of the crawl to the other workers.
     package struct Outgoing {
-        package var found: [SharedFrontier.DiscoveredURL] = []
+        package var discovered: [SharedFrontier.DiscoveredURL] = []
         package var moves: [(from: String, to: String)] = []
         package var workerReport = SharedFrontier.WorkerReport()
         package var wantsHosts = 0
@@ -154,7 +162,7 @@ package final class WorkerSync: Sendable {
     /// Sends a report. It takes everything into account that was collected until now.
     package func send(_ outgoing: Outgoing) {
         state.change { state in
-            state.found += outgoing.found
+            state.discovered += outgoing.discovered
             state.moves += outgoing.moves
             let bytes = state.workerReport.bytes + outgoing.workerReport.bytes
             state.workerReport = outgoing.workerReport
@@ -174,7 +182,7 @@ package final class WorkerSync: Sendable {
     }
 
     package func shareResponse(_ answer: SharedFrontier.HostResponse) {
-        state.change { $0.answers.append(answer) }
+        state.change { $0.hostResponses.append(answer) }
     }
 
     package func reportTallies(_ tallies: [SharedFrontier.Tally]) { state.change { $0.tallies = tallies } }
@@ -194,14 +202,14 @@ package final class WorkerSync: Sendable {
         thread.join()
     }
 
-    /// Sendable: the session goes only to the sync's thread, and `init` takes it as `sending`.
+    /// Sendable: the session goes only to the thread of this class, and `init` takes it as `sending`.
     private struct SendableFrontier: @unchecked Sendable {
         let frontier: SharedFrontier
     }
 
     // MARK: - SyncLoop
 
-    /// The loop of the sync's thread.
+    /// The loop of the thread.
     private struct SyncLoop {
         let frontier: SharedFrontier
         let worker: Int64
@@ -232,7 +240,7 @@ package final class WorkerSync: Sendable {
                 if isClosed || ending == .leaseLost || ending == .isOver { return }
                 let pause = wasIdle ? WorkerSync.longPause : WorkerSync.pause
                 _ = state.wait(atMost: pause) {
-                    $0.isClosed || !$0.found.isEmpty && $0.found.count > 2000 ? true : nil
+                    $0.isClosed || !$0.discovered.isEmpty && $0.discovered.count > 2000 ? true : nil
                 }
             }
         }
@@ -240,9 +248,9 @@ package final class WorkerSync: Sendable {
         private mutating func turn(isClosing: Bool) throws(StoreError) {
             let out = state.change { state in
                 defer {
-                    state.found = []
+                    state.discovered = []
                     state.outcomes = []
-                    state.answers = []
+                    state.hostResponses = []
                     state.moves = []
                     state.released = []
                     state.tallies = []
@@ -256,8 +264,9 @@ package final class WorkerSync: Sendable {
             var incoming = Incoming()
             var isHeld = true
             var place = 0
-            while place < out.found.count {
-                let part = Array(out.found[place..<min(place + WorkerSync.maxURLsPerQuery, out.found.count)])
+            while place < out.discovered.count {
+                let part = Array(
+                    out.discovered[place..<min(place + WorkerSync.maxURLsPerQuery, out.discovered.count)])
                 isHeld =
                     try frontier.retrying { (frontier) throws(StoreError) in
                         try frontier.addURLs(part, by: worker, of: snapshot)
@@ -270,7 +279,7 @@ package final class WorkerSync: Sendable {
                 }
             }
             try frontier.retrying { (frontier) throws(StoreError) in
-                try frontier.store(out.outcomes, out.answers, by: worker, of: snapshot)
+                try frontier.store(out.outcomes, out.hostResponses, by: worker, of: snapshot)
                 try frontier.releaseHosts(out.released, by: worker, of: snapshot)
                 try frontier.storeTallies(out.tallies, by: worker, of: snapshot)
                 if out.isCut { try frontier.markLimitReached(snapshot) }
@@ -315,16 +324,16 @@ package final class WorkerSync: Sendable {
                     incoming.outcomes = try frontier.retrying { (frontier) throws(StoreError) in
                         try frontier.outcomes(of: left, in: snapshot)
                     }
-                    incoming.answers = try frontier.retrying { (frontier) throws(StoreError) in
+                    incoming.hostResponses = try frontier.retrying { (frontier) throws(StoreError) in
                         try frontier.hostResponses(of: left, in: snapshot)
                     }
                 }
-                incoming.found = try frontier.retrying { (frontier) throws(StoreError) in
+                incoming.discovered = try frontier.retrying { (frontier) throws(StoreError) in
                     try frontier.takeURLs(atMost: WorkerSync.maxURLsPerQuery, for: worker, of: snapshot)
                 }
             }
             deliver(incoming)
-            guard isIdle, incoming.found.isEmpty, incoming.hosts.isEmpty, incoming.moves.isEmpty else {
+            guard isIdle, incoming.discovered.isEmpty, incoming.hosts.isEmpty, incoming.moves.isEmpty else {
                 return
             }
             let finishes = try frontier.retrying { (frontier) throws(StoreError) in
@@ -350,15 +359,15 @@ package final class WorkerSync: Sendable {
 
         private func deliver(_ incoming: Incoming) {
             let isNews =
-                !incoming.found.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
+                !incoming.discovered.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
                 || incoming.grantedPages > 0
             guard isNews || incoming.status != nil else { return }
             state.change { state in
                 if isNews { state.idleDetector.deliver() }
-                state.incoming.found += incoming.found
+                state.incoming.discovered += incoming.discovered
                 state.incoming.hosts += incoming.hosts
                 state.incoming.outcomes += incoming.outcomes
-                state.incoming.answers += incoming.answers
+                state.incoming.hostResponses += incoming.hostResponses
                 state.incoming.moves += incoming.moves
                 state.incoming.grantedPages += incoming.grantedPages
                 state.incoming.status = incoming.status ?? state.incoming.status

@@ -100,7 +100,7 @@ final class CacheLookup {
         if !unknown.isEmpty { ahead.addresses = try reader.addresses(of: Array(unknown)) }
     }
 
-    private func own(_ href: String) throws(StoreError) -> StoredResponse? {
+    private func ownResponse(_ href: String) throws(StoreError) -> StoredResponse? {
         // Only once, because the URL may have been stored by the next time.
         if ahead.hrefs.remove(href) != nil { return ahead.walked[href]?.response }
         return try reader.response(for: href, ofSnapshot: snapshot.id)

@@ -32,7 +32,7 @@ struct WorkerState {
     var hasNewStatus = false
     /// Responses about hosts, such as robots.txt, that are being scanned and are not stored yet, by the
     /// number of their request.
-    var unstoredAnswers: [UInt32: SharedFrontier.HostResponse] = [:]
+    var unstoredResponses: [UInt32: SharedFrontier.HostResponse] = [:]
 
     init(_ sync: WorkerSync, _ shared: SharedFrontier.SharedSnapshot) {
         self.sync = sync
@@ -199,7 +199,7 @@ extension Crawl {
     /// Applies news from other workers to the frontier. Redirects of start URLs come first, since they extend the
     /// scope for the discovered URLs.
     private func apply(_ incoming: WorkerSync.Incoming) throws(CrawlError) {
-        if !incoming.found.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
+        if !incoming.discovered.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
             || incoming.grantedPages > 0
         {
             workerState?.endQuietPeriod()
@@ -208,12 +208,12 @@ extension Crawl {
             guard let from = WebURL(move.source), let to = WebURL(move.target) else { continue }
             try apply(.moved(from: from, to: to))
         }
-        knownOutcomes.add(incoming.outcomes, incoming.answers)
+        knownOutcomes.add(incoming.outcomes, incoming.hostResponses)
         if !incoming.hosts.isEmpty {
             workerState?.take(incoming.hosts)
             try apply(.leaseGranted(incoming.hosts.map(\.origin)))
         }
-        for found in incoming.found {
+        for found in incoming.discovered {
             if let arrival = Frontier.RemoteDiscovery(found) { try apply(.discoveredRemotely(arrival)) }
         }
         if incoming.grantedPages > 0 { try apply(.pagesGranted(incoming.grantedPages)) }
@@ -240,7 +240,7 @@ extension Crawl {
         self.workerState?.hasNewStatus = false
         guard let leaving = self.workerState?.originsToRelease, !leaving.isEmpty else { return }
         let scanned = Set(beingScanned.map { frontier.origin(of: $0) })
-        let unstored = Set(workerState.unstoredAnswers.values.map(\.origin))
+        let unstored = Set(workerState.unstoredResponses.values.map(\.origin))
         for origin in leaving
         where !frontier.isBusy(origin) && !scanned.contains(origin) && !unstored.contains(origin) {
             self.workerState?.originsToRelease.remove(origin)
@@ -283,7 +283,7 @@ extension Crawl {
         }
         self.workerState?.lastReport = now
         var out = WorkerSync.Outgoing()
-        out.found = frontier.takeOutgoing()
+        out.discovered = frontier.takeOutgoing()
         try sendOutcomes(sync)
         for number in frontier.takeSoftNotFound() {
             let href = frontier.url(number).href
@@ -363,7 +363,7 @@ extension Crawl {
         let answer = SharedFrontier.HostResponse(
             origin: url.origin, href: name, status: response.status, location: location,
             reach: Int(Frontier.RemoteDiscovery.Facts.number(zone)), failure: nil, body: body)
-        if let number { workerState?.unstoredAnswers[number] = answer } else { try share(answer) }
+        if let number { workerState?.unstoredResponses[number] = answer } else { try share(answer) }
     }
 
     /// Shares the failure of a request about a host with the other workers.
@@ -378,10 +378,10 @@ extension Crawl {
 
     /// Shares the response about a host whose body has now been handed to the writer.
     func didStoreHostResponse(_ number: UInt32) throws(CrawlError) {
-        if let answer = workerState?.unstoredAnswers.removeValue(forKey: number) { try share(answer) }
+        if let answer = workerState?.unstoredResponses.removeValue(forKey: number) { try share(answer) }
     }
 
-    /// Sends the answer to the sync once everything that belongs to it has been committed.
+    /// Sends the response to the other workers once everything that belongs to it has been committed.
     private func share(_ response: SharedFrontier.HostResponse) throws(CrawlError) {
         guard let sync = workerState?.sync else { return }
         try storing { () throws(StoreError) in try writes.onceCommitted { sync.shareResponse(response) } }

@@ -4,7 +4,8 @@ package import Store
 package import System
 package import Web
 
-/// The instructions for one run of a site: what to fetch, how, and with which limits.
+/// The instructions for one run of a site: what to fetch, how, and with which limits. The part that the store
+/// keeps with the site is `sitePlan`; everything else applies to this run only.
 package struct CrawlPlan: Sendable {
     package var site: String
     package var start: [WebURL]
@@ -75,8 +76,8 @@ package struct CrawlPlan: Sendable {
     package var isShared = false
     /// The name of the crawler in robots.txt; nil to ignore robots.txt and not request it.
     package var productToken: String?
-    /// Origins whose robots.txt the previous run could not load. It is requested once, and pages do not wait
-    /// for retries.
+    /// Origins whose robots.txt the previous site of the same command could not load. Each is requested once, and
+    /// pages do not wait for retries.
     package var doubted: Set<String> = []
     /// The zone that every request may connect to, whatever response names its URL. The option of the user of
     /// this machine that allows private addresses makes it nearer.

@@ -75,7 +75,7 @@ package struct PlanRun: ~Copyable {
         while !interruption.isRequested, let request = sample.next(spent: report.requests) {
             switch request {
             case .page(let url):
-                if let number = candidates[url] { try look(at: number, interruption) }
+                if let number = candidates[url] { try fetchPage(number, interruption) }
             case .file(let url):
                 if let number = candidates[url] { try weigh(number, request, interruption) }
             case .asset(let url):
@@ -106,7 +106,7 @@ package struct PlanRun: ~Copyable {
             switch task {
             case .fetch(let number): due.append(number)
             case .robots(let host, let url, let nearestZone):
-                try askForRobots(of: host, url, nearestZone, interruption)
+                try fetchRobots(of: host, url, nearestZone, interruption)
             // Probes would cost requests without changing the estimate.
             case .probe(let host, _, _): apply(.probed(host: host, nil))
             case .sessionCheck(let host, _, _): apply(.sessionChecked(host: host, asksForLogin: nil))
@@ -136,7 +136,7 @@ package struct PlanRun: ~Copyable {
     }
 
     /// Follows redirects to their end.
-    private mutating func look(at first: UInt32, _ interruption: Interruption) throws(CrawlError) {
+    private mutating func fetchPage(_ first: UInt32, _ interruption: Interruption) throws(CrawlError) {
         var number = first
         while let result = try result(of: request(number), interruption) {
             apply(.connected(number, from: result.zone))
@@ -317,7 +317,7 @@ package struct PlanRun: ~Copyable {
     }
 
     /// Loads a robots.txt. If there is no response, the sample continues; a prefetch would wait and retry.
-    private mutating func askForRobots(
+    private mutating func fetchRobots(
         of host: Int, _ url: WebURL, _ nearestZone: NetworkZone, _ interruption: Interruption
     ) throws(CrawlError) {
         guard askedRobots < Self.maxRobots else { return }

@@ -3,8 +3,8 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Notes about a rendered page that later snapshots need, stored beside the page. An update applies them when
-/// it finds the page unchanged.
+/// Notes about a rendered page that later snapshots need. They are stored as header fields of the response with
+/// the page's text (`RequestKey.shown`). An update applies them when it finds the page unchanged.
 struct RenderNotes: Sendable, Equatable {
     /// Whether the page sent requests (such as POST), whose responses may differ each time.
     var hasSent = false

@@ -7,8 +7,13 @@ internal import Web
 
 /// One worker of a snapshot that several workers fetch together, with a store in PostgreSQL.
 ///
-/// Each worker leases hosts. The last worker that finds nothing left to do counts the stored responses, fetches
-/// missing URLs, and publishes the snapshot. A worker that loses its lease joins again as a new one.
+/// A worker goes through these states:
+///
+/// 1. It joins the shared snapshot, or begins one, and crawls the hosts that it leases (`Crawl.work`).
+/// 2. When all workers are idle, the database chooses one of them as the finisher. It counts the stored responses,
+///    fetches missing URLs, and publishes the snapshot (`finish`). The others wait until the snapshot is over.
+/// 3. A worker that loses its lease, because it did not renew it in time, joins again as a new one. Nothing that it
+///    did after the loss is committed.
 package struct SharedCrawl: Sendable {
     /// The result of one worker.
     package struct Ending: Sendable {

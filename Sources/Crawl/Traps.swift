@@ -92,7 +92,7 @@ struct Traps: Sendable {
         let shape = URLShape(url)
         // Empty: the page has no text of its own, and needs no new asset.
         let isEmpty = print.skeleton.map { skeletons.insert($0) && !bringsMore } ?? false
-        if print.skeleton != nil, isRare(shape) { lookAtRare(url, shape, print, isEmpty, newPages) }
+        if print.skeleton != nil, isRare(shape) { addRarePage(url, shape, print, isEmpty, newPages) }
         var (links, toItself) = (0, 0)
         // Only for these kinds do the links matter, and computing their shapes is expensive.
         if !shape.traits.isDisjoint(with: [.dates, .manyParameters, .keys]) {
@@ -126,7 +126,7 @@ struct Traps: Sendable {
         return verdict
     }
 
-    private mutating func lookAtRare(
+    private mutating func addRarePage(
         _ url: WebURL, _ shape: URLShape, _ print: ContentPrint, _ isEmpty: Bool,
         _ newPages: some Sequence<WebURL>
     ) {

@@ -261,9 +261,9 @@ import Web
     }
 }
 
-/// What the head of an answer leads to.
+/// Links in response headers.
 @Suite struct HeadLinkTests {
-    @Test func `it is followed as if it stood in the page`() throws {
+    @Test func `a link in the response headers is followed like one in the page`() throws {
         let bench = try CrawlBench()
         let origin = bench.origin
         origin.on("/", .page("<a href=/old>old</a><a href=/plain>plain</a>"))

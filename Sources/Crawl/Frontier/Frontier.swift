@@ -95,7 +95,7 @@ struct Frontier: ~Copyable, Sendable {
         case .leaseReleased(let origin): core.releaseHost(origin)
         case .moved(let from, let to): core.applyStartRedirect(from: from, to: to)
         case .pagesGranted(let count): core.grantPages(count)
-        case .pagesEnded: core.dropHeldPages()
+        case .pagesEnded: core.dropWaitingPages()
         case .othersReceived(let byteCount): core.updateOthersByteCount(byteCount)
         case .outcomeKnown(let number, let outcome): core.applyKnownOutcome(number, outcome)
         case .counted(let number): core.uncountPage(number)
@@ -566,7 +566,7 @@ extension Frontier {
     mutating func takeMoves() -> [(from: WebURL, to: WebURL)] { core.takeMoves() }
 
     /// Whether pages wait because the pages assigned to this worker are used up.
-    var isStarved: Bool { core.sharing?.heldPages.isEmpty == false }
+    var isStarved: Bool { core.sharing?.waitingPages.isEmpty == false }
 
     /// The number of pages that this worker may still request; nil if there is no count.
     var pagesLeft: Int? { core.sharing?.pages.map { max(0, $0 - core.usage.pages) } }

@@ -400,7 +400,7 @@ extension FrontierCore {
             firstRequester[number] = firstRequester[number] ?? page
             if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
         }
-        releaseHeld(number)
+        releaseWaiting(number)
         takeTurn(number)
         if records[Int(number)].state == .queued {
             hosts[Int(records[Int(number)].host)].queue.appendAtOnce(number)

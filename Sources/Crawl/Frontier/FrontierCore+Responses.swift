@@ -458,7 +458,7 @@ extension FrontierCore {
             flags: record.flags.intersection([.isStart, .isGuess, .isCORS]), nearestZone: record.zone)
         records[Int(number)].target = next
         // What becomes of the redirect depends on its target, which therefore must not wait.
-        releaseHeld(next)
+        releaseWaiting(next)
         if let place = knownLogin(next, from: number) {
             refuseLogin(number, at: place, wasStored: redirection.wasStored)
             return [.discardRedirect(number)]

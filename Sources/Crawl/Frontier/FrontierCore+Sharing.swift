@@ -14,7 +14,7 @@ struct FrontierSharing: Sendable {
     /// The redirects of start URLs.
     var moves: [(from: WebURL, to: WebURL)] = []
     /// Pages that wait until this worker is assigned more pages.
-    var heldPages: [UInt32] = []
+    var waitingPages: [UInt32] = []
     /// The number of pages assigned to this worker so far; nil without a limit.
     var pages: Int?
     /// The total number of bytes that other workers have received.
@@ -225,11 +225,11 @@ extension FrontierCore {
             return isOfHost
         }
         for number in left { records[Int(number)].state = .elsewhere }
-        let held = sharing?.heldPages ?? []
+        let held = sharing?.waitingPages ?? []
         for number in held where Int(records[Int(number)].host) == host {
             records[Int(number)].state = .elsewhere
         }
-        sharing?.heldPages = held.filter { records[Int($0)].state != .elsewhere }
+        sharing?.waitingPages = held.filter { records[Int($0)].state != .elsewhere }
     }
 
     /// Extends the scope to the target of a start URL's redirect that another worker followed.
@@ -253,24 +253,24 @@ extension FrontierCore {
     /// Lets a page wait until more pages are assigned to this worker.
     mutating func holdForPageLimit(_ number: UInt32) {
         records[Int(number)].state = .waiting
-        sharing?.heldPages.append(number)
+        sharing?.waitingPages.append(number)
     }
 
     /// Assigns more pages to this worker, and queues those that wait.
     mutating func grantPages(_ count: Int) {
         let granted = sharing?.pages ?? 0
         sharing?.pages = granted + count
-        let held = sharing?.heldPages ?? []
-        sharing?.heldPages = []
+        let held = sharing?.waitingPages ?? []
+        sharing?.waitingPages = []
         for number in held where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
     /// Leaves the waiting pages, because the page limit of the snapshot is used up.
-    mutating func dropHeldPages() {
-        for number in sharing?.heldPages ?? [] where records[Int(number)].state == .waiting {
+    mutating func dropWaitingPages() {
+        for number in sharing?.waitingPages ?? [] where records[Int(number)].state == .waiting {
             records[Int(number)].state = .elsewhere
         }
-        sharing?.heldPages = []
+        sharing?.waitingPages = []
     }
 
     /// Corrects the count for a page that the snapshot had counted before.

@@ -4,9 +4,13 @@ internal import Web
 /// The state of a `Frontier`, and the decisions about it. Its extensions are in several files, and so its
 /// members are internal, but only `Frontier` stores one.
 ///
-/// To find the next request without looking at every host, each host is in one of three places
-/// (`Host.Place`): in `line` if it may start a request now, in `pauses` if it may do so at a known time, or
-/// `aside` until a response arrives or something is queued. `place(_:)` moves it there after each change.
+/// To find the next request without looking at every host, each host is in one of three states
+/// (`HostState.Schedule`): `ready`, in the queue `readyHosts`, if it may start a request now; `paused`, in
+/// `pausedHosts`, if it may do so at a known time; or `idle` until a response arrives or something is queued.
+/// `reschedule(_:)` moves an idle host to its queue after each change.
+///
+/// `next` chooses in this order: robots.txt that pages wait for, probes for soft 404s, session checks, queued
+/// entries (assets before pages), and renderings. Most methods here are named after the event that they handle.
 struct FrontierCore: Sendable {
     typealias Options = Frontier.Options
     typealias Role = Frontier.Role
@@ -33,9 +37,9 @@ struct FrontierCore: Sendable {
     private var queuedHostCount = 0
     /// Hosts whose robots.txt has to be requested because pages wait for it, by the time to do so.
     var robotsQueue = TimedQueue()
-    /// Hosts that have to be probed for soft 404s.
+    /// Hosts that have to be probed for soft 404s (`SoftNotFoundDetector`).
     var probeQueue = FIFOQueue()
-    /// Hosts whose session may have ended.
+    /// Hosts whose session may have ended, so that a page is requested again (`SessionLossDetector`).
     var sessionCheckQueue = FIFOQueue()
     /// Login pages at URLs of their own.
     var logins: Set<UInt32> = []
@@ -119,7 +123,7 @@ struct FrontierCore: Sendable {
     /// The origins of documents that made CORS requests which a server recorded as misses, by entry.
     var missOrigins: [UInt32: String] = [:]
 
-    /// The time for running requests to end after a limit is reached.
+    /// The time for running requests to end after a limit is reached. Then they are cancelled.
     private static let maxEndingTime: Duration = .seconds(5)
     static let maxCookieRounds: UInt8 = 3
 
@@ -301,7 +305,8 @@ struct FrontierCore: Sendable {
         options.isUnpaced || hosts[host].pace.startableCount(now: now) > 0
     }
 
-    /// Puts a host with queued entries into `line` or `pauses`, if it may start one now or at a known time.
+    /// Puts a host with queued entries into `readyHosts` or `pausedHosts`, if it may start one now or at a known
+    /// time.
     mutating func reschedule(_ host: Int) {
         guard hosts[host].schedule == .idle, hosts[host].queuedCount > 0 else { return }
         if mayStart(host) {
@@ -456,7 +461,7 @@ struct FrontierCore: Sendable {
         guard views.isWaiting else { return }
         let released = views.release(pageCount: usage.pages, urls.href)
         for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
-        for number in released.fetched { releaseHeld(number) }
+        for number in released.fetched { releaseWaiting(number) }
     }
 
     /// Recognises a side page by the last part of its path, if the page in its folder is known. Until enough folders
@@ -527,11 +532,11 @@ struct FrontierCore: Sendable {
     mutating func releaseVariants() {
         let held = order.isOn ? inStableOrder(waitingVariants) : waitingVariants
         waitingVariants = []
-        for number in held { releaseHeld(number) }
+        for number in held { releaseWaiting(number) }
     }
 
     /// Queues a page that waits for rendering; does nothing for others.
-    mutating func releaseHeld(_ number: UInt32) {
+    mutating func releaseWaiting(_ number: UInt32) {
         guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.waitsForRendering)
         else {
             return

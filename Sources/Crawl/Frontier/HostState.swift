@@ -4,7 +4,7 @@ internal import Web
 extension FrontierCore {
     /// An origin, with the entries that wait for it and the state of politeness towards it.
     struct HostState: Sendable {
-        /// The place where the frontier finds the host, so that a host that cannot start a request now costs
+        /// The queue in which `FrontierCore` has the host, so that a host that cannot start a request now costs
         /// no time.
         enum Schedule: Sendable {
             /// No entry is queued, or no request may start before a response arrives.
@@ -401,7 +401,7 @@ struct FairQueue: Sendable {
     }
 }
 
-/// Gates: the robots.txt of each host, for which its pages wait.
+/// The robots.txt of each host, for which its pages wait.
 extension FrontierCore {
     /// Origins whose robots.txt could not be fetched.
     var doubted: Set<String> {

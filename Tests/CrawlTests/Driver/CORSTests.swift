@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// In whose name assets of other origins are asked for, and what is kept of what these say to that.
+/// The `Origin` header of requests for assets of other origins, and the storage of their CORS headers.
 @Suite struct CORSTests {
     private let bench: CrawlBench
     private let cdn: TestOrigin
@@ -111,7 +111,7 @@ import Web
         #expect(try !held(third.url("/from-cdn")).flags.contains(.askedByOrigin))
     }
 
-    @Test func `what is unchanged is asked about in the same name, and keeps what it says`() throws {
+    @Test func `a conditional request repeats the Origin header, and the stored CORS headers stay`() throws {
         bench.origin.on(
             "/",
             OriginAnswer.page("<style>@font-face{src:url(\(cdn.base)/font.woff2)}</style>").validated(
@@ -134,7 +134,8 @@ import Web
     }
 
     @Test
-    func `what was never asked for by an origin is loaded once, since a confirmation says nothing of it`()
+    func
+        `a response stored without Origin is loaded again for a CORS request, because a 304 has no CORS headers`()
         throws
     {
         head("<img src=\(cdn.base)/a.svg>")
@@ -150,7 +151,7 @@ import Web
         }
     }
 
-    @Test func `what a page missed by CORS is asked for in its name`() throws {
+    @Test func `a CORS miss is requested with the origin of its page`() throws {
         head("nothing")
         cdn.on("/app.js", .file("import './part.js'", type: "text/javascript"))
         let miss = Miss(
@@ -162,14 +163,14 @@ import Web
         #expect(try asker("/part.js") == "https://page.test")
     }
 
-    @Test func `what is gone says so to whom`() throws {
+    @Test func `a 404 to a CORS request is stored as requested with an origin`() throws {
         head("<style>@font-face{src:url(\(cdn.base)/font.woff2)}</style>")
         cdn.on("/font.woff2", .failure(404))
         _ = try bench.crawl()
         #expect(try held(cdn.url("/font.woff2")).flags == [.askedByOrigin, .fromThisMachine])
     }
 
-    @Test func `an answer may vary by what the user has sent`() throws {
+    @Test func `a response can vary by header fields of the user`() throws {
         head("x")
         bench.origin.on("/", OriginAnswer.page("hallo").adding("Vary", "Accept-Language, Cookie"))
         _ = try bench.crawl { plan in
@@ -182,7 +183,7 @@ import Web
     // MARK: - Credentials
 
     @Test(arguments: [("X-Api-Key", true, true), ("X-Api-Key", false, true), ("DNT", true, false)])
-    func `what was requested with a header that may be a secret is private, and the header is stored nowhere`(
+    func `a response to a request with a secret header is private, and the header is not stored`(
         name: String, isForHost: Bool, isPrivate: Bool
     ) throws {
         head("<img src=/a.png>")
@@ -203,7 +204,7 @@ import Web
         #expect(page.suits([name: "hunter2"], secrets) && !page.suits([:], secrets))
     }
 
-    @Test func `what was asked for with a cookie is private, whatever became of it`() throws {
+    @Test func `a response to a request with a cookie is private, whatever its status`() throws {
         head("<a href=/moved>1</a><a href=/gone>2</a><a href=/free/>3</a><img src=\(cdn.base)/a.png>")
         bench.origin.on("/robots.txt", .file("", type: "text/plain"))
         bench.origin.on("/moved", .redirect(to: "/page"))
@@ -231,7 +232,7 @@ import Web
         #expect(bench.origin.requests(to: "/page").last?["If-None-Match"] == "\"1\"")
     }
 
-    @Test func `what is confirmed to somebody with a login is private from then on, and stays so`() throws {
+    @Test func `a response confirmed for a logged-in user becomes private and stays private`() throws {
         bench.origin.on("/", OriginAnswer.page("page").validated(entityTag: "\"1\""))
         for (isLoggedIn, isPrivate) in [(false, false), (true, true), (false, true)] {
             _ = try bench.crawl { plan in

@@ -53,7 +53,7 @@ import Web
         #expect(report.challengedHosts.map(\.count) == [2])
     }
 
-    @Test func `a stored page is kept when a challenge comes instead`() throws {
+    @Test func `a bot challenge does not replace a stored page`() throws {
         origin.on("/", .page("<a href=/1>1</a><a href=/2>2</a>"))
         for target in ["/1", "/2"] { origin.on(target, .page("first \(target)")) }
         _ = try bench.crawl()

@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// Servers that hand out a cookie and look for it at once.
+/// Servers that set a cookie and require it in the next request.
 @Suite struct CookieCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }

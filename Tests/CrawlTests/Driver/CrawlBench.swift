@@ -7,7 +7,7 @@ import Web
 
 @testable import Crawl
 
-/// An origin and an empty store for crawls of it.
+/// A test origin, and an empty store for crawls of it.
 struct CrawlBench {
     let origin: TestOrigin
     let scratch: TemporaryFolder

@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// What is made of `nofollow` and `noindex`, wherever they are said.
+/// The effect of `nofollow` and `noindex` in links, pages and headers.
 @Suite struct DirectivePolicyTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -27,7 +27,7 @@ import Web
         origin.on("/dot.png", .file([1], type: "image/png"))
     }
 
-    @Test func `a page is asked for as one: some servers have it for nobody else`() throws {
+    @Test func `a page is requested with the Accept header of a navigation`() throws {
         let bench = try CrawlBench()
         for target in ["/", "/app/1", "/app/2"] {
             bench.origin.on(target) { request in
@@ -54,7 +54,7 @@ import Web
         (.pages, ["/: on another host", "/hidden: \(nofollow)"], true, false),
         (.obey, ["/: on another host", "/hidden: \(nofollow)", "/ugc: \(nofollow)"], false, false),
     ])
-    func `a page's wish holds for its pages and not for what it needs`(
+    func `nofollow applies to links to pages, not to assets`(
         nofollow: NofollowPolicy, skips: [String], isUGCHeld: Bool, isHiddenHeld: Bool
     ) throws {
         for _ in 1...2 {
@@ -70,7 +70,7 @@ import Web
         }
     }
 
-    @Test func `the header says it as well, to all or to us, and not to others`() throws {
+    @Test func `X-Robots-Tag applies if it is for all crawlers or for this one`() throws {
         for (value, isFollowed) in [
             ("nofollow", false), ("larder: none", false), ("otherbot: nofollow", true),
         ] {
@@ -86,7 +86,7 @@ import Web
         }
     }
 
-    @Test func `somebody else who links there is followed, whoever comes first`() throws {
+    @Test func `a link without nofollow is followed, whatever the order of the links`() throws {
         origin.on("/", .page("<a href=/open>o</a><a href=/slow>s</a>"))
         // It comes when the other page has been read.
         origin.on("/slow") { [weak origin] _ in
@@ -99,7 +99,7 @@ import Web
         #expect(try bench.stored("/hidden")?.href == origin.url("/hidden"))
     }
 
-    @Test func `a page that says noindex is read for its links and not kept, where that is wanted`() throws {
+    @Test func `with noindex obeyed, the links of the page are followed and the page is not stored`() throws {
         origin.on(
             "/open",
             .page("<meta name=robots content=noindex><a href=/hidden>h</a><img src=/dot.png>", tag: "open"))
@@ -126,7 +126,7 @@ import Web
         #expect(report.pages == 3)
     }
 
-    @Test func `what another page shows in a frame is kept, whatever it says`() throws {
+    @Test func `a framed page with noindex is stored as an asset`() throws {
         origin.on("/", .page("<a href=/frame>f</a><a href=/slow>s</a>"))
         origin.on("/frame", .page("<meta name=robots content=noindex><a href=/ugc>u</a>frame"))
         // It comes when the page that it shows has been read.

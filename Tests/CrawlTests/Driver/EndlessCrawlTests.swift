@@ -6,7 +6,7 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// Pages with streams that never end, and a body for which there is no room.
+/// Pages with endless streams, and a body that is too large.
 @Suite struct EndlessCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Soak
 
-/// A few of what `scripts/soak kill` does fifty of.
+/// A few of the fifty rounds of `scripts/soak kill`.
 @Suite struct KillTests {
     @Test func `a killed crawl is continued, with the same result as an uninterrupted one`() throws {
         let run = try KillRun(pages: 80)
@@ -15,8 +15,7 @@ import Testing
         }
     }
 
-    @Test func `of an origin that misbehaves everything is had that can be had, and the rest is told`() throws
-    {
+    @Test func `everything available of a misbehaving origin is stored, and the rest is reported`() throws {
         #expect(try FaultRun(pages: 120, seed: 3).run())
     }
 }

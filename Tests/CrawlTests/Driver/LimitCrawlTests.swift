@@ -5,7 +5,7 @@ import Web
 
 @testable import Crawl
 
-/// What ends a crawl early, and how it is told.
+/// Limits that end a crawl early, and their reports.
 @Suite struct LimitCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -19,7 +19,7 @@ import Web
         }
     }
 
-    @Test func `so many pages, each with what it needs`() throws {
+    @Test func `a page limit ends the pages, each with its assets`() throws {
         let report = try bench.crawl { $0.limits.pages = 5 }
         #expect(report.pages == 5)
         #expect(report.assets == 5)
@@ -81,7 +81,7 @@ import Web
     }
 
     @Test(arguments: [(3, true), (5, false)])
-    func `only so many links of a document are followed, and the report names the document`(
+    func `links of a document beyond the maximum are not followed, and the report lists the document`(
         limit: (maxLinks: Int, isOverlong: Bool)
     ) throws {
         let links = (1...5).map { "<a href=/q\($0)>\($0)</a><a href=/q\($0)#x>again</a>" }.joined()
@@ -107,7 +107,7 @@ import Web
             "<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
         ),
     ])
-    func `a sitemap is cut as well`(type: String, separator: String, start: String) throws {
+    func `a sitemap with too many URLs is truncated`(type: String, separator: String, start: String) throws {
         origin.on("/", .page("start"))
         for number in 1...5 { origin.on("/q\(number)", .page("page \(number)")) }
         let urls = (1...5).map { origin.url("/q\($0)") }.joined(separator: separator)
@@ -123,7 +123,7 @@ import Web
         #expect(report.pages == 4)
     }
 
-    @Test func `what trickles when the bytes are used up is not waited for`() throws {
+    @Test func `slow responses are not waited for once the byte limit is reached`() throws {
         let frontier = TriedFrontier(
             scope: Scope(start: [try #require(WebURL("http://a.test/"))]),
             options: Frontier.Options(limits: CrawlLimits(byteCount: 1000)))
@@ -137,12 +137,12 @@ import Web
         #expect(frontier.isOutOfTime)
     }
 
-    @Test func `a site with fewer pages than were wanted is not taken for one that was cut`() throws {
+    @Test func `a site smaller than the page limit does not count as limited`() throws {
         #expect(try bench.crawl { $0.limits.pages = 50 }.limit == nil)
         #expect(try !bench.crawl { $0.beyond = 50 }.isContinued)
     }
 
-    @Test func `runs of so many bytes get further each, ask nothing twice, and end with the whole site`()
+    @Test func `runs with a byte limit continue each other, request nothing twice, and complete the site`()
         throws
     {
         var runs = 0
@@ -162,7 +162,7 @@ import Web
         #expect(try !bench.crawl().isContinued)
     }
 
-    @Test func `a limit that is reached with the last answer left nothing out`() throws {
+    @Test func `a limit reached with the last response leaves nothing out`() throws {
         origin.on("/", .page("all"))
         let report = try bench.crawl { $0.limits.byteCount = 1 }
         #expect(report.limit == nil)
@@ -170,7 +170,7 @@ import Web
         #expect(try !bench.crawl().isContinued)
     }
 
-    @Test func `what pages need and a limit left out is told as such`() throws {
+    @Test func `assets left out by a limit are reported as left out`() throws {
         origin.on("/", .page("<img src=/a.png><img src=/b.png><a href=/p1>1</a>"))
         origin.on("/a.png", .file([UInt8](repeating: 1, count: 9000), type: "image/png"))
         let report = try bench.crawl {
@@ -181,7 +181,7 @@ import Web
         #expect(report.skipped.filter { !$0.isAsset }.map(\.address.path) == ["/p1"])
     }
 
-    @Test func `so many bytes, and what was left out is told`() throws {
+    @Test func `a byte limit ends the crawl, and the report lists what it left out`() throws {
         let report = try bench.crawl { $0.limits.byteCount = 3000 }
         #expect(report.limit == .byteCount(3000))
         #expect(report.pages < 40)
@@ -190,7 +190,7 @@ import Web
         #expect(report.isPublished)
     }
 
-    @Test func `so much time, whatever still runs or waits`() throws {
+    @Test func `a time limit ends the crawl, whatever still runs or waits`() throws {
         origin.on("/p3") { _ in .page("late").delayed(.seconds(1000)) }
         let report = try CrawlBench.withTimes(from: .seconds(1)) { time, _ -> CrawlReport? in
             origin.forgetRequests()
@@ -208,7 +208,7 @@ import Web
         #expect(!report.isInterrupted)
     }
 
-    @Test func `so many links away, by the shortest way however late it is found`() throws {
+    @Test func `a depth limit applies to the shortest path, however late it is found`() throws {
         // By the first way the pages are too deep; the second way is found last, when the fourth page has been read.
         origin.on("/", .page("<a href=/p1>1</a><a href=/slow>s</a>"))
         origin.on("/slow") { [weak origin] _ in
@@ -221,7 +221,7 @@ import Web
         #expect(report.skips == ["/p6: more than 4 links from the start"])
     }
 
-    @Test func `guesses are left out where they are not wanted`() throws {
+    @Test func `guesses are not requested if the plan excludes them`() throws {
         origin.on("/", .page("<script src=/a.js></script>"))
         origin.on("/a.js", .file("fetch('/api/maybe.json')", type: "text/javascript"))
         let report = try bench.crawl { $0.sitePlan.guesses = false }

@@ -5,7 +5,7 @@ import Web
 
 @testable import Crawl
 
-/// What loaders of modules ask for is fetched, wherever their configuration stands.
+/// The requests of module loaders, wherever their configuration is.
 @Suite struct LoaderCrawlTests {
     private let bench: CrawlBench
 

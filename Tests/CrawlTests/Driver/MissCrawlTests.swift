@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// What a server noted as missing, asked for by the next crawl.
+/// Recorded misses, which the next crawl requests.
 @Suite struct MissCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }

@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// Hosts that do not answer hold nothing up.
+/// Hosts that never respond do not delay the end of a crawl.
 @Suite struct PatienceTests {
     private let bench: CrawlBench
     private let silent: TestOrigin
@@ -44,7 +44,7 @@ import Web
         }
     }
 
-    @Test func `who has never answered is not waited for when all else is done`() throws {
+    @Test func `a host that has never responded is given up once everything else is done`() throws {
         let report = try crawl(.milliseconds(600))
         #expect(report.isPublished && !report.isInterrupted)
         #expect(report.pages == 2)
@@ -53,7 +53,8 @@ import Web
         #expect(report.missing.first?.remedy == .patience)
     }
 
-    @Test func `a start that nobody reaches is not waited for longer where more is to be asked there`() throws
+    @Test func `an unreachable start URL is not waited for longer if other URLs of its host are queued`()
+        throws
     {
         bench.origin.stop()
         let report = try bench.crawl { plan in
@@ -71,7 +72,7 @@ import Web
         #expect(report.requests <= 4 + 3 + 1)
     }
 
-    @Test func `who has answered before is waited for`() throws {
+    @Test func `a host that has responded before is waited for`() throws {
         bench.origin.on("/", .page("<img src=\(silent.url("/logo.png"))><a href=/two>2</a>"))
         bench.origin.on("/two", .page("<script src=\(silent.url("/ad.js"))></script>"))
         silent.release("/ad.js")
@@ -86,7 +87,7 @@ import Web
         #expect(report.missing.isEmpty, "\(report.misses)")
     }
 
-    @Test func `what an earlier snapshot has of it stays`() throws {
+    @Test func `stored responses of a given-up host stay`() throws {
         let report = try crawl(.milliseconds(300)) { bench, _ in
             silent.release("/ad.js")
             let earlier = try crawl(bench, nil)
@@ -98,7 +99,7 @@ import Web
     }
 
     /// A machine that is slow to start something has not waited for anybody.
-    @Test func `whoever looks late has not lost patience`() throws {
+    @Test func `a delayed check does not shorten the patience`() throws {
         let start = try #require(WebURL("http://site.test/"))
         let frontier = TriedFrontier(
             scope: try Scope(start: [start], options: ScopeOptions()),
@@ -114,7 +115,7 @@ import Web
     }
 
     /// The store was away, or the machine had other things to do: what came meanwhile is heard first.
-    @Test func `who was not listened to has not kept silent`() throws {
+    @Test func `time without processing does not count as silence of a host`() throws {
         let start = try #require(WebURL("http://site.test/"))
         let frontier = TriedFrontier(
             scope: try Scope(start: [start], options: ScopeOptions()),
@@ -135,7 +136,7 @@ import Web
     }
 
     /// 33 names that nobody knows beside a site of three pages: by the time that the frontier is told.
-    @Test func `names that are not found are looked up twice at most, and cost no time`() throws {
+    @Test func `unknown host names are looked up at most twice, and take no time`() throws {
         let start = try #require(WebURL("http://site.test/"))
         let frontier = TriedFrontier(scope: try Scope(start: [start], options: ScopeOptions()))
         frontier.start(start)

@@ -8,7 +8,7 @@ import Web
 
 @testable import Crawl
 
-/// Pages that are shown while a crawl goes on: what they ask for is the crawl's.
+/// Pages that are rendered during a crawl, which sends their requests.
 @Suite struct RenderingCrawlTests {
     private let bench: CrawlBench
     private let browser = ScriptedBrowser()
@@ -300,7 +300,7 @@ import Web
         #expect(bench.count("/private/x") == 0)
     }
 
-    @Test func `what scripts say of a request is said, and what browsers say of themselves is not`() throws {
+    @Test func `header fields of a script are sent, those of the browser are not`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/data.json", .file("{}", type: "application/json"))
         browser.asks(
@@ -371,7 +371,7 @@ import Web
         #expect(browser.isClosed)
     }
 
-    @Test func `a page that ran out of time is shown again once what it waited for has arrived`() throws {
+    @Test func `a page that ran out of time is rendered again once its requests are answered`() throws {
         // The page links to a second one. With a single tab that one is shown only after the crawl has taken note
         // of how the first one ended, so the response that the first one waits for is certain to come later.
         let first = Self.shell + "<a href=/second>second</a>"
@@ -404,7 +404,7 @@ extension String {
     fileprivate var path: String { WebURL(self)?.path ?? self }
 }
 
-/// Shows pages as a test says, on threads of its own.
+/// A renderer that a test controls, with threads of its own.
 private final class ScriptedBrowser: PageRenderer {
     struct Page {
         let number: UInt32
@@ -516,7 +516,7 @@ private final class ScriptedBrowser: PageRenderer {
             case .blocked: "refused"
             case .failed: "failed"
             }
-        state.withLock { $0.answers.append("\(url.path): \(text)") }
+        state.withLock { $0.hostResponses.append("\(url.path): \(text)") }
     }
 
     func close() { state.withLock { $0.isClosed = true } }

@@ -8,7 +8,7 @@ import Web
 
 @testable import Crawl
 
-/// Transfers that break off are gone on with.
+/// Partial bodies are resumed.
 @Suite struct ResumeCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -124,8 +124,8 @@ import Web
     }
 }
 
-/// A snapshot that was interrupted is gone on with.
-@Suite struct GoingOnTests {
+/// An interrupted snapshot is continued.
+@Suite struct ContinuedSnapshotTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
     private let now = SystemClock.secondsSinceEpoch()

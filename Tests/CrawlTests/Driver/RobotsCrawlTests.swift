@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// What robots.txt has to say in a crawl.
+/// robots.txt in a crawl.
 @Suite struct RobotsCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -21,7 +21,7 @@ import Web
 
     private static let rules = OriginAnswer.file("User-agent: *\nDisallow: /closed/\n", type: "text/plain")
 
-    @Test func `it is obeyed for pages and not for what they need`() throws {
+    @Test func `robots.txt applies to pages, not to assets`() throws {
         origin.on("/robots.txt", Self.rules)
         let report = try bench.politeCrawl()
         #expect(report.pages == 2)
@@ -32,7 +32,7 @@ import Web
         #expect(report.isPublished)
     }
 
-    @Test func `it is kept as what it is, neither page nor asset`() throws {
+    @Test func `robots.txt is stored as a guide, neither page nor asset`() throws {
         origin.on("/robots.txt", Self.rules)
         _ = try bench.politeCrawl()
         let stored = try #require(try bench.stored("/robots.txt"))
@@ -41,7 +41,9 @@ import Web
     }
 
     /// RFC 9309, section 2.5. The rule behind the limit is not read, and the cut line is none.
-    @Test(arguments: [false, true]) func `500 KiB of it are fetched, parsed and stored`(isEndless: Bool)
+    @Test(arguments: [false, true]) func `the first 500 KiB of robots.txt are fetched, parsed and stored`(
+        isEndless: Bool
+    )
         throws
     {
         let rules = "User-agent: *\nDisallow: /closed/\n"
@@ -59,7 +61,7 @@ import Web
         #expect(try bench.stored("/robots.txt")?.fields.contains("Content-Length") == false)
     }
 
-    @Test func `whoever ignores it is not held up, and has its sitemaps all the same`() throws {
+    @Test func `a crawl that ignores robots.txt does not wait for it, and still reads its sitemaps`() throws {
         origin.on("/robots.txt", .file("User-agent: *\nDisallow: /\nSitemap: /map.txt", type: "text/plain"))
         origin.on("/map.txt", .file(origin.url("/listed"), type: "text/plain"))
         origin.on("/listed", .page("listed"))
@@ -69,12 +71,12 @@ import Web
         #expect(try bench.text("/listed") == "listed")
     }
 
-    @Test(arguments: [404, 403, 410]) func `a host without one allows everything`(status: Int) throws {
+    @Test(arguments: [404, 403, 410]) func `a host without robots.txt allows everything`(status: Int) throws {
         origin.on("/robots.txt", .failure(status))
         #expect(try bench.politeCrawl().pages == 3)
     }
 
-    @Test func `a redirected one is followed, to five hosts at most`() throws {
+    @Test func `up to five redirects of robots.txt are followed`() throws {
         origin.on("/robots.txt", .redirect(to: "/one"))
         for (from, to) in [("/one", "/two"), ("/two", "/rules")] { origin.on(from, .redirect(to: to)) }
         origin.on("/rules", Self.rules)
@@ -85,13 +87,13 @@ import Web
         #expect(try bench.stored("/robots.txt")?.role == 2)
     }
 
-    @Test func `a redirect without an end counts as none`() throws {
+    @Test func `a redirect loop counts as no robots.txt`() throws {
         origin.on("/robots.txt", .redirect(to: "/robots.txt"))
         #expect(try bench.politeCrawl().pages == 3)
         #expect(bench.count("/robots.txt") == 6)
     }
 
-    @Test func `pages wait while the server has no time for it`() throws {
+    @Test func `pages wait while robots.txt answers 503`() throws {
         origin.on("/robots.txt", .failure(503), Self.rules)
         let report = try bench.politeCrawl()
         #expect(report.pages == 2)
@@ -99,7 +101,7 @@ import Web
         #expect(bench.count("/robots.txt") == 2)
     }
 
-    @Test func `a start of which nothing else is wanted does not wait for it`() throws {
+    @Test func `a start URL without further pages does not wait for robots.txt`() throws {
         origin.on("/", .page("nothing further"))
         origin.on("/robots.txt", .failure(500))
         #expect(try bench.politeCrawl().isPublished)
@@ -107,7 +109,7 @@ import Web
         #expect(bench.count("/robots.txt") == 1)
     }
 
-    @Test func `a distance that it asks for is kept`() throws {
+    @Test func `Crawl-delay is obeyed`() throws {
         origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 0.2\n", type: "text/plain"))
         let clock = ContinuousClock()
         let start = clock.now
@@ -116,7 +118,7 @@ import Web
         #expect(clock.now - start >= .milliseconds(400))
     }
 
-    @Test func `nobody waits for the distance with what is held already`() throws {
+    @Test func `Crawl-delay does not delay reused responses`() throws {
         origin.on("/", .page((1...9).map { "<a href=/p\($0)>\($0)</a>" }.joined()))
         for page in 1...9 { origin.on("/p\(page)", .page("page \(page)")) }
         #expect(try bench.politeCrawl().pages == 10)
@@ -128,8 +130,8 @@ import Web
     }
 }
 
-/// The frontier's side, without waiting.
-@Suite struct GateTests {
+/// robots.txt in the frontier, without waiting.
+@Suite struct FrontierRobotsTests {
     private var frontier: TriedFrontier
     private let start: WebURL
 
@@ -145,7 +147,7 @@ import Web
     }
 
     @Test
-    mutating func `pages of a host that never says are refused with the reason after three more attempts`()
+    mutating func `pages are skipped with the reason after robots.txt failed three more times`()
         throws
     {
         #expect(
@@ -188,7 +190,7 @@ import Web
     /// An earlier snapshot has a page beside the start, which waits for what robots.txt says: it is known from
     /// the beginning, or when the start is given up.
     @Test(arguments: [FetchFailure.Kind.unreachable, .unknownHost], [true, false])
-    mutating func `where nobody is reached at all, robots.txt is not waited for`(
+    mutating func `robots.txt of an unreachable host is not waited for`(
         kind: FetchFailure.Kind, isKnown: Bool
     ) throws {
         let failure = FetchFailure(kind, "no luck")
@@ -211,7 +213,7 @@ import Web
     }
 
     /// Else whoever drives it would look again and again until that is over.
-    @Test mutating func `a start's own host is waited for beyond the patience with others`() throws {
+    @Test mutating func `the host of a start URL is waited for longer than others`() throws {
         var options = Frontier.Options(productToken: "larder")
         options.patience = .seconds(5)
         frontier = TriedFrontier(scope: Scope(start: [start]), options: options)
@@ -262,7 +264,7 @@ import Web
         #expect(now == .seconds(2))
     }
 
-    @Test mutating func `where a page was answered, robots.txt is waited for`() throws {
+    @Test mutating func `robots.txt is waited for if the host has responded`() throws {
         frontier.startGuess(
             try #require(WebURL("http://a.test/b")), isPage: true, nearestZone: .thisMachine)
         var now = Duration.zero
@@ -276,7 +278,7 @@ import Web
         #expect(now == .seconds(42))
     }
 
-    @Test mutating func `what lasts is not waited for`() throws {
+    @Test mutating func `a permanent failure of robots.txt is not retried`() throws {
         _ = frontier.next(now: .zero)
         _ = frontier.next(now: .zero)
         frontier.succeeded(0)
@@ -286,7 +288,7 @@ import Web
         #expect(frontier.state(1) == .skipped(.robotsUnknown("no luck")))
     }
 
-    @Test mutating func `a limit of time ends what waits at a gate`() throws {
+    @Test mutating func `a time limit ends pages that wait for robots.txt`() throws {
         frontier = TriedFrontier(
             scope: Scope(start: [start]),
             options: Frontier.Options(limits: CrawlLimits(time: .seconds(5)), productToken: "larder"))

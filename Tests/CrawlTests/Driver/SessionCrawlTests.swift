@@ -5,14 +5,14 @@ import Web
 
 @testable import Crawl
 
-/// Pages under addresses that name a session or a campaign as well.
+/// URLs with session or campaign parameters.
 @Suite struct SessionCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
 
     init() throws { bench = try CrawlBench() }
 
-    @Test func `a page is fetched once, whatever its links are marked with, and found under each of them`()
+    @Test func `a page is fetched once for all session parameters, and found under each URL`()
         throws
     {
         origin.on(
@@ -32,7 +32,7 @@ import Web
         }
     }
 
-    @Test func `what a server redirects to keeps its session`() throws {
+    @Test func `a redirect target keeps its session parameter`() throws {
         origin.on("/", .page("<a href='/a;jsessionid=1F00'>a</a>"))
         origin.on("/a", .redirect(to: "/a;jsessionid=2F00"))
         origin.on("/a;jsessionid=2F00", .page("a"))
@@ -41,7 +41,7 @@ import Web
         #expect(try bench.text("/a;jsessionid=2F00") == "a")
     }
 
-    @Test func `where the mark was more than that, the page is asked for as it was linked`() throws {
+    @Test func `a page that needs the parameter is requested with it`() throws {
         let key = "/show?token=4fa8b23c4fa8b23c"
         origin.on("/", .page("<a href='\(key)'>a</a>"))
         origin.on("/show") { $0.query == nil ? .failure(403) : .page("shown") }
@@ -51,7 +51,7 @@ import Web
         #expect(try bench.text(key) == "shown")
     }
 
-    @Test func `a start is asked for as it was named`() throws {
+    @Test func `a start URL is requested unchanged`() throws {
         origin.on("/?utm_source=x", .page("start"))
         _ = try bench.crawl { $0.start = [try #require(WebURL(origin.url("/?utm_source=x")))] }
         #expect(origin.requests.map(\.target) == ["/?utm_source=x"])

@@ -7,7 +7,7 @@ import Web
 
 @testable import Crawl
 
-/// A server that forgets who is there while it is asked.
+/// A server whose login session ends during the crawl.
 @Suite struct SessionLossTests {
     private static let form =
         "<title>Sign in</title><form method=post><input name=u><input type=password></form>"

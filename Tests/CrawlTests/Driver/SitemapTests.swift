@@ -5,7 +5,7 @@ import Web
 
 @testable import Crawl
 
-/// Lists of pages that robots.txt or the user names.
+/// Sitemaps that robots.txt or the user names.
 @Suite struct SitemapTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }

@@ -4,7 +4,7 @@ import Web
 
 @testable import Crawl
 
-/// Pages that say "not found" with a status that says the contrary.
+/// Soft 404s: pages that say "not found" with a status of success.
 @Suite struct SoftNotFoundCrawlTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -27,7 +27,7 @@ import Web
         origin.otherwise { Self.missing($0.target) }
     }
 
-    @Test func `they are kept, and told to be missing; the host is asked once for what cannot be there`()
+    @Test func `soft 404s are stored and reported as missing, and the host is probed once`()
         throws
     {
         answerEverything()
@@ -40,7 +40,7 @@ import Web
         #expect(report.isPublished)
     }
 
-    @Test func `an unchanged one stays one, and nobody is asked again`() throws {
+    @Test func `an unchanged soft 404 stays one without a new probe`() throws {
         answerEverything()
         origin.on("/bad", Self.missing("/bad").validated(entityTag: "\"bad\""))
         origin.on("/worse", Self.missing("/worse").validated(entityTag: "\"worse\""))
@@ -59,15 +59,14 @@ import Web
         #expect(try bench.crawl().missing.map(\.address.path) == ["/worse"])
     }
 
-    @Test func `a host whose pages look like pages is asked for no more than them`() throws {
+    @Test func `a host without suspects is not probed`() throws {
         answerEverything()
         origin.on("/", .page("<a href=/good>g</a>"))
         #expect(try bench.crawl().pages == 2)
         #expect(origin.requests.count == 2)
     }
 
-    @Test func `a page about what is not found is one where the server says so of what is not there`() throws
-    {
+    @Test func `a page titled "not found" is a page if the server answers 404 for missing URLs`() throws {
         answerEverything()
         origin.on("/bad", .page("<title>How to fix error 404</title><p>\(Self.words("advice"))"))
         origin.on("/worse", .page("<title>Not found: a novel</title><p>\(Self.words("novel"))"))
@@ -78,7 +77,7 @@ import Web
         #expect(origin.requests.count == 5)
     }
 
-    @Test func `a start is never one, nor are the pages of an application that are all the same`() throws {
+    @Test func `start URLs and the identical pages of a single-page app are not soft 404s`() throws {
         origin.otherwise { _ in
             .page("<title>404 facts</title><a href=/a>a</a><a href=/b>b</a>\(Self.words("app"))")
         }
@@ -87,7 +86,7 @@ import Web
         #expect(report.misses == [])
     }
 
-    @Test func `without telling words they are known by repeating each other`() throws {
+    @Test func `soft 404s without such words are recognised by repetition`() throws {
         let links = (0..<40).map { "<a href=/x\($0)>\($0)</a>" }.joined()
         origin.on("/", .page("\(links)<p>\(Self.words("welcome"))"))
         origin.otherwise { _ in .page("<title>Shop</title><p>\(Self.words("oops"))") }
@@ -107,7 +106,7 @@ import Web
         ("", false),
         ("Home", false), ("A404B", false),
     ])
-    func `titles say so in several languages`(title: String, expected: Bool) {
+    func `titles say "not found" in several languages`(title: String, expected: Bool) {
         #expect(NotFoundWords.areSaid(in: title) == expected)
     }
 }

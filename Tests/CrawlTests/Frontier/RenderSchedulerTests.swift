@@ -29,7 +29,7 @@ import Web
         ("http://a.test/posts/an.entry/", "a.test/posts/*/"),
         ("http://a.test/runs/17/log/", "a.test/runs/…/*/"),
     ])
-    func `a pattern is a folder with the kind of its files`(text: String, pattern: String) throws {
+    func `a pattern is a folder with a file extension`(text: String, pattern: String) throws {
         #expect(PagePattern.text(of: try url(text)) == pattern)
     }
 

@@ -1,13 +1,13 @@
 @testable import Crawl
 
-/// A host of a test, asked at a pace in simulated time.
+/// A simulated host, to which requests are sent at a pace in simulated time.
 struct SimulatedHost {
     enum Answer {
         case page
         case refusal(retryAfter: Duration?)
     }
 
-    /// What the host does with a request that starts now: how long it takes, and what it says.
+    /// The host's duration and response for a request that starts now.
     typealias Behaviour = (_ now: Duration, _ running: Int) -> (Duration, Answer)
 
     private struct Transfer {
@@ -28,7 +28,7 @@ struct SimulatedHost {
         self.pace = pace
     }
 
-    /// Asks until so many pages were answered, or the host is given up. What was refused is asked for again.
+    /// Sends requests until this number of pages was received, or the host is given up. Refused requests are repeated.
     mutating func fetch(_ count: Int, _ behaviour: Behaviour) {
         var left = count
         while left > 0 || !running.isEmpty, !pace.isHopeless {
@@ -47,7 +47,7 @@ struct SimulatedHost {
         }
     }
 
-    /// How many have to be asked for again.
+    /// Ends the due transfers. Returns the number of refused requests.
     private mutating func finishTransfers() -> Int {
         var refused = 0
         for transfer in running where transfer.end <= now {

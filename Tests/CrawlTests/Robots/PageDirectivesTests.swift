@@ -13,7 +13,7 @@ import Web
             ("max-snippet:-1, noindex", .noindex),
             ("\u{FF}noindex", []),
         ] as [(String, PageDirectives)])
-    func `a meta element asks with words`(content: String, directives: PageDirectives) {
+    func `a meta element lists directives as words`(content: String, directives: PageDirectives) {
         #expect(PageDirectives(metaContent: Array(content.utf8).span) == directives)
     }
 
@@ -28,7 +28,7 @@ import Web
             (["unavailable_after: Tuesday, 25-Jun-30 15:00:00 GMT, nofollow"], .nofollow),
             (["max-snippet: 20, nofollow"], .nofollow), ([":", ",", ":noindex"], []),
         ] as [([String], PageDirectives)])
-    func `a field asks all agents or one`(values: [String], directives: PageDirectives) {
+    func `a header field applies to all crawlers or to one`(values: [String], directives: PageDirectives) {
         let fields = HTTPFields(values.map { HTTPFields.Field(name: "x-robots-tag", value: $0) })
         #expect(PageDirectives(fields, productToken: "Larder") == directives)
     }

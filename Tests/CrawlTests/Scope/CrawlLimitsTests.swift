@@ -22,7 +22,7 @@ import Testing
         #expect(CrawlLimits().reasonToStopPages(usage) == nil)
     }
 
-    @Test func `the reason names the option`() {
+    @Test func `the reason has the option that raises the limit`() {
         let reasons: [CrawlLimits.Reached] = [.pages(5), .byteCount(6), .time(.seconds(7))]
         #expect(
             reasons.map(\.description) == [

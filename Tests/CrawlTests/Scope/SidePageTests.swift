@@ -30,7 +30,7 @@ import Web
         "/wiki/Category:Special", "/login", "/about/history", "/list?action=report", "/?rev=2", "/?a=history",
         "/index.php?curid=42", "/wiki/Special:MyLanguage/Alpha", "/?action=upload",
     ])
-    func `content`(target: String) throws {
+    func `content is not recognised as a side page`(target: String) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == nil)
     }
 

@@ -43,7 +43,7 @@ import Testing
         "<<<<>>>>",
         "</script>", "<style></STYLE",
     ])
-    func `broken markup is read to its end`(text: String) {
+    func `broken markup is read completely`(text: String) {
         let body = Array((text + String(repeating: " word", count: 20) + text).utf8)
         #expect(ContentPrint(text: body.span).byteCount == body.count)
     }

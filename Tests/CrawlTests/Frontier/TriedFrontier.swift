@@ -5,8 +5,8 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// A frontier that tests look into, since nobody else may copy one. Events have short names, for those tests that
-/// are about what follows from them; where no time is given, none passes.
+/// A class around a frontier, which is not copyable, for tests. Events have methods with short names. If a test
+/// passes no time, no time passes.
 final class TriedFrontier {
     private var frontier: Frontier
 
@@ -23,7 +23,7 @@ final class TriedFrontier {
         }
     }
 
-    /// What is next, where nobody asks for a robots.txt.
+    /// The next URL to fetch, for tests without robots.txt.
     func fetchNext(now: Duration) -> UInt32? {
         guard case .fetch(let number)? = next(now: now) else { return nil }
         return number

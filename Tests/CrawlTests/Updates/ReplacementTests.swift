@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// Updates of a site whose server sends something else in its place: nothing that is stored is lost.
+/// Updates of a site whose server sends other content in its place: no stored page is lost.
 @Suite struct ReplacementTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -131,7 +131,7 @@ import Web
     ]
 
     @Test(arguments: lies)
-    func `no stored page is lost to a lying origin`(lie: Lie) throws {
+    func `no stored page is replaced by the page of a captive portal`(lie: Lie) throws {
         for target in lie.targets { origin.on(target, lie.answer(target)) }
         let report = try bench.crawl { plan in
             plan.policy = .reload
@@ -186,7 +186,7 @@ import Web
         }
     }
 
-    @Test func `what was kept is reported with its reason, and the run is not complete`() throws {
+    @Test func `kept responses are reported with the reason, and the run is incomplete`() throws {
         for target in Self.half { origin.on(target, .page("")) }
         let report = try bench.crawl()
         #expect(report.isPublished)
@@ -196,7 +196,7 @@ import Web
         #expect(report.missing.allSatisfy { $0.isKeptFromBefore && !$0.isBroken })
     }
 
-    @Test func `many pages that are gone are so when a run an hour later finds the same`() throws {
+    @Test func `many gone pages are accepted if a run an hour later finds them gone too`() throws {
         for target in Self.inner + Self.assets { origin.on(target, .failure(404)) }
         let first = try bench.crawl()
         #expect(first.keptStored.map(\.reason) == ["gone"])
@@ -211,7 +211,7 @@ import Web
         #expect(try bench.stored("/p1")?.status == 404)
     }
 
-    @Test func `a damaged body leaves the validators of the stored one, so that the next run heals it`()
+    @Test func `a damaged body keeps the stored validators, so that the next run repairs it`()
         throws
     {
         origin.on("/p1") { request in
@@ -244,7 +244,7 @@ extension OriginAnswer {
 
     private static let busy = OriginAnswer.failure(503, fields: [("Retry-After", "3600")])
 
-    @Test func `a host that asks for an hour is asked no more, and the others are`() throws {
+    @Test func `a host that asks to wait an hour gets no more requests, others do`() throws {
         let other = try TestOrigin(.ipv6)
         other.on("/x.png", .file([1, 2, 3], type: "image/png"))
         origin.on(
@@ -260,7 +260,7 @@ extension OriginAnswer {
         #expect(report.missing.allSatisfy { $0.reason.contains("503") && $0.reason.contains("3600 s") })
     }
 
-    @Test func `one URL that asks for an hour is asked no more, and its host is`() throws {
+    @Test func `one URL that asks to wait an hour gets no more requests, its host does`() throws {
         origin.on("/", .page("<a href=/p1>1</a><a href=/p2>2</a><a href=/p3>3</a>"))
         origin.on("/p1", Self.busy)
         for number in 2...3 { origin.on("/p\(number)", .page("page \(number)")) }
@@ -270,7 +270,7 @@ extension OriginAnswer {
         #expect(origin.requests(to: "/p1").count == 1)
     }
 
-    @Test func `a start that asks for an hour ends the run at once, and says so`() throws {
+    @Test func `a start URL that asks to wait an hour ends the run with that reason`() throws {
         origin.on("/", Self.busy)
         let report = try bench.crawl()
         #expect(!report.isPublished)

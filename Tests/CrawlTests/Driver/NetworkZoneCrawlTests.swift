@@ -7,9 +7,9 @@ import Web
 
 @testable import Crawl
 
-/// Pages of public servers lead to nothing that only this machine can reach. A proxy stands for the public
-/// network: what came through one came from nobody knows where.
-@Suite struct WallTests {
+/// Public pages cannot make the crawl request private addresses. A proxy stands for the public network, because
+/// the zone of a response through a proxy is unknown and counts as public.
+@Suite struct NetworkZoneCrawlTests {
     private let bench: CrawlBench
     private let secret: TestOrigin
 
@@ -36,7 +36,7 @@ import Web
         return (try Crawl(plan, interruption: Interruption()).run(), proxy)
     }
 
-    @Test func `neither by a link nor by a redirect, and the reason is told`() throws {
+    @Test func `a public page cannot link or redirect to this machine, and the reason is reported`() throws {
         let report = try crawl().report
         #expect(report.pages == 2)
         #expect(secret.requests.isEmpty)
@@ -46,13 +46,13 @@ import Web
                 == "127.0.0.1 is a loopback address, which a public page may not request")
     }
 
-    @Test func `unless the user allows it`() throws {
+    @Test func `the user can allow requests to this machine`() throws {
         let report = try crawl { $0.allowedZone = .thisMachine }.report
         #expect(report.misses == [])
         #expect(secret.requests.count == 1)
     }
 
-    @Test func `nor is a robots.txt asked for where no page may be`() throws {
+    @Test func `robots.txt is not requested where pages are blocked`() throws {
         bench.origin.on("/", .page("<a href=\(secret.url("/page"))>p</a>"))
         let report = try crawl { plan in
             plan.sitePlan.scope.include = ["127.0.0.1:\(secret.port)/**"]
@@ -64,7 +64,7 @@ import Web
             report.skips.map { $0.contains("may not request") } == [true], "\(report.skips) \(report.misses)")
     }
 
-    @Test func `nor is a sitemap requested there that a public robots.txt names`() throws {
+    @Test func `a public robots.txt cannot name a sitemap on this machine`() throws {
         secret.on("/map.xml", .file("http://public.test/two", type: "text/plain"))
         bench.origin.on("/robots.txt", .file("Sitemap: \(secret.url("/map.xml"))", type: "text/plain"))
         let report = try crawl { $0.productToken = "larder" }.report
@@ -81,7 +81,7 @@ import Web
         #expect(try bench.stored("/robots.txt")?.flags.zone == .thisMachine)
     }
 
-    @Test func `a page on this machine leads to it`() throws {
+    @Test func `a page on this machine can link to this machine`() throws {
         let report = try bench.crawl()
         #expect(report.misses == [])
         #expect(secret.requests.count == 1)
@@ -94,7 +94,7 @@ import Web
             ([], false, "a public page"), (.fromPrivateNetwork, false, "a page of the private network"),
             (.fromThisMachine, true, ""), ([], true, "allowed"),
         ] as [(ResponseFlags, Bool, String)], [true, false])
-    func `what was missed is looked for as far as who asked for it may lead`(
+    func `a miss is requested within the zone of its requester`(
         case: (from: ResponseFlags, isFetched: Bool, who: String), isPage: Bool
     ) throws {
         let url = secret.url("/dot.gif")
@@ -120,7 +120,7 @@ import Web
         }
     }
 
-    @Test func `nor is a missed one looked for by way of a redirect`() throws {
+    @Test func `a miss cannot redirect to a nearer zone`() throws {
         bench.origin.on("/missed", .redirect(to: secret.url("/dot.gif")))
         let report = try crawl { plan in
             bench.origin.on("/", .page("nothing else"))
@@ -135,7 +135,7 @@ import Web
     /// With a 304 the links are still those of the stored body.
     @Test(
         arguments: [(ResponseFlags(), 0), (.fromThisMachine, 1)], [CachePolicy.preferCache, .revalidate])
-    func `a stored page keeps the zone that it came from, when it is confirmed too`(
+    func `a stored page keeps its network zone, also when it is confirmed`(
         case: (flags: ResponseFlags, requests: Int), policy: CachePolicy
     ) throws {
         let (flags, requests) = `case`

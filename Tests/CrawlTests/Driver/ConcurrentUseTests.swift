@@ -8,13 +8,13 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// What goes on in a store, and on its disk, while a crawl writes to it.
-@Suite struct BesideTests {
+/// Other users of the store, and a full disk, during a crawl.
+@Suite struct ConcurrentUseTests {
     private static func text(_ page: Int, _ word: String = "page") -> String {
         String(repeating: "\(word) \(page) ", count: 300)
     }
 
-    @Test func `a collection runs beside a crawl, which goes on as if nothing had happened`() throws {
+    @Test func `a garbage collection during a crawl does not affect the crawl`() throws {
         let bench = try CrawlBench()
         let folder = bench.folder
         let other = try TestOrigin()
@@ -72,7 +72,7 @@ import Web
     }
 
     @Test(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
-    func `bodies without an end on a disk that is nearly full are named and left, and the run goes on`()
+    func `endless bodies on a nearly full disk are reported and dropped, and the run continues`()
         throws
     {
         let bench = try CrawlBench()

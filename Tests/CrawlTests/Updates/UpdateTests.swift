@@ -7,7 +7,7 @@ import Web
 
 @testable import Crawl
 
-/// What a second crawl of a site asks for, by policy.
+/// The requests of a second crawl, by cache policy.
 @Suite struct UpdateTests {
     private let origin: TestOrigin
     private let scratch: TemporaryFolder
@@ -47,7 +47,7 @@ import Web
         return String(decoding: try #require(try reader.content(of: body)).load(), as: UTF8.self)
     }
 
-    @Test func `a tag that is no UTF-8 is sent back byte by byte`() throws {
+    @Test func `an ETag that is not UTF-8 is sent back byte by byte`() throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1\r\nETag: \"abc"
         origin.on("/three") { request in
             // What is no UTF-8 is read as one such character for each byte here.
@@ -169,7 +169,7 @@ import Web
         #expect(try text("/four") == "four")
     }
 
-    @Test func `a file that was rolled back has changed, although it got older`() throws {
+    @Test func `a file with an older Last-Modified has changed`() throws {
         let dated = OriginAnswer.page("new").validated(
             entityTag: nil, lastModified: "Fri, 20 Nov 2026 10:00:00 GMT")
         origin.on("/three", dated)
@@ -181,7 +181,7 @@ import Web
         #expect(try text("/three") == "old")
     }
 
-    @Test func `a failure keeps the old copy, and a page that is gone becomes a tombstone`() throws {
+    @Test func `a failure keeps the stored response, and a gone page becomes a tombstone`() throws {
         origin.on("/two", .failure(500))
         origin.on("/dot.gif", .failure(410))
         let report = try crawl()
@@ -192,7 +192,7 @@ import Web
     }
 
     @Test(arguments: CodedText.allCases)
-    func `a body whose coding breaks off takes no good copy's place`(sample: CodedText) throws {
+    func `a truncated content coding does not replace a stored body`(sample: CodedText) throws {
         func page(_ bytes: [UInt8]) -> OriginAnswer {
             OriginAnswer.file(bytes, type: "text/html").adding("Content-Encoding", sample.coding)
                 .validated(entityTag: "\"\(bytes.count)\"")
@@ -206,7 +206,7 @@ import Web
         #expect(try text("/three")?.utf8.count == CodedText.byteCount)
     }
 
-    @Test func `a confirmation of another version is not believed`() throws {
+    @Test func `a 304 for another version is not accepted`() throws {
         origin.on("/two") { request in
             request["If-None-Match"] == nil
                 ? OriginAnswer.page("other").adding("ETag", "\"other\"")
@@ -220,7 +220,7 @@ import Web
         arguments: [
             (.preferCache, 0), (.reload, 4), (.reloadEndToEnd, 4), (.revalidate, 4), (.protocol, 4),
         ] as [(CachePolicy, Int)])
-    func `how much is asked is the policy's to say`(policy: CachePolicy, requests: Int) throws {
+    func `the cache policy decides which URLs are requested`(policy: CachePolicy, requests: Int) throws {
         let before = origin.requests.count
         let report = try crawl(policy)
         #expect(report.requests == requests)
@@ -232,7 +232,7 @@ import Web
         if policy == .reloadEndToEnd { #expect(asked.allSatisfy { $0["Cache-Control"] == "no-cache" }) }
     }
 
-    @Test func `what is fresh is not asked for by the protocol`() throws {
+    @Test func `policy protocol does not request fresh responses`() throws {
         origin.on("/two", page("<a href=/three>3</a>", tag: "\"2\"").adding("Cache-Control", "max-age=600"))
         _ = try crawl()
         let report = try crawl(.protocol)
@@ -240,7 +240,7 @@ import Web
         #expect(report.pages == 3)
     }
 
-    @Test func `a redirect that is held is asked for again, and followed`() throws {
+    @Test func `a stored redirect is validated and followed`() throws {
         origin.on("/two", .redirect(to: "/five"))
         origin.on("/five", page("five", tag: "\"five\""))
         _ = try crawl()
@@ -250,14 +250,14 @@ import Web
         #expect(origin.requests(to: "/two").count == 3)
     }
 
-    @Test func `a server that fails at conditions is asked without them`() throws {
+    @Test func `a 412 leads to a request without conditions`() throws {
         origin.on("/two") { $0["If-None-Match"] == nil ? .page("plain") : .failure(412) }
         let report = try crawl()
         #expect(report.missing.isEmpty)
         #expect(try text("/two") == "plain")
     }
 
-    @Test func `a newer version that breaks off is gone on with, not begun again`() throws {
+    @Test func `a partial body of a newer version is resumed`() throws {
         let body = [UInt8](repeating: 7, count: 1_000_000)
         let whole = OriginAnswer.file(body, type: "image/gif").validated(entityTag: "\"newer\"")
         origin.on("/dot.gif", whole.truncated(after: 600_000), whole)

@@ -5,8 +5,8 @@ import Web
 
 @testable import Crawl
 
-/// What a host that has enough gets.
-@Suite struct MannersTests {
+/// Hosts that refuse requests, or ask to wait.
+@Suite struct PolitenessTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
 
