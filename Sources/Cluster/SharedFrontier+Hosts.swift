@@ -53,8 +53,12 @@ extension SharedFrontier {
         try connection.prepare(Self.fence).first(.integer(worker)) { _ in true } ?? false
     }
 
+    /// Locks the worker's row until the transaction ends, if its lease is valid. `FOR KEY SHARE` lets the worker's
+    /// own updates pass, but not the deletion by which another worker ends the lease.
     static let fence = "SELECT id FROM work_worker WHERE id = ? FOR KEY SHARE"
 
+    /// Inserts URLs and the hosts that are new. Rows are inserted in the order of their keys, so that two workers
+    /// do not wait for each other (deadlock).
     package func insertURLs(_ found: [DiscoveredURL], to snapshot: Int64) throws(StoreError) {
         let origins = Set(found.map(\.origin)).sorted()
         _ = try change(

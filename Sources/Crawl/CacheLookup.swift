@@ -7,6 +7,10 @@ internal import Web
 
 /// Looks up the stored response of a URL, and decides by the cache policy (RFC 9111) whether a request is
 /// necessary. It belongs to the crawl's thread.
+///
+/// `decision` tries in this order: a stored body with the required digest, the response that an interrupted run
+/// of this snapshot stored, and the live response of an earlier snapshot, for which the policy decides. For a
+/// reused response, `links(of:)` returns the stored list of links, so that the body need not be scanned.
 final class CacheLookup {
     /// A decision about a URL that is due.
     enum Decision {
@@ -31,9 +35,11 @@ final class CacheLookup {
 
     private let reader: StoreReader
     private let finder: BundleFinder
+    /// Whether no pack is truncated, so that small bodies need not be checked one by one.
     private let hasWholePacks: Bool
     private let snapshot: OpenSnapshot
     private let isShared: Bool
+    /// Whether the store is in PostgreSQL, where each query is a network round trip.
     private let isServed: Bool
     /// Whether another snapshot is live until this one is complete.
     private let isUpdate: Bool
@@ -54,6 +60,7 @@ final class CacheLookup {
         var addresses: [Int64: String] = [:]
     }
 
+    /// The rules of a private cache (RFC 9111 1.2.2): the store belongs to one user.
     private static let profile = CacheProfile.private
 
     /// After this many seconds, an interrupted update validates its own responses again.
@@ -100,6 +107,7 @@ final class CacheLookup {
         if !unknown.isEmpty { ahead.addresses = try reader.addresses(of: Array(unknown)) }
     }
 
+    /// The response that this snapshot has for the URL.
     private func ownResponse(_ href: String) throws(StoreError) -> StoredResponse? {
         // Only once, because the URL may have been stored by the next time.
         if ahead.hrefs.remove(href) != nil { return ahead.walked[href]?.response }
@@ -136,7 +144,7 @@ final class CacheLookup {
             return stored.snapshot == snapshot.id ? .done(stored) : .reuse(stored)
         }
         var own: StoredResponse?
-        if snapshot.isContinued, let mine = try self.own(url.href), !mine.isImported {
+        if snapshot.isContinued, let mine = try self.ownResponse(url.href), !mine.isImported {
             let isOld = isUpdate && !isShared && now.secondsSinceEpoch - mine.fetched > Self.secondsOfOwn
             if mine.status < 400 {
                 guard isOld else { return .done(mine) }
@@ -153,8 +161,8 @@ final class CacheLookup {
             } else {
                 try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
             }
-        let isAsked = stored?.flags.contains(.askedByOrigin) ?? false
-        if isAsked, !isCORS { asking = stored?.origin ?? origin() }
+        let wasSentWithOrigin = stored?.flags.contains(.askedByOrigin) ?? false
+        if wasSentWithOrigin, !isCORS { asking = stored?.origin ?? origin() }
         // An imported response is fetched again under every policy: a crawl stores what the origin sends.
         var usable = stored.flatMap { stored in
             stored.status < 400 && (stored.body != nil || stored.isRedirect) && !stored.isImported
@@ -174,7 +182,7 @@ final class CacheLookup {
             if let usable, let entry, !usable.isRedirect {
                 // A 304 need not repeat the CORS headers for an origin. The first request by CORS therefore
                 // loads the response.
-                let isNews = asking != nil && !isAsked
+                let isNews = asking != nil && !wasSentWithOrigin
                 return .validate(
                     StoredCopy(response: usable, entry: entry),
                     with: (isNews ? HTTPFields() : fields).naming(origin: asking))
@@ -193,7 +201,7 @@ final class CacheLookup {
 
     /// The notes of an earlier snapshot about the rendered page; nil if it was not rendered. Notes from an
     /// archive are not used, because their cookies would be sent to the origin.
-    func memory(of page: WebURL) throws(StoreError) -> RenderNotes? {
+    func renderNotes(of page: WebURL) throws(StoreError) -> RenderNotes? {
         guard let stored = try reader.response(for: page.href, request: .shown), !stored.isImported else {
             return nil
         }

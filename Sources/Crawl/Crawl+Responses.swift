@@ -31,7 +31,7 @@ extension Crawl {
             if response.status == 412, stored != nil {
                 // The server does not understand the conditions, so the request is repeated without them.
                 response.body.discard()
-                return try fetch(
+                return try sendRequest(
                     result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
             }
             if response.status == 304, let stored {
@@ -70,7 +70,7 @@ extension Crawl {
             frontier.role(of: number) == .page, cookieTraces.takeComparison(number, url)
         else { return false }
         responsesWithCookies[number] = result
-        try fetch(
+        try sendRequest(
             number, url, HTTPFields().naming(origin: result.sentFields["Origin"]), isAnonymous: true)
         return true
     }
@@ -114,7 +114,7 @@ extension Crawl {
         let origin = HTTPFields().naming(origin: result.sentFields["Origin"])
         if result.hasOnlyPartOfRest, let before, partial.byteCount - before >= Self.minPartBytes {
             if let stored { validating[result.number] = stored }
-            try fetch(result.number, result.url, origin, resume: partial)
+            try sendRequest(result.number, result.url, origin, resume: partial)
             return true
         }
         guard case .response(let response) = result.outcome, response.status == 304,
@@ -122,7 +122,7 @@ extension Crawl {
         else { return false }
         response.body.discard()
         partial.discard()
-        try fetch(result.number, result.url, origin)
+        try sendRequest(result.number, result.url, origin)
         return true
     }
 
@@ -138,7 +138,7 @@ extension Crawl {
             keptFromBefore.insert(number)
             // A failed request has no network zone, so the zone of the stored response applies to its links.
             try apply(.connected(number, from: stored.flags.zone))
-            try follow(number, stored, mayLeaveOut: false)
+            try followLinks(of: number, stored, mayLeaveOut: false)
         case .waiting:
             // The retry sends the same conditions.
             break
@@ -174,7 +174,7 @@ extension Crawl {
                 of: copy, by: response.fields, now: Self.httpNow())
         else {
             // The 304 refers to a version that is not the stored one.
-            return try fetch(
+            return try sendRequest(
                 result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
         }
         storedBefore[result.number] = nil
@@ -186,7 +186,7 @@ extension Crawl {
         report.confirmed += 1
         report.savedByteCount += stored.body?.byteCount ?? 0
         try apply(.openedInSession(result.number))
-        if try follow(result.number, stored) {
+        if try followLinks(of: result.number, stored) {
             try store(
                 self.response(
                     result.number, stored, fields: fields.block, fetched: Self.secondsSinceEpoch(),

@@ -503,11 +503,11 @@ extension Crawl {
         switch answer {
         case nil:
             let origin = isCORS ? frontier.corsOrigin(of: number) : nil
-            try fetch(number, url, HTTPFields().naming(origin: origin))
+            try sendRequest(number, url, HTTPFields().naming(origin: origin))
         case .load(let fields, let stored)?:
             repeatFields(of: stored, number)
             noteStored(stored, number)
-            try fetch(number, url, fields)
+            try sendRequest(number, url, fields)
         case .validate(let stored, let fields)?:
             repeatFields(of: stored.response, number)
             noteStored(stored.response, number)
@@ -515,10 +515,10 @@ extension Crawl {
             // A partial body of a newer version is resumed instead. The range request has conditions of its
             // own, which show whether the rest still fits.
             if let part = partials.take(url.href) {
-                try fetch(
+                try sendRequest(
                     number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
             } else {
-                try fetch(number, url, fields)
+                try sendRequest(number, url, fields)
             }
         case .done(let stored)?:
             try reuse(number, url, stored, isOfThisSnapshot: true)
@@ -548,7 +548,7 @@ extension Crawl {
     /// Requests an entry.
     ///
     /// - Parameter isAnonymous: whether no cookies are sent; nil to let `CookieTraces` decide.
-    func fetch(
+    func sendRequest(
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
         isAnonymous: Bool? = nil
     ) throws(CrawlError) {
@@ -607,7 +607,7 @@ extension Crawl {
             return try apply(.redirected(number, .init(target: redirect.url, isReused: true)))
         }
         try apply(.reused(number))
-        if try follow(number, stored, isOfThisSnapshot: isOfThisSnapshot), !isOfThisSnapshot {
+        if try followLinks(of: number, stored, isOfThisSnapshot: isOfThisSnapshot), !isOfThisSnapshot {
             try store(response(number, stored, fields: stored.fields, fetched: stored.fetched))
         }
     }
@@ -618,15 +618,16 @@ extension Crawl {
     /// - Parameter mayLeaveOut: Whether a page that says noindex may be left out of the snapshot.
     /// - Returns: Whether the response belongs in this snapshot. False for a page that is left out.
     @discardableResult
-    func follow(
-        _ number: UInt32, _ stored: StoredResponse, mayLeaveOut: Bool = true, isOfThisSnapshot: Bool = false
+    func followLinks(
+        of number: UInt32, _ stored: StoredResponse, mayLeaveOut: Bool = true, isOfThisSnapshot: Bool = false
     ) throws(CrawlError) -> Bool {
         guard let cacheLookup else { return true }
         let isLeftOut =
             mayLeaveOut && plan.sitePlan.manners.noindex == .obey && stored.flags.contains(.saysNoindex)
             && frontier.mayBeLeftOut(number)
         try apply(
-            .held(number, format: stored.body?.format, isSoftNotFound: stored.flags.contains(.isSoftNotFound))
+            .usesStored(
+                number, format: stored.body?.format, isSoftNotFound: stored.flags.contains(.isSoftNotFound))
         )
         if frontier.role(of: number) == .page { try applyRenderNotes(of: number) }
         // The lists do not say which links of a sitemap are sitemaps, which are marked with nofollow, nor which may

@@ -3,8 +3,9 @@ internal import Fetch
 internal import Store
 internal import Web
 
-/// The outcomes that workers of a shared snapshot found, so that a worker that takes over a host, or finishes
-/// the snapshot, does not repeat their requests. It belongs to the crawl's thread.
+/// The outcomes of URLs and the responses about hosts (robots.txt, probes) that other workers of a shared
+/// snapshot found, so that a worker that takes over a host, or finishes the snapshot, does not repeat their
+/// requests. It belongs to the crawl's thread.
 struct KnownOutcomes {
     private var outcomes: [String: Frontier.KnownOutcome] = [:]
     /// Responses about hosts by their names, in the order of their arrival. Each is returned once.

@@ -127,7 +127,7 @@ extension Crawl {
             return
         }
         let url = frontier.url(number)
-        let stored = try storing { () throws(StoreError) in try cacheLookup.memory(of: url) }
+        let stored = try storing { () throws(StoreError) in try cacheLookup.renderNotes(of: url) }
         guard let memory = stored else { return }
         if memory.hasSent { try apply(.knownAsSender(number)) }
         do throws(FetchFailure) {

@@ -361,6 +361,8 @@ extension Crawl {
         for number in rendering?.waiting.keys.sorted() ?? [] { try answerPageRequests(about: number) }
     }
 
+    /// Handles a request of a page that is being rendered: a GET becomes an entry of the frontier, a POST is
+    /// answered from the store or sent, an OPTIONS is sent, and a WebSocket is connected. Other methods are refused.
     private func handle(
         _ request: PageRequest, by page: UInt32, _ answer: @escaping @Sendable (PageRequestResult) -> Void
     ) throws(CrawlError) {
@@ -497,6 +499,8 @@ extension Crawl {
         loop.start(fetch)
     }
 
+    /// Answers the pages that wait for a request without an entry, and sends a successful response to the scan
+    /// pool, which stores it.
     func didFetchPageRequest(_ result: FetchResult, number: Int) throws(CrawlError) {
         result.partial?.discard()
         guard var sent = rendering?.untracked.removeValue(forKey: number) else { return }
@@ -539,6 +543,7 @@ extension Crawl {
         rendering?.storedPosts.insert(.init(url: sent.request.url.key, key: sent.request.key))
     }
 
+    /// Handles a rendered page: stores its text and notes, and reports its links and requests to the frontier.
     private func didRender(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
         guard let shown = rendering?.openPages.removeValue(forKey: page) else { return }
         var asked = shown.asked

@@ -84,6 +84,6 @@ extension Crawl {
         keptFromBefore.insert(number)
         try store(response(number, stored, fields: stored.fields, fetched: stored.fetched))
         guard !isEnding, stored.body != nil else { return }
-        try follow(number, stored, mayLeaveOut: false)
+        try followLinks(of: number, stored, mayLeaveOut: false)
     }
 }

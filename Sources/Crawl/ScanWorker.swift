@@ -66,6 +66,9 @@ final class ScanWorker {
         return result
     }
 
+    /// Scans a response from the network and stores it, unless one of these checks rejects it, in this order: the
+    /// inspection rules, the storage rules, the required digest, the app (`willStore`), the page's `noindex`, the
+    /// login-page and challenge detection, and the comparison with the stored response.
     private func read(
         _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {

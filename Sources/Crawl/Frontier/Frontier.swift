@@ -68,7 +68,7 @@ struct Frontier: ~Copyable, Sendable {
         case .unstored(let number, let rule):
             core.didReuse(number)
             core.drop(number, for: .unstored(rule))
-        case .held(let number, let format, let isSoftNotFound):
+        case .usesStored(let number, let format, let isSoftNotFound):
             if isSoftNotFound { core.markAsSoftNotFound(number) }
             core.noteFormat(format, of: number)
         case .knownAsSender(let number): core.renderScheduler.noteSender(number)
@@ -153,7 +153,7 @@ extension Frontier {
         case unstored(UInt32, rule: String)
 
         /// The stored response is used, because it is still valid or because the request failed.
-        case held(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
+        case usesStored(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
         /// An earlier snapshot rendered the page, and its scripts sent a request whose response may differ
         /// now.
         case knownAsSender(UInt32)

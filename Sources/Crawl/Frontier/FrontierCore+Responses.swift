@@ -206,6 +206,9 @@ extension FrontierCore {
         reschedule(host)
     }
 
+    /// Handles a failed request: reports it to the host's pace, and then retries the entry later, or fails it. If
+    /// the failure shows that the whole host is down, all its entries fail with it.
+    ///
     /// - Parameter hadBegun: whether part of a response was received, which shows that the host is up.
     mutating func didFail(
         _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
@@ -343,6 +346,7 @@ extension FrontierCore {
         for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
+    /// Fails an entry. A URL whose session parameter was removed is tried again with the parameter.
     mutating func fail(_ number: UInt32, _ failure: Failure) {
         records[Int(number)].state = .failed
         failures[number] = failure

@@ -269,6 +269,7 @@ struct FrontierCore: Sendable {
     /// The number of queries of a page that are treated as variants of it.
     private static let variantLimit: UInt8 = 16
 
+    /// Applies the time: queues due retries, and reschedules hosts whose pause is over.
     private mutating func tick(_ now: Duration) {
         self.now = now
         usage.elapsed = now
@@ -283,6 +284,8 @@ struct FrontierCore: Sendable {
         }
     }
 
+    /// Removes and returns the next entry of the first host that may start a request. The host goes to the end of
+    /// the queue, so that hosts take turns.
     private mutating func nextQueued() -> UInt32? {
         while let number = readyHosts.popFirst() {
             let host = Int(number)
@@ -545,6 +548,8 @@ struct FrontierCore: Sendable {
         records[Int(number)].flags.remove(.waitsForRendering)
     }
 
+    /// Queues an entry for its host, unless the host is leased elsewhere, has been given up, or its session has
+    /// ended.
     mutating func enqueue(_ number: UInt32) {
         let host = Int(records[Int(number)].host)
         if hosts[host].isElsewhere {
@@ -582,6 +587,7 @@ struct FrontierCore: Sendable {
         usage.byteCount += byteCount
     }
 
+    /// Returns the index of the URL's origin in `hosts`. A new origin gets a new host.
     mutating func hostNumber(of url: WebURL) -> Int {
         // URLs come in runs with the same origin.
         if let last = lastHost, url.begins(withOrigin: last.origin) { return last.number }

@@ -516,7 +516,7 @@ private final class ScriptedBrowser: PageRenderer {
             case .blocked: "refused"
             case .failed: "failed"
             }
-        state.withLock { $0.hostResponses.append("\(url.path): \(text)") }
+        state.withLock { $0.answers.append("\(url.path): \(text)") }
     }
 
     func close() { state.withLock { $0.isClosed = true } }
