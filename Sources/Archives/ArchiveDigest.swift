@@ -29,6 +29,7 @@ enum Base32 {
     static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count / 5 * 8 + 8)
+        // `buffer` has the last bits that were read, and `count` is the number of those that are not written yet.
         var (buffer, count) = (UInt32(0), UInt32(0))
         for byte in bytes {
             buffer = buffer << 8 | UInt32(byte)
@@ -43,6 +44,7 @@ enum Base32 {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Decodes text in any case. Returns nil if it has other characters.
     static func decode(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var (buffer, count) = (UInt32(0), UInt32(0))

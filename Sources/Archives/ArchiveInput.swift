@@ -214,10 +214,10 @@ final class ArchiveInput {
     /// Reads the next bytes of the file. `rawEnd` is 0 at the end.
     private func refill() throws(ArchiveError) {
         (rawStart, rawEnd) = (0, 0)
-        let wanted = min(Int64(rawBuffer.count), end - nextRead)
-        guard wanted > 0 else { return }
+        let byteCount = min(Int64(rawBuffer.count), end - nextRead)
+        guard byteCount > 0 else { return }
         while true {
-            let count = pread(file.descriptor, rawBuffer.baseAddress, Int(wanted), off_t(nextRead))
+            let count = pread(file.descriptor, rawBuffer.baseAddress, Int(byteCount), off_t(nextRead))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw ArchiveError(SystemError(errno, doing: "read", name)) }
             rawEnd = count

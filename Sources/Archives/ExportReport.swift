@@ -33,7 +33,7 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var leftOutByPattern = 0
     /// The number of responses that the format cannot contain, such as responses to POST in a folder.
     public internal(set) var leftOutByFormat = 0
-    /// URLs whose bodies are gone or damaged.
+    /// URLs whose stored bodies are missing or damaged.
     public internal(set) var damaged: [String] = []
     /// For one page: the URLs that it needs and that are not stored. A folder contains a list of its own.
     public internal(set) var missing: [MissingAsset] = []

@@ -134,7 +134,7 @@ struct ArchivedFileLinks {
         return nil
     }
 
-    /// Returns a file for each link that leads to one of `files`, and the reasons for the links that do not.
+    /// Returns a file for each link that points to one of `files`, and the reasons for the links that do not.
     func resolve(among files: [SourceFile]) -> (
         files: [SourceFile], faults: [(displayName: String, reason: String)]
     ) {

@@ -348,7 +348,7 @@ struct FolderMap {
     private struct HostFolder {
         let host: String
         let port: Int?
-        /// The scheme, if the tool was told to use it in folder names.
+        /// The scheme, if an option of the tool has added it to the folder names (`wget --protocol-directories`).
         let scheme: String?
     }
 

@@ -146,7 +146,7 @@ struct FolderNames: Sendable {
         }
         var file = url.path.hasSuffix("/") || segments.isEmpty ? "index" : segments.removeLast()
         file = Self.withTypeSuffix(file, type)
-        // A path with two slashes in a row is a different URL. Queries are told apart where they collide.
+        // A path with two slashes in a row is a different URL. Queries are distinguished only where they collide.
         if url.path.contains("//") { file = Self.inserting("~" + Self.digest(url.path), in: file) }
         let origin = url.origin == start.origin ? [] : [Self.otherOriginsFolder, host(url)]
         let path = (origin + segments + [file]).joined(separator: "/")

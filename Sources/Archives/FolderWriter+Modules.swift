@@ -29,6 +29,7 @@ extension FolderWriter {
             let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding), target.isHTTP,
             case .file(let file) = try destination(of: target)
         else { return nil }
+        // In a twin, imports use names that the import map resolves.
         if currentImports != nil {
             if occurrence.kind == .worker {
                 guard try isSelfContained(target, file) else { return nil }
@@ -41,6 +42,7 @@ extension FolderWriter {
                 file, isOnDemand: FolderModules.isDynamicImport(occurrence.range, in: source))
             return FolderModules.specifierPrefix + file
         }
+        // In a page, a script element of a module gets a URL that imports the module by such a name.
         guard hasInsertedScript(table, format, url), occurrence.context.levels == 1,
             let tag = EnclosingTag(around: occurrence.range, in: source, isWhole: true),
             tag.element == "script"

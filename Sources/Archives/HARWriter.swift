@@ -58,7 +58,8 @@ final class HARWriter: ArchiveWriter {
 
     private static let bodyPlaceholder = #""text":"larder:body""#
 
-    /// Returns the entry of a response, and adds it to the list of pages if it is one.
+    /// Returns the entry of a response, and adds it to the list of pages if it is one. Timings are zero, because the store
+    /// does not have them. Larder's own metadata is in the member `_larder`; HAR requires the underscore.
     private func entry(_ response: ArchivedResponse) throws(ArchiveError) -> JSONMembers {
         let date = HTTPDate(secondsSinceEpoch: response.fetched).iso8601.dropLast() + ".000Z"
         let isPage = response.status == 200 && response.notes?.role == 0 && response.request == .get
@@ -82,6 +83,7 @@ final class HARWriter: ArchiveWriter {
         hasPage = true
     }
 
+    /// Returns the request of an entry, with the known headers.
     private func request(_ response: ArchivedResponse) -> JSONMembers {
         let query = WebURL(response.url)?.query ?? ""
         let parts = query.split(separator: "&").map { part -> JSONMembers in
@@ -95,6 +97,7 @@ final class HARWriter: ArchiveWriter {
         ]
     }
 
+    /// Returns the response of an entry, with a placeholder for its body.
     private func response(_ response: ArchivedResponse) -> JSONMembers {
         let byteCount = response.body?.byteCount ?? 0
         let type = response.fields["Content-Type"] ?? "x-unknown"

@@ -139,6 +139,7 @@ package final class Import {
                     of: path, .inFiles(folder: plan.folder.incoming), plan.limits, base: plan.base,
                     interruption))
         }
+        // Reads items until the start URL is known: the one that the archive names, else the first page.
         probedItems = []
         var name = plan.site
         var start: String?
@@ -155,6 +156,7 @@ package final class Import {
             }
             probedItems.append(item)
         }
+        // Without a page, the site starts at the origin of the first response.
         if start == nil {
             for case .response(let response) in probedItems where start == nil {
                 start = WebURL(response.url).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
@@ -166,13 +168,15 @@ package final class Import {
                 .input,
                 "\(plan.paths.joined(separator: ", ")) contains no response: \(Self.reason(probedItems))")
         }
+        // Determines the site. If the user named none, an archive may only update a site that consists of earlier
+        // imports of the same files.
         var refusal: ArchiveError?
         do throws(StoreError) {
             let reader = try StoreReader(plan.folder)
             let sites = try reader.sites()
             let archives = plan.paths.map { Folder.resolved($0) }
             if plan.isSavedPage {
-                // A site with responses from its origin is not replaced by one page.
+                // A saved page does not replace a site that was fetched from its origin, but becomes another site.
                 if let stored = sites.first(where: { $0.name == name }),
                     try reader.hasAnythingFromOrigin(site: stored.id)
                 {
@@ -185,6 +189,7 @@ package final class Import {
                         "\(plan.paths.joined(separator: ", ")) starts at \(name), which belongs to the stored site \(site.name); import it as a snapshot of that site",
                         remedy: .siteName(site.name)
                     )
+                    // Ends the block, which throws only store errors. The `catch` below throws `refusal` instead.
                     throw StoreError(.request, doing: "import into", path: site.name, detail: "not named")
                 }
                 name = site.name

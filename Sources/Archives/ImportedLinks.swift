@@ -7,7 +7,9 @@ internal import Web
 struct ImportedLinks {
     private var pages: Set<String> = []
     private var assets: Set<String> = []
+    /// URLs that scripts may load. They are less certain than other links.
     private var guesses: Set<String> = []
+    /// The links as they are written in the body, until `resolve` is called.
     private var references: [(reference: [UInt8], occurrence: LinkOccurrence)] = []
 
     /// The maximum number of links of a body. Further links are ignored.

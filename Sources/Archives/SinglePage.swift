@@ -127,9 +127,12 @@ final class SinglePage {
     /// A body that is being assembled.
     private struct Body {
         let resource: ExportedResource
+        /// The body in the encoding in which its link table was made, which is UTF-8 if the table is transcoded.
         let text: [UInt8]
         let table: LinkTable
+        /// The URL against which links are resolved.
         let base: WebURL
+        /// Changes other than replaced links.
         var changes: [Patch.Change] = []
 
         init(_ resource: ExportedResource, _ bytes: [UInt8], _ table: LinkTable) {
@@ -140,6 +143,7 @@ final class SinglePage {
 
         var isDocument: Bool { resource.format == .html || resource.format == .xhtml }
 
+        /// Returns the URL that a link refers to.
         func target(_ occurrence: LinkOccurrence) -> WebURL? {
             WebURL(
                 utf8: table.reference(occurrence, in: text.span).span,

@@ -249,9 +249,11 @@ final class TarFile: FileSource {
             let sum = block.enumerated().reduce(0) {
                 $0 + ((148..<156).contains($1.offset) ? 0x20 : Int64($1.element))
             }
+            // An empty block has the sum of 8 spaces.
             guard Self.number(block[148..<156]) == sum, sum > 8 * 0x20 else { return nil }
             func text(_ range: Range<Int>) -> [UInt8] { Array(block[range].prefix { $0 != 0 }) }
             let isPOSIX = block[257..<263].elementsEqual("ustar\0".utf8)
+            // In the POSIX format, another field has the beginning of a long path. GNU tar uses it for other data.
             let folder = isPOSIX ? text(345..<500) : []
             name = folder.isEmpty ? text(0..<100) : folder + [UInt8(ascii: "/")] + text(0..<100)
             target = text(157..<257)

@@ -14,11 +14,17 @@ final class WACZWriter: ArchiveWriter {
     private let key: SigningKey?
     private let output: ArchiveOutput
     private let zip: ZipWriter
+    /// The folder with temporary files of `index` and `pages`.
     private let folder: ScratchFolder
+    /// Sorts the lines of the index, which must be in the order of their keys.
     private let index: LineSorter
+    /// The lines of `pages.jsonl`, which is written after the WARC, because one entry of a zip file is open at a time.
     private let pages: BodySpool
+    /// The WARC; nil when it is complete.
     private var stream: WARCStream?
+    /// The start page, or else the first page.
     private var mainPage: (url: String, date: String)?
+    /// The title of the start page.
     private var title: String?
 
     private static let warc = "data.warc.gz"
@@ -85,6 +91,7 @@ final class WACZWriter: ArchiveWriter {
         try stream?.drain()
         stream = nil
         var entries = [try zip.end()]
+        // The index is stored, so that readers can search it without decompressing it.
         try zip.begin("indexes/index.cdx", isDeflated: false)
         try index.each { (line) throws(ArchiveError) in
             try zip.write(line)
@@ -96,6 +103,7 @@ final class WACZWriter: ArchiveWriter {
         entries.append(try zip.end())
         let package = Array(self.package(entries).utf8)
         let entry = try zip.add("datapackage.json", package)
+        // datapackage.json has the digests of all other entries, so signing its digest covers all of them.
         let hash = "sha256:\(entry.sha256.hex)"
         let digest: JSONMembers = [
             "path": entry.name, "hash": hash, "signedData": IfAny(try signature(of: hash)),
@@ -277,6 +285,7 @@ final class WACZReader: ArchiveReader {
             guard let path = resource["path"]?.string, let hash = resource["hash"]?.string,
                 let entry = zip.entries.first(where: { $0.name == path })
             else { continue }
+            // A deflated entry is loaded as a whole, so a large one counts as unverified.
             if entry.isDeflated {
                 let bytes = try zip.bytes(entry, atMost: Self.maxMetadataBytes)
                 let digest = bytes.map { DigestStream.digest(.sha256, of: $0.span).hex }
@@ -309,6 +318,7 @@ final class WACZReader: ArchiveReader {
                 ArchiveFault("it has no readable datapackage.json", at: zip.path, .doubtful))
             return
         }
+        // Some tools spell the name differently.
         start = json["mainPageURL"]?.string ?? json["mainPageUrl"]?.string
         try readSignature(bytes)
         if signer != nil { try verifyDigests(json["resources"]?.array ?? []) }

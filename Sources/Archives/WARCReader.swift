@@ -158,6 +158,7 @@ final class WARCReader: ArchiveReader {
         guard let byteCount = head.contentLength, byteCount >= 0 else {
             return failAndRecover("a record does not declare its length", url: url, at: place)
         }
+        // Records of other types, such as metadata, are only counted.
         switch head[WARC.type]?.lowercased() {
         case "response": try readMessage(head, url, byteCount, at: place, isRevisit: false)
         case "revisit": try readMessage(head, url, byteCount, at: place, isRevisit: true)

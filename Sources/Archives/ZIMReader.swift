@@ -41,6 +41,7 @@ final class ZIMReader: ArchiveReader {
         var status = Glibc.stat()
         guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", path)) }
         date = Int64(status.st_mtim.tv_sec)
+        // The files are unpacked beside the bodies of the import, on a disk that has space for them.
         let parent: String? = if case .inFiles(let folder) = storage { folder } else { nil }
         let folder = try ArchiveError.wrapping { () throws(SystemError) in
             try Self.makeTemporaryFolder(in: parent)
@@ -170,6 +171,7 @@ final class ZIMReader: ArchiveReader {
             }
         }
         if let failure { throw failure }
+        // The body has been copied. Deleting the file now halves the space that the import needs.
         unlink(file)
         var fields = HTTPFields()
         if let type = MediaType(entry.type.isEmpty ? "text/html" : entry.type) {

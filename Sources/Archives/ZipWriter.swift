@@ -137,6 +137,7 @@ final class ZipWriter {
         let size = Int64(directory.count)
         var end = LittleEndianBytes()
         if count >= 0xFFFF || start >= 0xFFFF_FFFF || size >= 0xFFFF_FFFF {
+            // The zip64 end record, and its locator.
             let zip64Start = output.byteCount
             end.add32(0x0606_4B50)
             end.add64(44)
@@ -153,6 +154,7 @@ final class ZipWriter {
             end.add64(zip64Start)
             end.add32(1)
         }
+        // The end record. Numbers that do not fit are all ones, and readers use the zip64 record.
         end.add32(0x0605_4B50)
         end.add16(0)
         end.add16(0)
@@ -171,6 +173,7 @@ final class ZipWriter {
     private func header(of entry: OpenEntry) -> [UInt8] {
         var bytes = LittleEndianBytes()
         bytes.add32(0x0403_4B50)
+        // Sizes that are all ones are in the zip64 field.
         addCommon(entry, to: &bytes)
         bytes.add32(0xFFFF_FFFF)
         bytes.add32(0xFFFF_FFFF)
@@ -211,6 +214,7 @@ final class ZipWriter {
         bytes.add16(0)
         bytes.add16(0)
         bytes.add16(0)
+        // The Unix mode: a regular file that all users can read.
         bytes.add32(0o100644 << 16)
         bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(entry.start))
         bytes.bytes += entry.name
