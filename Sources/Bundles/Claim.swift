@@ -187,10 +187,10 @@ extension Claim {
             }
         }
         // `fieldNames` lists these names too.
-        add(fields.combined("Repr-Digest").map(FieldDigest.parseStructured) ?? [], "Repr-Digest")
-        add(fields.combined("Digest").map(FieldDigest.parseLegacy) ?? [], "Digest")
+        add(fields.joinedValues("Repr-Digest").map(FieldDigest.parseStructured) ?? [], "Repr-Digest")
+        add(fields.joinedValues("Digest").map(FieldDigest.parseLegacy) ?? [], "Digest")
         guard !isPartial else { return list }
-        add(fields.combined("Content-Digest").map(FieldDigest.parseStructured) ?? [], "Content-Digest")
+        add(fields.joinedValues("Content-Digest").map(FieldDigest.parseStructured) ?? [], "Content-Digest")
         add(fields["Content-MD5"].flatMap(FieldDigest.parseContentMD5).map { [$0] } ?? [], "Content-MD5")
         return list
     }

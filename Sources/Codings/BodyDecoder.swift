@@ -119,6 +119,7 @@ package struct ExpansionLimit: Sendable {
 
     package init() {}
 
+    /// Whether a body that decoded to `byteCount` bytes so far grew too much.
     package func isExceeded(byteCount: Int, encodedByteCount: Int) -> Bool {
         byteCount > floor && byteCount / max(1, factor) > encodedByteCount
     }

@@ -95,6 +95,7 @@ package struct Checksum: Sendable {
 
     package init() {}
 
+    /// Adds bytes to the checksum.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         guard let zlib = CodingLibrary.zlib else { return }
         var sum = UInt(value)

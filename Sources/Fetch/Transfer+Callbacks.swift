@@ -213,7 +213,8 @@ extension Transfer {
         let lengths = fields.elements("Content-Length")
         guard lengths.count < 2 || Set(lengths).count < 2 else {
             throw FetchFailure(
-                .invalidResponse, "the response has two lengths: \(fields.combined("Content-Length") ?? "")")
+                .invalidResponse,
+                "the response has two lengths: \(fields.joinedValues("Content-Length") ?? "")")
         }
         let keepsCoding =
             request?.keepsCoding ?? false

@@ -1,7 +1,9 @@
 /// The purpose of a reference. The raw values are part of the stored form of a ``LinkTable``, so they never
-/// change their meaning.
+/// change their meaning. Their range determines the ``LinkRole``: pages below 32, assets below 96.
 package enum LinkKind: UInt8, CaseIterable, Sendable {
     // Pages.
+
+    /// A link that a user follows: `<a href>`.
     case page = 1
     /// A document shown inside another one.
     case frame = 2

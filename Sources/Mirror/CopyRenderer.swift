@@ -43,7 +43,7 @@ final class CopyRenderer {
         isAnyWorker = FetchUse(asked).isWorker
         isStyle = asked["Sec-Fetch-Dest"] == "style"
         language = PortalLanguage(
-            accepting: layout.bar == .here ? asked.combined("Accept-Language") : nil)
+            accepting: layout.bar == .here ? asked.joinedValues("Accept-Language") : nil)
         fields = finder.fields
     }
 

@@ -433,7 +433,7 @@ final class Exchange {
             let frozen = try finder(look).frozen(copy, originalFields),
             try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
         {
-            let language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+            let language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
             renderer.notice = FrozenCopy.notice(address, in: language)
             let answer = try renderer.answer(frozen, source: .hit(copy.change))
             return (answer.adding(FrozenCopy.policy), nil)
@@ -673,7 +673,7 @@ final class Exchange {
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
         if fields.isNavigation {
-            page.language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+            page.language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
             page.snapshot = layout.snapshot
             page.hasOrders = context.powers?.gate.takesOrders ?? false
             page.present = WebURL(url).flatMap(context.layout.address)
@@ -792,7 +792,7 @@ final class Exchange {
             return reply(plain(504, "Not stored: \(url.href)", sharing: Sharing(missing: url)))
         }
         var answered = layout.commonFields + [("Access-Control-Allow-Methods", method)]
-        if let names = fields.combined("Access-Control-Request-Headers") {
+        if let names = fields.joinedValues("Access-Control-Request-Headers") {
             answered.append(("Access-Control-Allow-Headers", names))
         }
         return reply(Answer(status: 204, fields: answered, body: [], sharing: copy.sharing))

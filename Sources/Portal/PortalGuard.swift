@@ -181,14 +181,14 @@ package struct PortalVisitor: Equatable, Sendable {
     package init(_ fields: HTTPFields, authority: String, port: UInt16, client: LoginClient? = nil) {
         (self.authority, self.client) = (authority, client)
         (origin, site, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
-        language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+        language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
         let scheme = "Bearer "
         bearer = fields["Authorization"].flatMap {
             $0.hasPrefix(scheme) ? String($0.dropFirst(scheme.utf8.count)) : nil
         }
         isForwarded = fields.list.contains { Self.isOfProxies($0.name) }
         let name = Self.cookieName(port: port)
-        session = fields.combined("Cookie").flatMap { text in
+        session = fields.joinedValues("Cookie").flatMap { text in
             text.utf8.split(separator: UInt8(ascii: ";")).lazy
                 .map { String(decoding: $0.drop { $0 == 0x20 }, as: UTF8.self) }
                 .first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.utf8.count + 1)) }

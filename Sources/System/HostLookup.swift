@@ -2,6 +2,7 @@ internal import Glibc
 
 /// Asks the resolver of the system whether host names exist.
 package enum HostLookup {
+    /// The result of a lookup.
     package enum Answer: Sendable, Equatable {
         /// The name has an IPv4 or IPv6 address.
         case hasAddress

@@ -20,7 +20,7 @@ package struct JSONWriter: Sendable {
     private var depth = 0
     private var needsComma = false
     /// Whether a key was just written, so that its value follows on the same line.
-    private var afterKey = false
+    private var isAfterKey = false
 
     package init(_ style: Style = .compact) {
         self.style = style
@@ -34,8 +34,10 @@ package struct JSONWriter: Sendable {
         return bytes
     }
 
+    /// Writes an object whose members the closure writes.
     package mutating func object(_ members: (inout JSONWriter) -> Void) { nest(0x7B, 0x7D, members) }
 
+    /// Writes an array whose elements the closure writes.
     package mutating func array(_ elements: (inout JSONWriter) -> Void) { nest(0x5B, 0x5D, elements) }
 
     /// Writes an element of an array, or the whole text.
@@ -82,7 +84,7 @@ package struct JSONWriter: Sendable {
         bytes.append(0x3A)
         if style == .pretty { bytes.append(0x20) }
         needsComma = false
-        afterKey = true
+        isAfterKey = true
     }
 
     private mutating func nest(_ opening: UInt8, _ closing: UInt8, _ inside: (inout JSONWriter) -> Void) {
@@ -105,8 +107,8 @@ package struct JSONWriter: Sendable {
 
     /// Writes the comma, line end and indentation before the next key or value.
     private mutating func separate() {
-        if afterKey {
-            afterKey = false
+        if isAfterKey {
+            isAfterKey = false
             return
         }
         if needsComma { bytes.append(0x2C) }

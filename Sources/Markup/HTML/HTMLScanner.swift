@@ -337,15 +337,15 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     /// Whether the value looks like a URL rather than a setting: a dot or a slash, and no spaces or braces.
     private func looksLikeURL(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
-        var hasMark = false
+        var hasDotOrSlash = false
         for byte in value {
             switch byte {
             case 0...0x20, UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "<"): return false
-            case UInt8(ascii: "."), UInt8(ascii: "/"): hasMark = true
+            case UInt8(ascii: "."), UInt8(ascii: "/"): hasDotOrSlash = true
             default: break
             }
         }
-        return hasMark && value.first != UInt8(ascii: "#")
+        return hasDotOrSlash && value.first != UInt8(ascii: "#")
     }
 
     private static func forEachCommaPart(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {

@@ -118,8 +118,8 @@ extension ScriptScanner {
             default: break
             }
         case 7:
-            if lexer.name(before: 0, is: "miniCss"), loader.chunksWithStyle.isEmpty { handleStyledChunks() }
-        case 8: if lexer.name(before: 0, is: "miniCssF") { handleChunkNameFunction() }
+            if lexer.isName("miniCss", before: 0), loader.chunksWithStyle.isEmpty { handleStyledChunks() }
+        case 8: if lexer.isName("miniCssF", before: 0) { handleChunkNameFunction() }
         default: break
         }
     }
@@ -130,7 +130,8 @@ extension ScriptScanner {
         var parser = ChunkNameParser(text.bytes, lexer.ahead(from: start))
         if let names = parser.function() {
             loader.add(names)
-        } else if lexer.name(at: lexer.skipTrivia(from: start), is: "function") || lexer.mark(before: 0) != 0
+        } else if lexer.isName("function", at: lexer.skipTrivia(from: start))
+            || lexer.firstByte(before: 0) != 0
         {
             loader.hasUninterpretedNames = true
         }
@@ -149,12 +150,14 @@ extension ScriptScanner {
             switch token.kind {
             case .number, .name, .string:
                 let text = ChunkNameParser.number(text.bytes.part(token.range))
-                if text == [UInt8(ascii: "1")], let chunk = key, ahead.mark(before: 1) == UInt8(ascii: ":") {
+                if text == [UInt8(ascii: "1")], let chunk = key,
+                    ahead.firstByte(before: 1) == UInt8(ascii: ":")
+                {
                     chunks.insert(chunk)
                 } else {
                     key = text
                 }
-            case .mark:
+            case .punctuator:
                 switch lexer.bytes[token.range.lowerBound] {
                 case UInt8(ascii: "}"):
                     guard chunks.isEmpty else {
@@ -194,8 +197,8 @@ extension ScriptScanner {
     /// Whether `.replace(/…/, "/")` precedes the assignment, which removes the file name from the script's
     /// own URL.
     private var isOwnFolder: Bool {
-        let text = lexer.before(5)
-        guard lexer.mark(before: 4) == UInt8(ascii: ")"), text >= 0, text + 2 < lexer.count else {
+        let text = lexer.tokenStart(before: 5)
+        guard lexer.firstByte(before: 4) == UInt8(ascii: ")"), text >= 0, text + 2 < lexer.count else {
             return false
         }
         return lexer.bytes[text + 1] == UInt8(ascii: "/") && lexer.bytes[text + 2] == lexer.bytes[text]
@@ -209,7 +212,8 @@ extension ScriptScanner {
 
     /// Handles `.e(12)` and `.e("name")`.
     mutating func handleChunkLoad(_ chunk: Range<Int>) {
-        guard lexer.mark(before: 1) == UInt8(ascii: "("), lexer.name(before: 2, is: "e"), lexer.isProperty(2)
+        guard lexer.firstByte(before: 1) == UInt8(ascii: "("), lexer.isName("e", before: 2),
+            lexer.isProperty(2)
         else {
             return
         }

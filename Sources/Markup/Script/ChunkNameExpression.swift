@@ -161,7 +161,7 @@ struct ChunkNameParser {
             parts.append(part)
         }
         let sum = parts.count == 1 ? first : .sum(parts)
-        guard isMark("|") else { return sum }
+        guard isPunctuator("|") else { return sum }
         advance()
         guard take("|"), let second = expression() else { return nil }
         return .either(sum, second)
@@ -208,19 +208,19 @@ struct ChunkNameParser {
             guard name == parameter else { return nil }
             advance()
             // Bundlers do not write a property or a call of the parameter.
-            return isMark(".") || isMark("(") || isMark("[") ? nil : .chunk
+            return isPunctuator(".") || isPunctuator("(") || isPunctuator("[") ? nil : .chunk
         case .templatePart: return substitutions()
-        case .mark: break
+        case .punctuator: break
         case .badString, .templateEnd, .expression, .sourceMap, .end: return nil
         }
         if take("(") {
             guard let inside = expression(), take(")") else { return nil }
             // `({1: "a"})[chunk]`
-            if case .table(let table) = inside, isMark("[") { return lookup(table) }
+            if case .table(let table) = inside, isPunctuator("[") { return lookup(table) }
             return inside
         }
         guard take("{"), let table = table() else { return nil }
-        return isMark("[") ? lookup(table) : .table(table)
+        return isPunctuator("[") ? lookup(table) : .table(table)
     }
 
     /// Parses a template with substitutions: `${a}…`.
@@ -261,7 +261,8 @@ struct ChunkNameParser {
             case .name: key = Array(bytes[token.range])
             case .number: key = Self.number(bytes.part(token.range))
             case .string: ScriptText.unescape(bytes.part(token.range), into: &key)
-            case .mark, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap, .end:
+            case .punctuator, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap,
+                .end:
                 return nil
             }
             advance()
@@ -275,7 +276,7 @@ struct ChunkNameParser {
             }
             table[key] = value
             advance()
-            if !take(","), !isMark("}") { return nil }
+            if !take(","), !isPunctuator("}") { return nil }
         }
         return table
     }
@@ -291,7 +292,7 @@ struct ChunkNameParser {
 
     // MARK: Tokens
 
-    private var isComparison: Bool { isMark("=") }
+    private var isComparison: Bool { isPunctuator("=") }
 
     private mutating func withNesting(_ body: (inout ChunkNameParser) -> ChunkNameExpression?)
         -> ChunkNameExpression?
@@ -302,18 +303,18 @@ struct ChunkNameParser {
         return body(&self)
     }
 
-    private func isMark(_ mark: Unicode.Scalar) -> Bool {
-        token.kind == .mark && bytes[token.range.lowerBound] == UInt8(ascii: mark)
+    private func isPunctuator(_ character: Unicode.Scalar) -> Bool {
+        token.kind == .punctuator && bytes[token.range.lowerBound] == UInt8(ascii: character)
     }
 
-    private mutating func take(_ mark: Unicode.Scalar) -> Bool {
-        guard isMark(mark) else { return false }
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard isPunctuator(character) else { return false }
         advance()
         return true
     }
 
     private mutating func takeName(_ name: StaticString) -> Bool {
-        guard token.kind == .name, lexer.name(at: token.range.lowerBound, is: name) else { return false }
+        guard token.kind == .name, lexer.isName(name, at: token.range.lowerBound) else { return false }
         advance()
         return true
     }

@@ -155,8 +155,8 @@ extension ScriptScanner {
             property = .nuxtFolder
         case UInt8(ascii: "t"):
             guard isInline, isKey("type", at: key), text.bytes.part(literal.range).equals("data"),
-                lexer.mark(before: 3) == UInt8(ascii: "{"),
-                [UInt8(ascii: "["), UInt8(ascii: ",")].contains(lexer.mark(before: 4))
+                lexer.firstByte(before: 3) == UInt8(ascii: "{"),
+                [UInt8(ascii: "["), UInt8(ascii: ",")].contains(lexer.firstByte(before: 4))
             else { return }
             property = .data
         default: return
@@ -166,9 +166,9 @@ extension ScriptScanner {
 
     /// Handles `JSON.parse("…")`.
     mutating func handleJSONParse(_ literal: ScriptLiteral) {
-        guard lexer.mark(before: 5) == UInt8(ascii: "=") else { return }
-        let isMap = lexer.name(before: 6, is: "__VP_HASH_MAP__")
-        guard isMap || lexer.name(before: 6, is: "__VP_SITE_DATA__") else { return }
+        guard lexer.firstByte(before: 5) == UInt8(ascii: "=") else { return }
+        let isMap = lexer.isName("__VP_HASH_MAP__", before: 6)
+        guard isMap || lexer.isName("__VP_SITE_DATA__", before: 6) else { return }
         var text: [UInt8] = []
         ScriptText.unescape(self.text.bytes.part(literal.range), into: &text)
         if isMap { framework.hashMap(text) } else { framework.siteData(text) }

@@ -191,9 +191,9 @@ package struct LoaderEnvironment: Hashable, Sendable {
     /// Returns the URL of a module, or those of a plugin and its resource.
     private func modules(_ text: String, _ url: WebURL) -> [Link] {
         guard let name = replacingConstants(in: text) else { return [] }
-        guard let mark = name.utf8.firstIndex(of: UInt8(ascii: "!")) else { return module(name, url) }
-        let plugin = String(name[..<mark])
-        return module(plugin, url) + resource(String(name[name.index(after: mark)...]), plugin, url)
+        guard let separator = name.utf8.firstIndex(of: UInt8(ascii: "!")) else { return module(name, url) }
+        let plugin = String(name[..<separator])
+        return module(plugin, url) + resource(String(name[name.index(after: separator)...]), plugin, url)
     }
 
     private func module(_ name: String, _ url: WebURL) -> [Link] {

@@ -31,7 +31,7 @@ package enum LocationReads {
                     return (changes + (bare ?? [])).sorted { $0.range.lowerBound < $1.range.lowerBound }
                 }
                 guard token.kind == .name, token.range.count == 8,
-                    lexer.name(at: token.range.lowerBound, is: "location")
+                    lexer.isName("location", at: token.range.lowerBound)
                 else { continue }
                 guard lexer.isProperty(0) else {
                     switch use(bytes, lexer, token.range) {
@@ -42,7 +42,7 @@ package enum LocationReads {
                     continue
                 }
                 guard let owner = owner(lexer) else { continue }
-                let dot = lexer.before(1)
+                let dot = lexer.tokenStart(before: 1)
                 let text = "[\(String(decoding: bytes.part(owner), as: UTF8.self)).\(name)||\"location\"]"
                 changes.append(Patch.Change(dot..<token.range.upperBound, Array(text.utf8)))
             }
@@ -67,7 +67,7 @@ package enum LocationReads {
         _ bytes: UnsafeBufferPointer<UInt8>, _ lexer: borrowing ScriptLexer, _ range: Range<Int>
     ) -> Use {
         let next = bytes[range.upperBound...].firstIndex { $0 > 0x20 }
-        let isTypeofOperand = lexer.name(before: 1, is: "typeof")
+        let isTypeofOperand = lexer.isName("typeof", before: 1)
         if range.lowerBound > 0, bytes[range.lowerBound - 1] == UInt8(ascii: "#") { return .mention }
         guard let next else { return isTypeofOperand ? .mention : .other }
         switch bytes[next] {
@@ -105,12 +105,12 @@ package enum LocationReads {
 
     /// Returns the range of the object before the dot, if it is a simple name.
     private static func owner(_ lexer: ScriptLexer) -> Range<Int>? {
-        let (dot, start) = (lexer.before(1), lexer.before(2))
+        let (dot, start) = (lexer.tokenStart(before: 1), lexer.tokenStart(before: 2))
         guard start >= 0, dot - start <= maxNameBytes, !lexer.isProperty(2) else { return nil }
         let owner = start..<dot
         let isName = owner.allSatisfy { lexer.alphabet.name[Int(lexer.bytes[$0])] }
         guard isName, !lexer.bytes[start].isDigit, start == 0 || lexer.bytes[start - 1] != UInt8(ascii: "#"),
-            !excludedOwners.contains(where: { lexer.name(at: start, is: $0) })
+            !excludedOwners.contains(where: { lexer.isName($0, at: start) })
         else { return nil }
         return owner
     }

@@ -27,7 +27,7 @@ package enum ModuleReads {
                     }
                 }
                 guard token.kind == .name, token.range.count == 6,
-                    lexer.name(at: token.range.lowerBound, is: "import"), !lexer.isProperty(0)
+                    lexer.isName("import", at: token.range.lowerBound), !lexer.isProperty(0)
                 else { continue }
                 let next = lexer.skipTrivia(from: lexer.index)
                 guard next < lexer.count else { continue }
@@ -72,8 +72,8 @@ package enum ModuleReads {
                 guard token.kind == .name, token.range.count == 6, lexer.openings.isEmpty,
                     !lexer.isProperty(0)
                 else { continue }
-                if lexer.name(at: token.range.lowerBound, is: "export") { return true }
-                guard lexer.name(at: token.range.lowerBound, is: "import") else { continue }
+                if lexer.isName("export", at: token.range.lowerBound) { return true }
+                guard lexer.isName("import", at: token.range.lowerBound) else { continue }
                 let next = lexer.skipTrivia(from: lexer.index)
                 if next < lexer.count, bytes[next] != UInt8(ascii: "("), bytes[next] != UInt8(ascii: ".") {
                     return true
@@ -85,10 +85,10 @@ package enum ModuleReads {
     /// Returns the end of `import.meta.url` if this is what follows.
     private static func metaURL(_ lexer: borrowing ScriptLexer, after dot: Int) -> Int? {
         let meta = lexer.skipTrivia(from: dot + 1)
-        guard lexer.name(at: meta, is: "meta") else { return nil }
+        guard lexer.isName("meta", at: meta) else { return nil }
         let next = lexer.skipTrivia(from: meta + 4)
         guard next < lexer.count, lexer.bytes[next] == UInt8(ascii: ".") else { return nil }
         let url = lexer.skipTrivia(from: next + 1)
-        return lexer.name(at: url, is: "url") ? url + 3 : nil
+        return lexer.isName("url", at: url) ? url + 3 : nil
     }
 }

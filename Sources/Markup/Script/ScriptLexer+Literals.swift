@@ -130,7 +130,7 @@ extension ScriptLexer {
             }
         }
         index = start &+ 1
-        return token(.mark, start, start..<index)
+        return token(.punctuator, start, start..<index)
     }
 
     /// Returns the offset after the closing `/`. If the line has none, returns nil and no other slash on the

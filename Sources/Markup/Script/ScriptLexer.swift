@@ -3,6 +3,10 @@
 ///
 /// The lexer never moves back, so its time is linear in the length of any input. Each byte of a punctuator is
 /// a token of its own (`=>` is `=` and `>`), which is enough for finding links. The bytes are borrowed.
+///
+/// A `/` is ambiguous in JavaScript: `a / b / c` has two divisions, and `return /b/` a regular expression. The token
+/// before it decides, and after `)` and `}` the token before the matching bracket: `if (a) /b/` has a regular
+/// expression, `(a) / b` a division. Hence `openings` and `lastClosed`.
 struct ScriptLexer {
     let bytes: UnsafePointer<UInt8>
     let count: Int
@@ -16,22 +20,22 @@ struct ScriptLexer {
     /// The open `(`, `{` and `${`, from the outermost to the innermost.
     private(set) var openings: [Opening] = []
     /// The opening that the last closing token matched.
-    private(set) var lastClosed = Opening(mark: .brace, before: -1)
+    private(set) var lastClosed = Opening(.brace, before: -1)
     /// The start offsets of the last eight tokens, as a ring buffer.
     private var starts = InlineArray<8, Int>(repeating: -1)
     private var tokens = 0
 
     /// An open parenthesis, brace or substitution.
     struct Opening {
-        enum Mark: Int { case parenthesis, brace, substitution }
+        enum Bracket: Int { case parenthesis, brace, substitution }
 
         private let packed: Int
 
-        init(mark: Mark, before: Int) {
-            packed = before << 2 | mark.rawValue
+        init(_ bracket: Bracket, before: Int) {
+            packed = before << 2 | bracket.rawValue
         }
 
-        var mark: Mark { Mark(rawValue: packed & 3) ?? .brace }
+        var bracket: Bracket { Bracket(rawValue: packed & 3) ?? .brace }
         /// The start offset of the token before it; negative at the start of the script.
         var before: Int { packed >> 2 }
     }
@@ -78,32 +82,32 @@ struct ScriptLexer {
                 return number()
             case UInt8(ascii: "."):
                 if index &+ 1 < count, bytes[index &+ 1].isDigit { return number() }
-                return mark()
+                return punctuator()
             case UInt8(ascii: "/"):
                 if let token = slash() { return token }
             case UInt8(ascii: "`"):
                 index &+= 1
                 return template(start, isContinued: false)
             case UInt8(ascii: "("):
-                openings.append(Opening(mark: .parenthesis, before: before(0)))
-                return mark()
+                openings.append(Opening(.parenthesis, before: tokenStart(before: 0)))
+                return punctuator()
             case UInt8(ascii: "{"):
-                openings.append(Opening(mark: .brace, before: before(0)))
-                return mark()
+                openings.append(Opening(.brace, before: tokenStart(before: 0)))
+                return punctuator()
             case UInt8(ascii: ")"):
-                if let opening = openings.last, opening.mark == .parenthesis {
+                if let opening = openings.last, opening.bracket == .parenthesis {
                     lastClosed = opening
                     openings.removeLast()
                 }
-                return mark()
+                return punctuator()
             case UInt8(ascii: "}"):
                 if closeBrace() == .substitution {
                     index &+= 1
                     return template(start, isContinued: true)
                 }
-                return mark()
+                return punctuator()
             case UInt8(ascii: "<"), UInt8(ascii: "-"):
-                guard isMarkupComment(at: index) else { return mark() }
+                guard isMarkupComment(at: index) else { return punctuator() }
                 index = lineEnd(from: index)
             case UInt8(ascii: "\\"), 0x80...:
                 let space = spaceLength(at: index)
@@ -115,7 +119,7 @@ struct ScriptLexer {
                     return token(.name, start, start..<index)
                 }
             default:
-                return mark()
+                return punctuator()
             }
         }
         return ScriptToken(kind: .end, range: count..<count)
@@ -130,23 +134,23 @@ struct ScriptLexer {
     }
 
     @inline(__always)
-    private mutating func mark() -> ScriptToken {
+    private mutating func punctuator() -> ScriptToken {
         let start = index
         index &+= 1
-        return token(.mark, start, start..<index)
+        return token(.punctuator, start, start..<index)
     }
 
     /// Records that a substitution of a template opens.
     mutating func openSubstitution() {
-        openings.append(Opening(mark: .substitution, before: before(0)))
+        openings.append(Opening(.substitution, before: tokenStart(before: 0)))
     }
 
     /// Closes the innermost brace and the unclosed parentheses inside it.
-    private mutating func closeBrace() -> Opening.Mark? {
+    private mutating func closeBrace() -> Opening.Bracket? {
         while let opening = openings.popLast() {
-            if opening.mark == .parenthesis { continue }
+            if opening.bracket == .parenthesis { continue }
             lastClosed = opening
-            return opening.mark
+            return opening.bracket
         }
         return nil
     }
@@ -154,26 +158,26 @@ struct ScriptLexer {
     // MARK: Preceding tokens
 
     /// Returns the start offset of the token `distance` tokens before the last one (0 is the last one, 7 the
-    /// maximum), or a negative number if there is none.
+    /// maximum), or a negative number if there is none. In `new Worker("a.js"`, the token before distance 2 is `Worker`.
     @inline(__always)
-    func before(_ distance: Int) -> Int {
+    func tokenStart(before distance: Int) -> Int {
         tokens > distance ? starts[(tokens &- 1 &- distance) & 7] : -1
     }
 
     /// Returns the first byte of that token, or 0 if there is none.
     @inline(__always)
-    func mark(before distance: Int) -> UInt8 {
-        let start = before(distance)
+    func firstByte(before distance: Int) -> UInt8 {
+        let start = tokenStart(before: distance)
         return start < 0 ? 0 : bytes[start]
     }
 
-    /// Returns whether that token is the given name.
-    func name(before distance: Int, is name: StaticString) -> Bool {
-        self.name(at: before(distance), is: name)
+    /// Whether that token is the given name.
+    func isName(_ name: StaticString, before distance: Int) -> Bool {
+        isName(name, at: tokenStart(before: distance))
     }
 
-    /// Returns whether the given name, and not only a prefix of a longer one, is at an offset.
-    func name(at start: Int, is name: StaticString) -> Bool {
+    /// Whether the given name, and not only a prefix of a longer one, is at an offset.
+    func isName(_ name: StaticString, at start: Int) -> Bool {
         let end = start + name.utf8CodeUnitCount
         guard start >= 0, end <= count else { return false }
         for offset in 0..<name.utf8CodeUnitCount where bytes[start + offset] != name.utf8Start[offset] {
@@ -183,10 +187,12 @@ struct ScriptLexer {
             || !(alphabet.name[Int(bytes[end])] || bytes[end] == UInt8(ascii: "\\") || bytes[end] >= 0x80)
     }
 
-    /// Returns whether that token is a property name after a dot.
+    /// Whether that token is a property name after a dot.
     func isProperty(_ distance: Int) -> Bool {
-        let dot = before(distance + 1)
-        guard dot >= 0, bytes[dot] == UInt8(ascii: "."), before(distance) >= 0 else { return false }
+        let dot = tokenStart(before: distance + 1)
+        guard dot >= 0, bytes[dot] == UInt8(ascii: "."), tokenStart(before: distance) >= 0 else {
+            return false
+        }
         // The last of three dots is a spread operator.
         return dot == 0 || bytes[dot - 1] != UInt8(ascii: ".")
     }
@@ -201,17 +207,18 @@ struct ScriptLexer {
     ]
     /// Keywords that a statement or a block follows.
     private static let openers: [StaticString] = ["else", "do", "try", "finally"]
+    /// Keywords that a condition in parentheses follows, and a statement after that.
     private static let controls: [StaticString] = ["if", "while", "for", "with"]
 
     /// Whether a `/` after the last token starts a regular expression.
     var isOperandExpected: Bool {
-        let start = before(0)
+        let start = tokenStart(before: 0)
         guard start >= 0 else { return true }
         switch last {
         case .name: return !isProperty(0) && (isWord(start, Self.operators) || isWord(start, Self.openers))
         case .string, .badString, .template, .templateEnd, .number, .expression: return false
         case .templatePart, .sourceMap, .end: return true
-        case .mark: break
+        case .punctuator: break
         }
         switch bytes[start] {
         case UInt8(ascii: "]"): return false
@@ -223,8 +230,9 @@ struct ScriptLexer {
         }
     }
 
+    /// Whether one of the words is at an offset.
     private func isWord(_ start: Int, _ words: [StaticString]) -> Bool {
-        words.contains { name(at: start, is: $0) }
+        words.contains { isName($0, at: start) }
     }
 
     private func isDot(before start: Int) -> Bool {
@@ -252,7 +260,7 @@ struct ScriptToken {
         case name
         /// A string literal. The range excludes the quotes.
         case string
-        /// A string literal that the end of its line cut off.
+        /// A string literal without a closing quote on its line.
         case badString
         /// A template literal without substitutions. The range excludes the backticks.
         case template
@@ -263,7 +271,7 @@ struct ScriptToken {
         case number
         case expression
         /// One byte of a punctuator.
-        case mark
+        case punctuator
         /// A comment that names a source map. The range is that of the name.
         case sourceMap
         case end

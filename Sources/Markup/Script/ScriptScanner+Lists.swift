@@ -2,46 +2,46 @@ extension ScriptScanner {
     /// Handles the first element of a list.
     mutating func handleFirstElement(_ literal: ScriptLiteral) {
         guard let meaning = meaning(literal) else { return }
-        list = ScriptList(meaning: meaning, last: lexer.before(0))
+        list = ScriptList(meaning: meaning, last: lexer.tokenStart(before: 0))
         add(literal, listedAs: meaning)
     }
 
     /// Handles a further element. Returns false if the literal is not in a known list.
     mutating func handleNextElement(_ literal: ScriptLiteral) -> Bool {
-        let isNext = list.last >= 0 && lexer.before(2) == list.last
+        let isNext = list.last >= 0 && lexer.tokenStart(before: 2) == list.last
         let isBehindEntry =
-            lastPrecacheEntry >= 0 && lexer.mark(before: 2) == UInt8(ascii: "}")
+            lastPrecacheEntry >= 0 && lexer.firstByte(before: 2) == UInt8(ascii: "}")
             && lexer.lastClosed.before == lastPrecacheEntry
         guard isNext || isBehindEntry else { return false }
         if isBehindEntry { list.meaning = .precached }
-        list.last = lexer.before(0)
+        list.last = lexer.tokenStart(before: 0)
         add(literal, listedAs: list.meaning)
         return true
     }
 
     /// Returns the meaning of a list by the tokens before its bracket; nil if it is unknown.
     private mutating func meaning(_ literal: ScriptLiteral) -> ScriptList.Meaning? {
-        switch lexer.mark(before: 2) {
+        switch lexer.firstByte(before: 2) {
         case UInt8(ascii: "="):
             // Vite: `m.f = […]`, before 5.1 `__vite__mapDeps.viteFileDeps = […]`. Workbox:
             // `self.__WB_MANIFEST = […]`.
-            if lexer.name(before: 3, is: "f"), lexer.name(before: 5, is: "m"), lexer.isProperty(3) {
+            if lexer.isName("f", before: 3), lexer.isName("m", before: 5), lexer.isProperty(3) {
                 return .build
             }
-            if lexer.name(before: 3, is: "viteFileDeps") { return .build }
-            if lexer.name(before: 3, is: "__WB_MANIFEST") || lexer.name(before: 3, is: "__precacheManifest") {
+            if lexer.isName("viteFileDeps", before: 3) { return .build }
+            if lexer.isName("__WB_MANIFEST", before: 3) || lexer.isName("__precacheManifest", before: 3) {
                 return .precached
             }
         case UInt8(ascii: ","):
             // Vite before 5: `preload(() => import("./a.js"), ["assets/a.js", "assets/a.css"])`.
             if let lastImport, isSameFile(literal.range, lastImport) { return .build }
         case UInt8(ascii: "("):
-            if lexer.name(before: 3, is: "register"), lexer.name(before: 5, is: "System") {
+            if lexer.isName("register", before: 3), lexer.isName("System", before: 5) {
                 modules.isSystem = true
                 return .own
             }
-            if lexer.name(before: 3, is: "define") { handleWorkboxRuntime(literal) }
-            if lexer.name(before: 3, is: "precacheAndRoute") || lexer.name(before: 3, is: "addAll") {
+            if lexer.isName("define", before: 3) { handleWorkboxRuntime(literal) }
+            if lexer.isName("precacheAndRoute", before: 3) || lexer.isName("addAll", before: 3) {
                 return .precached
             }
         default: break
@@ -92,10 +92,12 @@ extension ScriptScanner {
     /// Handles `{url: "…", revision: "…"}`, in any order: an entry of a service worker's precache list,
     /// relative to the worker.
     mutating func handlePropertyValue(_ literal: ScriptLiteral) {
-        let key = lexer.before(2)
+        let key = lexer.tokenStart(before: 2)
         guard key >= 0 else { return }
         handleFrameworkProperty(literal, key)
-        guard isKey("url", at: key), let object = lexer.openings.last, object.mark == .brace else { return }
+        guard isKey("url", at: key), let object = lexer.openings.last, object.bracket == .brace else {
+            return
+        }
         let isEntry =
             isRevision(from: lexer.index, to: lexer.count)
             || isRevision(from: max(object.before, key - 256, 0), to: key)
@@ -113,7 +115,7 @@ extension ScriptScanner {
             switch lexer.bytes[offset] {
             case UInt8(ascii: "}"): return isFound
             case UInt8(ascii: "{"): isFound = false
-            case UInt8(ascii: "r"): isFound = isFound || lexer.name(at: offset, is: "revision")
+            case UInt8(ascii: "r"): isFound = isFound || lexer.isName("revision", at: offset)
             default: break
             }
             offset += 1
@@ -125,7 +127,7 @@ extension ScriptScanner {
     func isKey(_ name: StaticString, at start: Int) -> Bool {
         guard start < lexer.count else { return false }
         let isQuoted = lexer.bytes[start] == UInt8(ascii: "\"") || lexer.bytes[start] == UInt8(ascii: "'")
-        return lexer.name(at: isQuoted ? start + 1 : start, is: name)
+        return lexer.isName(name, at: isQuoted ? start + 1 : start)
     }
 }
 

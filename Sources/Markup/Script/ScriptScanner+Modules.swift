@@ -19,16 +19,16 @@ struct ModuleCalls {
     /// Adds a string that looks like a URL relative to the document, or to the folder in the variable
     /// `folder`.
     mutating func addURL(_ address: String, in folder: StaticString? = nil, _ kind: LinkKind) {
-        var hasMark = false
+        var hasDotOrSlash = false
         for byte in address.utf8 {
             switch byte {
             case 0...0x20, UInt8(ascii: "<"), UInt8(ascii: "{"): return
-            case UInt8(ascii: "."), UInt8(ascii: "/"): hasMark = true
+            case UInt8(ascii: "."), UInt8(ascii: "/"): hasDotOrSlash = true
             default: break
             }
         }
         // A plain word is more often some identifier than the URL of a file.
-        guard hasMark, address.utf8.first != UInt8(ascii: "#") else { return }
+        guard hasDotOrSlash, address.utf8.first != UInt8(ascii: "#") else { return }
         add(LoaderNote(.address, (folder.map { "${\($0)}" } ?? "") + address, link: kind))
     }
 
@@ -71,27 +71,27 @@ extension ScriptScanner {
     mutating func handleModuleCall(_ range: Range<Int>) {
         switch lexer.bytes[range.lowerBound] {
         case UInt8(ascii: "r"):
-            guard lexer.name(before: 0, is: "require") || lexer.name(before: 0, is: "requirejs"), isGlobal(0)
+            guard lexer.isName("require", before: 0) || lexer.isName("requirejs", before: 0), isGlobal(0)
             else { return }
             handleRequire()
         case UInt8(ascii: "S"):
-            guard lexer.name(before: 0, is: "System") || lexer.name(before: 0, is: "SystemJS"), isGlobal(0),
+            guard lexer.isName("System", before: 0) || lexer.isName("SystemJS", before: 0), isGlobal(0),
                 let inside = configuration(after: lexer.skipTrivia(from: lexer.index)),
                 byte(at: inside) == UInt8(ascii: "{")
             else { return }
             readSystemJSConfiguration(from: inside)
         case UInt8(ascii: "d"):
-            if lexer.name(before: 0, is: "define"), isGlobal(0) { handleDefine() }
+            if lexer.isName("define", before: 0), isGlobal(0) { handleDefine() }
         case UInt8(ascii: "i"):
-            if lexer.name(before: 0, is: "importScripts") {
+            if lexer.isName("importScripts", before: 0) {
                 isWorker = isWorker || isGlobal(0)
-            } else if lexer.name(before: 0, is: "import") {
+            } else if lexer.isName("import", before: 0) {
                 handleImportOfVariable()
             }
         case UInt8(ascii: "a"):
-            if lexer.name(before: 0, is: "addAll"), lexer.isProperty(0) { handlePrecacheOfVariable() }
+            if lexer.isName("addAll", before: 0), lexer.isProperty(0) { handlePrecacheOfVariable() }
         case UInt8(ascii: "p"):
-            if lexer.name(before: 0, is: "precacheAndRoute") { handlePrecacheOfVariable() }
+            if lexer.isName("precacheAndRoute", before: 0) { handlePrecacheOfVariable() }
         default: break
         }
     }
@@ -130,7 +130,7 @@ extension ScriptScanner {
     private func configuration(after next: Int) -> Int? {
         guard byte(at: next) == UInt8(ascii: ".") else { return nil }
         let name = lexer.skipTrivia(from: next + 1)
-        guard lexer.name(at: name, is: "config") else { return nil }
+        guard lexer.isName("config", at: name) else { return nil }
         let call = lexer.skipTrivia(from: name + 6)
         return byte(at: call) == UInt8(ascii: "(") ? lexer.skipTrivia(from: call + 1) : nil
     }
@@ -149,7 +149,7 @@ extension ScriptScanner {
             modules.add(LoaderNote(.definition, name))
             offset = parser.token.range.lowerBound
         }
-        if parser.isMark("[") {
+        if parser.isPunctuator("[") {
             list(from: offset, .dependency, of: name)
         } else if parser.isName("function") {
             parser.advance()
@@ -306,8 +306,8 @@ extension ScriptScanner {
     ]
 
     private func folder(before distance: Int) -> StaticString? {
-        guard lexer.mark(before: distance).isLetter else { return nil }
-        return Self.folders.first { lexer.name(before: distance, is: $0) }
+        guard lexer.firstByte(before: distance).isLetter else { return nil }
+        return Self.folders.first { lexer.isName($0, before: distance) }
     }
 
     /// Handles `var base_url = ".."`.
@@ -323,7 +323,7 @@ extension ScriptScanner {
         if byte(at: next) != UInt8(ascii: "+") || byte(at: next + 1) == UInt8(ascii: "+") {
             handleBuildFile(literal.range, before: 2)
         }
-        guard lexer.mark(before: 3) == UInt8(ascii: "(") else { return }
+        guard lexer.firstByte(before: 3) == UInt8(ascii: "(") else { return }
         guard let name = folder(before: 2), isWhole(literal), let kind = loadedKind(before: 4) else {
             return noteComposedURL(before: 3)
         }
@@ -332,13 +332,13 @@ extension ScriptScanner {
 
     /// Handles `join(base_url, "a.json")`. Returns false if the literal is not part of such a call.
     mutating func handleJoin(_ literal: ScriptLiteral) -> Bool {
-        guard lexer.mark(before: 3) == UInt8(ascii: "("), isWhole(literal), let name = folder(before: 2),
+        guard lexer.firstByte(before: 3) == UInt8(ascii: "("), isWhole(literal), let name = folder(before: 2),
             let kind = Self.kind(ofFile: text.bytes.part(literal.range)), kind.role == .asset
         else { return false }
         let path = value(of: literal)
         let isWorker =
-            kind == .script && lexer.mark(before: 5) == UInt8(ascii: "(")
-            && lexer.name(before: 6, is: "Worker")
+            kind == .script && lexer.firstByte(before: 5) == UInt8(ascii: "(")
+            && lexer.isName("Worker", before: 6)
         let slash = path.hasPrefix("/") ? "" : "/"
         modules.addURL(slash + path, in: name, isWorker ? .worker : kind)
         return true
@@ -347,15 +347,15 @@ extension ScriptScanner {
     /// Returns the kind of resource that a call loads, given the distance of its name in tokens; nil if it
     /// loads nothing.
     private func loadedKind(before distance: Int) -> LinkKind? {
-        switch lexer.mark(before: distance) {
+        switch lexer.firstByte(before: distance) {
         case UInt8(ascii: "f"):
-            return lexer.name(before: distance, is: "fetch") && isGlobal(distance) && !sendsData()
+            return lexer.isName("fetch", before: distance) && isGlobal(distance) && !sendsData()
                 ? .data : nil
-        case UInt8(ascii: "g"): return lexer.name(before: distance, is: "getJSON") ? .data : nil
-        case UInt8(ascii: "i"): return lexer.name(before: distance, is: "import") ? .module : nil
+        case UInt8(ascii: "g"): return lexer.isName("getJSON", before: distance) ? .data : nil
+        case UInt8(ascii: "i"): return lexer.isName("import", before: distance) ? .module : nil
         case UInt8(ascii: "W"), UInt8(ascii: "S"):
             let isWorker =
-                lexer.name(before: distance, is: "Worker") || lexer.name(before: distance, is: "SharedWorker")
+                lexer.isName("Worker", before: distance) || lexer.isName("SharedWorker", before: distance)
             return isWorker && isConstructed(distance) ? .worker : nil
         default: return nil
         }
@@ -371,12 +371,12 @@ extension ScriptScanner {
 
     /// Handles the part of a template before a substitution.
     mutating func handleTemplatePart(_ range: Range<Int>) {
-        let start = lexer.before(0)
+        let start = lexer.tokenStart(before: 0)
         guard start >= 0 else { return }
         if lexer.bytes[start] != UInt8(ascii: "`") {
             // A part between two substitutions contains a whole path only if the path ends in it.
             if let end = endOfAddress(range) { handleBuildFile(range.lowerBound..<end, before: 1) }
-        } else if lexer.mark(before: 1) == UInt8(ascii: "(") {
+        } else if lexer.firstByte(before: 1) == UInt8(ascii: "(") {
             noteComposedURL(before: 1)
         }
     }
@@ -437,7 +437,7 @@ extension ScriptScanner {
         let isTemplate = distance == 1
         let equals = [distance + 1, distance + 3].first {
             let offset = isTemplate ? $0 + 1 : $0
-            return lexer.mark(before: offset) == UInt8(ascii: "=")
+            return lexer.firstByte(before: offset) == UInt8(ascii: "=")
         }
         guard let equals, foldersByName.count < 8,
             let name = name(before: isTemplate ? equals + 2 : equals + 1)
@@ -446,7 +446,7 @@ extension ScriptScanner {
     }
 
     private func name(before distance: Int) -> Bytes? {
-        let start = lexer.before(distance)
+        let start = lexer.tokenStart(before: distance)
         guard start >= 0, lexer.alphabet.name[Int(lexer.bytes[start])] else { return nil }
         return text.bytes.part(start..<lexer.skip(lexer.alphabet.name, from: start))
     }
@@ -463,7 +463,7 @@ extension ScriptScanner {
     /// general fetching function, so it counts only in an inline script.
     @inline(never)
     mutating func handleFetchOfVariable() {
-        guard lexer.name(before: 0, is: "fetch"), isGlobal(0) else { return }
+        guard lexer.isName("fetch", before: 0), isGlobal(0) else { return }
         let next = lexer.skipTrivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "(") else { return }
         let start = lexer.skipTrivia(from: next + 1)

@@ -77,7 +77,7 @@ struct ScriptScanner {
             case .number: handleChunkLoad(token.range)
             case .templatePart: handleTemplatePart(token.range)
             case .templateEnd: handleTemplateEnd(token.range)
-            case .mark, .expression, .badString: break
+            case .punctuator, .expression, .badString: break
             }
         }
     }
@@ -110,7 +110,7 @@ struct ScriptScanner {
             noteSender(["WebSocket", "getScript"])
         case 13, 16: handleModuleCall(range)
         case 3:
-            if lexer.isProperty(0), lexer.name(before: 0, is: "src"), isAssigned() {
+            if lexer.isProperty(0), lexer.isName("src", before: 0), isAssigned() {
                 reasons.insert(.sendsRequests)
             }
         case 4: if lexer.isProperty(0) { noteSender(["ajax"]) }
@@ -123,7 +123,7 @@ struct ScriptScanner {
     /// Notes that the script can send requests, if the last name is one of these.
     private mutating func noteSender(_ names: [StaticString]) {
         guard !reasons.contains(.sendsRequests) else { return }
-        if names.contains(where: { lexer.name(before: 0, is: $0) }) { reasons.insert(.sendsRequests) }
+        if names.contains(where: { lexer.isName($0, before: 0) }) { reasons.insert(.sendsRequests) }
     }
 
     /// Whether an assignment follows.
@@ -137,21 +137,21 @@ struct ScriptScanner {
     /// link.
     private mutating func handleLiteral(_ literal: ScriptLiteral) {
         guard !literal.range.isEmpty else { return }
-        switch lexer.mark(before: 1) {
+        switch lexer.firstByte(before: 1) {
         case UInt8(ascii: "("): handleFirstArgument(literal)
         case UInt8(ascii: ","): handleLaterArgument(literal)
         case UInt8(ascii: ":"): handlePropertyValue(literal)
         case UInt8(ascii: "["): handleFirstElement(literal)
         case UInt8(ascii: "f"):
             // A string can follow this name only in imports and exports.
-            if lexer.name(before: 1, is: "from"), !lexer.isProperty(1) { handleImport(literal) }
+            if lexer.isName("from", before: 1), !lexer.isProperty(1) { handleImport(literal) }
         case UInt8(ascii: "i"):
-            if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { handleImport(literal) }
+            if lexer.isName("import", before: 1), !lexer.isProperty(1) { handleImport(literal) }
         case UInt8(ascii: "+"): handleSummand(literal)
         case UInt8(ascii: "="): if isInline { handleConstant(literal) }
         default: break
         }
-        if let call = lexer.openings.last, call.mark == .parenthesis, isDocumentWrite(call.before) {
+        if let call = lexer.openings.last, call.bracket == .parenthesis, isDocumentWrite(call.before) {
             scanWrittenMarkup(literal)
         }
         if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { handleAssetPath(literal) }
@@ -245,11 +245,11 @@ extension ScriptScanner {
     mutating func handleFirstArgument(_ literal: ScriptLiteral) {
         guard isWhole(literal) else { return noteComposedURL(before: 1) }
         if mayBeAngularWorker(literal.range) { handleAngularWorker(literal) }
-        switch lexer.mark(before: 2) {
+        switch lexer.firstByte(before: 2) {
         case UInt8(ascii: "i"):
-            if lexer.name(before: 2, is: "import"),
-                !lexer.isProperty(2) || modules.isSystem || lexer.name(before: 4, is: "System")
-                    || lexer.name(before: 4, is: "SystemJS")
+            if lexer.isName("import", before: 2),
+                !lexer.isProperty(2) || modules.isSystem || lexer.isName("System", before: 4)
+                    || lexer.isName("SystemJS", before: 4)
             {
                 guard urlForm(of: literal) != .bare else {
                     return modules.addSpecifier(value(of: literal), isSystem: lexer.isProperty(2))
@@ -257,56 +257,56 @@ extension ScriptScanner {
                 lastImport = literal.range.count <= ChunkNameExpression.maxBytes ? literal.range : nil
                 if isInline, lastImport != nil { framework.addImport(value(of: literal)) }
                 add(literal, importKind(offsetAfterComma()))
-            } else if lexer.name(before: 2, is: "importScripts") {
-                importScripts = lexer.before(2)
+            } else if lexer.isName("importScripts", before: 2) {
+                importScripts = lexer.tokenStart(before: 2)
                 add(literal, .script)
             }
         case UInt8(ascii: "e"): handleChunkLoad(literal.range)
         case UInt8(ascii: "U"):
-            if lexer.name(before: 2, is: "URL"), isConstructed(2) { handleNewURL(literal) }
+            if lexer.isName("URL", before: 2), isConstructed(2) { handleNewURL(literal) }
         case UInt8(ascii: "W"):
-            if lexer.name(before: 2, is: "Worker"), isConstructed(2) { add(ofDocument: literal, .worker) }
+            if lexer.isName("Worker", before: 2), isConstructed(2) { add(ofDocument: literal, .worker) }
         case UInt8(ascii: "S"):
-            if lexer.name(before: 2, is: "SharedWorker"), isConstructed(2) {
+            if lexer.isName("SharedWorker", before: 2), isConstructed(2) {
                 add(ofDocument: literal, .worker)
             }
         case UInt8(ascii: "r"):
-            if lexer.name(before: 2, is: "require") {
+            if lexer.isName("require", before: 2) {
                 if !lexer.isProperty(2) { modules.addRequired(value(of: literal)) }
-            } else if lexer.name(before: 2, is: "register"), lexer.isProperty(2),
-                lexer.name(before: 4, is: "serviceWorker")
+            } else if lexer.isName("register", before: 2), lexer.isProperty(2),
+                lexer.isName("serviceWorker", before: 4)
             {
                 add(ofDocument: literal, .worker)
-            } else if lexer.name(before: 2, is: "resolve"), lexer.isProperty(2),
-                lexer.name(before: 4, is: "meta"),
-                lexer.name(before: 6, is: "import"), urlForm(of: literal) != .bare
+            } else if lexer.isName("resolve", before: 2), lexer.isProperty(2),
+                lexer.isName("meta", before: 4),
+                lexer.isName("import", before: 6), urlForm(of: literal) != .bare
             {
                 add(literal, .module, .isGuess)
             }
         case UInt8(ascii: "p"):
-            if lexer.name(before: 2, is: "parse"), lexer.name(before: 4, is: "JSON") {
+            if lexer.isName("parse", before: 2), lexer.isName("JSON", before: 4) {
                 handleJSONParse(literal)
             }
         case UInt8(ascii: "t"):
-            if lexer.name(before: 2, is: "toUrl"), lexer.name(before: 4, is: "require") {
+            if lexer.isName("toUrl", before: 2), lexer.isName("require", before: 4) {
                 modules.add(LoaderNote(.resource, value(of: literal)))
             }
         case UInt8(ascii: "a"):
             // Worklets.
-            if lexer.name(before: 2, is: "addModule"), lexer.isProperty(2) {
+            if lexer.isName("addModule", before: 2), lexer.isProperty(2) {
                 add(ofDocument: literal, .worker)
             }
         case UInt8(ascii: "f"):
-            if lexer.name(before: 2, is: "fetch"), isGlobal(2), !sendsData() {
+            if lexer.isName("fetch", before: 2), isGlobal(2), !sendsData() {
                 add(ofDocument: literal, .data, .isGuess)
             }
         case UInt8(ascii: "o"):
-            if lexer.name(before: 2, is: "open"), lexer.isProperty(2), isGlobal(2) {
+            if lexer.isName("open", before: 2), lexer.isProperty(2), isGlobal(2) {
                 handleWindowOpen(literal)
             }
         case UInt8(ascii: "g"):
-            if lexer.name(before: 2, is: "getJSON") { add(ofDocument: literal, .data, .isGuess) }
-            if lexer.name(before: 2, is: "getScript") { add(ofDocument: literal, .script, .isGuess) }
+            if lexer.isName("getJSON", before: 2) { add(ofDocument: literal, .data, .isGuess) }
+            if lexer.isName("getScript", before: 2) { add(ofDocument: literal, .script, .isGuess) }
         default: break
         }
     }
@@ -319,12 +319,12 @@ extension ScriptScanner {
             return
         }
         // open("GET", "…")
-        guard lexer.mark(before: 3) == UInt8(ascii: "("), lexer.name(before: 4, is: "open"),
+        guard lexer.firstByte(before: 3) == UInt8(ascii: "("), lexer.isName("open", before: 4),
             lexer.isProperty(4)
         else {
             return
         }
-        let method = lexer.before(2) + 1
+        let method = lexer.tokenStart(before: 2) + 1
         let isReading =
             lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
         guard isReading else { return }
@@ -344,7 +344,7 @@ extension ScriptScanner {
     private func isDocumentWrite(_ start: Int) -> Bool {
         guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"),
             lexer.bytes[start - 1] == UInt8(ascii: "."),
-            lexer.name(at: start, is: "write") || lexer.name(at: start, is: "writeln")
+            lexer.isName("write", at: start) || lexer.isName("writeln", at: start)
         else { return false }
         return text.bytes.part(start - 9..<start).equals("document.")
     }
@@ -363,14 +363,14 @@ extension ScriptScanner {
     func isGlobal(_ distance: Int) -> Bool {
         guard lexer.isProperty(distance) else { return true }
         return ["window", "self", "globalThis"].contains { (name: StaticString) in
-            lexer.name(before: distance + 2, is: name)
+            lexer.isName(name, before: distance + 2)
         }
     }
 
     /// Whether the name is constructed: `new X` or `new window.X`.
     func isConstructed(_ distance: Int) -> Bool {
-        lexer.name(before: distance + 1, is: "new")
-            || lexer.isProperty(distance) && lexer.name(before: distance + 3, is: "new")
+        lexer.isName("new", before: distance + 1)
+            || lexer.isProperty(distance) && lexer.isName("new", before: distance + 3)
     }
 
     /// Handles `new URL("…", base)`, alone or as the URL of a worker.
@@ -379,8 +379,8 @@ extension ScriptScanner {
         if isPath(["import", "meta", "url"], at: base) {
             // A worker's constructor precedes `( new URL (`.
             let isWorker =
-                lexer.mark(before: 4) == UInt8(ascii: "(") && lexer.name(before: 3, is: "new")
-                && Self.workers.contains { lexer.name(before: 5, is: $0) }
+                lexer.firstByte(before: 4) == UInt8(ascii: "(") && lexer.isName("new", before: 3)
+                && Self.workers.contains { lexer.isName($0, before: 5) }
             // `new URL(".", import.meta.url)` computes the URL of a folder and loads nothing by itself.
             let isFolder = [UInt8(ascii: "/"), UInt8(ascii: ".")].contains(
                 lexer.bytes[literal.range.upperBound - 1])
@@ -389,7 +389,7 @@ extension ScriptScanner {
             // Bundlers write these bases instead of `import.meta.url` in classic scripts and classic workers.
             if isPath(["document", "currentScript"], at: base) || isPath(["self", "location"], at: base) {
                 add(literal, kind, .isGuess)
-            } else if isPath(["document", "baseURI"], at: base) || lexer.name(at: base, is: "location")
+            } else if isPath(["document", "baseURI"], at: base) || lexer.isName("location", at: base)
                 || isPath(["window", "location"], at: base)
             {
                 add(ofDocument: literal, kind, .isGuess)
@@ -407,7 +407,7 @@ extension ScriptScanner {
                 guard offset < lexer.count, lexer.bytes[offset] == UInt8(ascii: ".") else { return false }
                 offset = lexer.skipTrivia(from: offset + 1)
             }
-            guard lexer.name(at: offset, is: name) else { return false }
+            guard lexer.isName(name, at: offset) else { return false }
             offset = lexer.skipTrivia(from: offset + name.utf8CodeUnitCount)
         }
         return true
@@ -424,7 +424,7 @@ extension ScriptScanner {
     /// Returns the kind of an imported file by the import attributes at `offset`: `with { type: "json" }`.
     private func importKind(_ offset: Int?) -> LinkKind {
         guard var offset, offset < lexer.count else { return .module }
-        let isStatement = lexer.name(at: offset, is: "with") || lexer.name(at: offset, is: "assert")
+        let isStatement = lexer.isName("with", at: offset) || lexer.isName("assert", at: offset)
         guard isStatement || lexer.bytes[offset] == UInt8(ascii: "{") else { return .module }
         let end = min(offset + 256, lexer.count)
         while offset < end, lexer.bytes[offset] != UInt8(ascii: "}") {
@@ -434,8 +434,8 @@ extension ScriptScanner {
             }
             while offset < end, lexer.bytes[offset] != UInt8(ascii: ":") { offset += 1 }
             offset = lexer.skipTrivia(from: offset + 1) + 1
-            if lexer.name(at: offset, is: "css") { return .style }
-            return lexer.name(at: offset, is: "json") || lexer.name(at: offset, is: "text") ? .data : .module
+            if lexer.isName("css", at: offset) { return .style }
+            return lexer.isName("json", at: offset) || lexer.isName("text", at: offset) ? .data : .module
         }
         return .module
     }
@@ -445,7 +445,7 @@ extension ScriptScanner {
         guard var offset = offsetAfterComma() else { return false }
         let end = min(offset + 512, lexer.count)
         while offset < end, lexer.bytes[offset] != UInt8(ascii: ")") {
-            if lexer.bytes[offset] == UInt8(ascii: "m"), lexer.name(at: offset, is: "method") {
+            if lexer.bytes[offset] == UInt8(ascii: "m"), lexer.isName("method", at: offset) {
                 while offset < end, lexer.bytes[offset] != UInt8(ascii: ":") { offset += 1 }
                 offset = lexer.skipTrivia(from: offset + 1) + 1
                 return !text.bytes.starts(with: "get", at: offset)
@@ -472,7 +472,7 @@ extension ScriptScanner {
             add(literal, kind, .isGuess)
         case UInt8(ascii: "s"):
             // After a question mark, the loader builds the string from a chunk name.
-            guard address.starts(with: "static/"), lexer.mark(before: 1) != UInt8(ascii: "?"),
+            guard address.starts(with: "static/"), lexer.firstByte(before: 1) != UInt8(ascii: "?"),
                 let kind = fileKind(address)
             else { return }
             addImplied(literal, kind, .isGuess)
@@ -524,11 +524,11 @@ extension ScriptScanner {
     /// Whether the literal is assigned, listed or returned as a whole, rather than being an operand or a
     /// search pattern.
     private func isValue(orArgument mayBeArgument: Bool = false) -> Bool {
-        switch lexer.mark(before: 1) {
+        switch lexer.firstByte(before: 1) {
         case UInt8(ascii: "="):
-            let mark = lexer.before(2)
-            guard mark >= 0, mark + 1 == lexer.before(1) else { break }
-            if [UInt8(ascii: "="), UInt8(ascii: "!"), UInt8(ascii: "+")].contains(lexer.bytes[mark]) {
+            let previous = lexer.tokenStart(before: 2)
+            guard previous >= 0, previous + 1 == lexer.tokenStart(before: 1) else { break }
+            if [UInt8(ascii: "="), UInt8(ascii: "!"), UInt8(ascii: "+")].contains(lexer.bytes[previous]) {
                 return false
             }
         case UInt8(ascii: ":"), UInt8(ascii: ","), UInt8(ascii: "["), UInt8(ascii: "?"), UInt8(ascii: "|"):
@@ -536,12 +536,12 @@ extension ScriptScanner {
         case UInt8(ascii: "("):
             // An argument of an immediately invoked function, or of `locateFile`, which finds a file in the
             // script's folder.
-            if !mayBeArgument, lexer.mark(before: 2) != UInt8(ascii: "}"),
-                !lexer.name(before: 2, is: "locateFile")
+            if !mayBeArgument, lexer.firstByte(before: 2) != UInt8(ascii: "}"),
+                !lexer.isName("locateFile", before: 2)
             {
                 return false
             }
-        case UInt8(ascii: "r"): if !lexer.name(before: 1, is: "return") { return false }
+        case UInt8(ascii: "r"): if !lexer.isName("return", before: 1) { return false }
         default: return false
         }
         let next = lexer.skipTrivia(from: lexer.index)

@@ -17,9 +17,9 @@ enum ScriptText {
     /// Decodes the escape that starts with the backslash at `index`, and moves after it. At least one byte
     /// must follow the backslash.
     static func unescape(_ bytes: Bytes, _ index: inout Int, into output: inout [UInt8]) {
-        let mark = bytes[index + 1]
+        let escaped = bytes[index + 1]
         index += 2
-        switch mark {
+        switch escaped {
         case UInt8(ascii: "n"): output.append(0x0A)
         case UInt8(ascii: "t"): output.append(0x09)
         case UInt8(ascii: "r"): output.append(0x0D)
@@ -33,7 +33,7 @@ enum ScriptText {
         case UInt8(ascii: "0")...UInt8(ascii: "7"):
             index -= 1
             output.append(codePoint: octal(bytes, &index))
-        default: output.append(mark)
+        default: output.append(escaped)
         }
     }
 

@@ -61,7 +61,7 @@ struct ScriptValueParser {
         depth += 1
         defer { depth -= 1 }
         var value = operand()
-        while isMark("+") {
+        while isPunctuator("+") {
             advance()
             let next = operand()
             if case .text(let one) = value, case .text(let other) = next,
@@ -79,24 +79,24 @@ struct ScriptValueParser {
 
     /// Moves after a comma. Returns false if the current token is not one, because the values end here.
     mutating func nextValue() -> Bool {
-        guard isMark(",") else { return false }
+        guard isPunctuator(",") else { return false }
         advance()
         return true
     }
 
-    /// Moves after the given mark. Returns false if the current token is another one.
-    mutating func take(_ mark: Unicode.Scalar) -> Bool {
-        guard isMark(mark) else { return false }
+    /// Moves after the given punctuator. Returns false if the current token is another one.
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard isPunctuator(character) else { return false }
         advance()
         return true
     }
 
-    func isMark(_ mark: Unicode.Scalar) -> Bool {
-        token.kind == .mark && bytes[token.range.lowerBound] == UInt8(ascii: mark)
+    func isPunctuator(_ character: Unicode.Scalar) -> Bool {
+        token.kind == .punctuator && bytes[token.range.lowerBound] == UInt8(ascii: character)
     }
 
     func isName(_ name: StaticString) -> Bool {
-        token.kind == .name && lexer.name(at: token.range.lowerBound, is: name)
+        token.kind == .name && lexer.isName(name, at: token.range.lowerBound)
     }
 
     mutating func advance() {
@@ -119,7 +119,7 @@ struct ScriptValueParser {
             return text.map(ScriptValue.text) ?? .unknown
         case .templatePart: return substitutions()
         case .name: return variable()
-        case .mark:
+        case .punctuator:
             if take("[") { return list() }
             if take("{") { return object() }
             if take("(") {
@@ -152,7 +152,7 @@ struct ScriptValueParser {
         }
         if isName("function") || isName("async") || isName("new") || isName("class") { return .unknown }
         advance()
-        while isMark(".") {
+        while isPunctuator(".") {
             advance()
             guard token.kind == .name, name.utf8.count < 128 else { return .unknown }
             name += (name.isEmpty ? "" : ".") + String(decoding: bytes[token.range], as: UTF8.self)
@@ -183,7 +183,7 @@ struct ScriptValueParser {
         while budget > 0, token.kind != .end, elements.count < LoaderNote.maxCount {
             if take("]") { return .list(elements) }
             elements.append(value())
-            if !take(","), !isMark("]") { break }
+            if !take(","), !isPunctuator("]") { break }
         }
         return .unknown
     }
@@ -196,7 +196,8 @@ struct ScriptValueParser {
             switch token.kind {
             case .name, .number: key = String(decoding: bytes[token.range].prefix(256), as: UTF8.self)
             case .string: key = unescaped(token.range)
-            case .mark, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap, .end:
+            case .punctuator, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap,
+                .end:
                 break
             }
             if let key {
@@ -210,7 +211,7 @@ struct ScriptValueParser {
             } else {
                 skip()
             }
-            if !take(","), !isMark("}") { break }
+            if !take(","), !isPunctuator("}") { break }
         }
         return .unknown
     }
@@ -224,14 +225,15 @@ struct ScriptValueParser {
 
     /// Whether the current token ends a value.
     private var isEnd: Bool {
-        isMark(",") || isMark("]") || isMark("}") || isMark(")") || isMark(";") || token.kind == .end
+        isPunctuator(",") || isPunctuator("]") || isPunctuator("}") || isPunctuator(")") || isPunctuator(";")
+            || token.kind == .end
     }
 
     /// Skips to the end of the value.
     private mutating func skip() {
         var open = 0
         while token.kind != .end {
-            if token.kind == .mark {
+            if token.kind == .punctuator {
                 switch bytes[token.range.lowerBound] {
                 case UInt8(ascii: "("), UInt8(ascii: "["), UInt8(ascii: "{"): open += 1
                 case UInt8(ascii: ")"), UInt8(ascii: "]"), UInt8(ascii: "}"):

@@ -16,7 +16,7 @@ enum ProxyPage {
         if request.isCrossOrigin, request.fields["Sec-Fetch-Dest"] != "document" {
             return .text(403, "Pages of other sites may not read this.\n", fields: own)
         }
-        let language = PortalLanguage(accepting: request.fields.combined("Accept-Language"))
+        let language = PortalLanguage(accepting: request.fields.joinedValues("Accept-Language"))
         let traffic = TrafficPage(
             PassingTraffic(log: options.log, port: port), at: "/",
             titled: Sentence.proxyTitle.text(in: language), asked, in: language)

@@ -373,7 +373,7 @@ struct Upgrade {
         method = request.method
         var head =
             "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.origin.drop { $0 != ":" }.dropFirst(3))\r\n"
-        let (protocols, fields) = (request.fields.combined("Upgrade") ?? "", request.fields)
+        let (protocols, fields) = (request.fields.joinedValues("Upgrade") ?? "", request.fields)
         for field in fields.withoutConnectionFields.list
         where !["host", "larder-policy"].contains(field.name.lowercased()) {
             head += "\(field.name): \(field.value)\r\n"

@@ -63,10 +63,12 @@ package struct CacheRules: Sendable {
 
     package var isEmpty: Bool { rules.isEmpty }
 
+    /// The lifetime that the rules set for a response; nil if they set none.
     package func lifetime(for url: WebURL, _ type: @autoclosure () -> MediaType?) -> ForcedLifetime? {
         first(\.lifetime, url, type())
     }
 
+    /// The storage policy that the rules set for a response; nil if they set none.
     package func storage(for url: WebURL, _ type: @autoclosure () -> MediaType?) -> StoragePolicy? {
         first(\.storage, url, type())
     }
@@ -109,11 +111,12 @@ package struct CacheRules: Sendable {
     /// Whether no response can be rejected, so that its body need not be examined.
     package var acceptsEverything: Bool { inspection.acceptsAll && rules.allSatisfy { $0.rejection == nil } }
 
+    /// The value of a setting in the first rule that contains the setting and matches.
     private func first<Value>(
-        _ answer: (Rule) -> Value?, _ url: WebURL, _ type: @autoclosure () -> MediaType?
+        _ setting: (Rule) -> Value?, _ url: WebURL, _ type: @autoclosure () -> MediaType?
     ) -> Value? {
         for index in rules.indices {
-            if let value = answer(rules[index]), rules[index].matches(url, type()) { return value }
+            if let value = setting(rules[index]), rules[index].matches(url, type()) { return value }
         }
         return nil
     }

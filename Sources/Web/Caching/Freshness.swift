@@ -104,7 +104,7 @@ extension Freshness {
         }
         if let seconds = directives.maxAge { return (seconds, isTargeted ? .targetedField : .maxAge) }
         // Several fields make a list, which is not a valid date, so that the response counts as expired.
-        if !isTargeted, let text = fields.combined("Expires") {
+        if !isTargeted, let text = fields.joinedValues("Expires") {
             let end = HTTPDate(strict: text, now: responseTime)
             return (end.map { seconds(from: date, to: $0) } ?? 0, .expires)
         }

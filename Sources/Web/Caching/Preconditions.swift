@@ -34,8 +34,8 @@ package struct Preconditions: Sendable, Equatable {
             (ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange) = (nil, nil, nil, nil, nil)
             return
         }
-        ifMatch = request.combined("If-Match").map { EntityTagCondition($0) }
-        ifNoneMatch = request.combined("If-None-Match").map { EntityTagCondition($0) }
+        ifMatch = request.joinedValues("If-Match").map { EntityTagCondition($0) }
+        ifNoneMatch = request.joinedValues("If-None-Match").map { EntityTagCondition($0) }
         ifModifiedSince = request["If-Modified-Since"]
         ifUnmodifiedSince = request["If-Unmodified-Since"]
         ifRange = request["If-Range"]

@@ -122,7 +122,7 @@ extension HTTPFields {
     /// values, `close` and `keep-alive`, are not names of fields.
     private var connectionFieldNames: FieldNames {
         // A fast path: nearly all messages have no such field, or this one.
-        guard let value = combined("Connection"), !HTTPGrammar.matches(value, "keep-alive") else {
+        guard let value = joinedValues("Connection"), !HTTPGrammar.matches(value, "keep-alive") else {
             return Self.connectionFields
         }
         return Self.connectionFields.adding(namesListed(in: "Connection").filter(contains))

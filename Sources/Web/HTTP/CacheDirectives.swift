@@ -61,11 +61,11 @@ package struct CacheDirectives: Sendable, Equatable {
     /// Parses all `Cache-Control` fields. Without one, `Pragma: no-cache` counts as `no-cache` (RFC 9111,
     /// section 5.4).
     package init(_ fields: HTTPFields) {
-        if let text = fields.combined("Cache-Control") {
+        if let text = fields.joinedValues("Cache-Control") {
             self.init(text)
         } else {
             self.init()
-            if let pragma = fields.combined("Pragma") { noCache = CacheDirectives(pragma).noCache }
+            if let pragma = fields.joinedValues("Pragma") { noCache = CacheDirectives(pragma).noCache }
         }
     }
 
@@ -117,7 +117,7 @@ extension CacheDirectives {
         of fields: HTTPFields, for profile: CacheProfile
     ) -> (directives: CacheDirectives, isTargeted: Bool) {
         for name in profile.targetedFields {
-            if let text = fields.combined(name), let targeted = CacheDirectives(targeted: text) {
+            if let text = fields.joinedValues(name), let targeted = CacheDirectives(targeted: text) {
                 return (targeted, true)
             }
         }

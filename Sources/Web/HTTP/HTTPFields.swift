@@ -75,7 +75,7 @@ package struct HTTPFields: Sendable, Equatable {
     }
 
     /// All values of a name, joined to one list as in RFC 9110, section 5.3; nil if there is no such field.
-    package func combined(_ name: String) -> String? {
+    package func joinedValues(_ name: String) -> String? {
         let values = all(name)
         return values.count > 1 ? values.joined(separator: ", ") : values.first
     }
@@ -116,7 +116,7 @@ extension HTTPFields {
     /// The elements of the lists in all fields of a name. Commas in quoted strings do not separate elements.
     /// Empty elements are left out.
     package func elements(_ name: String) -> [String] {
-        guard let text = combined(name) else { return [] }
+        guard let text = joinedValues(name) else { return [] }
         var scanner = FieldScanner(text)
         var elements: [String] = []
         while true {
@@ -191,35 +191,37 @@ extension HTTPFields {
         list.reserveCapacity(12)
         block.withUnsafeBufferPointer { bytes in
             var rest = bytes[...]
-            var continues = false
+            // Whether the previous line was a field, which a line that starts with a space continues.
+            var canContinue = false
             while !rest.isEmpty {
                 let end = rest.firstIndex(of: 0x0A) ?? rest.endIndex
                 var line = rest[..<end]
                 rest = rest[min(end + 1, rest.endIndex)...]
                 if line.last == 0x0D { line.removeLast() }
                 if let first = line.first, HTTPGrammar.isSpace(first) {
-                    guard continues else { continue }
+                    guard canContinue else { continue }
                     continueLast(
                         HTTPGrammar.reversibleText(HTTPGrammar.trimmed(line), isReceived: isReceived))
                     continue
                 }
-                continues = false
+                canContinue = false
                 guard let colon = line.firstIndex(of: 0x3A) else { continue }
                 // A space before the colon is malformed, but browsers and curl allow it.
                 let name = HTTPGrammar.trimmed(line[..<colon])
                 guard HTTPGrammar.isToken(name) else { continue }
-                continues = true
+                canContinue = true
                 let (fieldName, value) = (HTTPGrammar.text(name), HTTPGrammar.trimmed(line[(colon + 1)...]))
-                let isRead = Self.readNames.contains(fieldName)
+                let isURLOrFileName = Self.urlAndFileNameFields.contains(fieldName)
                 append(
                     fieldName,
-                    isRead
+                    isURLOrFileName
                         ? HTTPGrammar.text(value) : HTTPGrammar.reversibleText(value, isReceived: isReceived))
             }
         }
     }
 
-    private static let readNames: FieldNames = [
+    /// The fields that contain URLs or file names, whose text Larder interprets.
+    private static let urlAndFileNameFields: FieldNames = [
         "location", "content-location", "content-disposition", "link", "refresh",
     ]
 

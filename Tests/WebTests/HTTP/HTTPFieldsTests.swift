@@ -8,8 +8,8 @@ struct HTTPFieldsTests {
     @Test func `names are compared regardless of case, and fields keep their order`() {
         #expect(fields["ACCEPT"] == "a")
         #expect(fields.all("aCCept") == ["a", "b"])
-        #expect(fields.combined("Accept") == "a, b")
-        #expect(fields.combined("missing") == nil)
+        #expect(fields.joinedValues("Accept") == "a, b")
+        #expect(fields.joinedValues("missing") == nil)
         #expect(!fields.contains("Accep"))
         #expect(fields.list.map(\.name) == ["Accept", "X-One", "accept", "X-Two"])
     }
