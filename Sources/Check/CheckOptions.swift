@@ -86,7 +86,7 @@ package struct CheckTarget: Sendable {
     /// The URLs, one for each base.
     package let urls: [WebURL]
 
-    /// Adds the evidence of the bundle's own name, if the options ask for it.
+    /// Adds the hash in the bundle's file name as weak evidence, if the options include it.
     package func adding(_ evidence: Evidence) -> CheckTarget {
         CheckTarget(bundle: bundle.adding(evidence), line: line, urls: urls)
     }

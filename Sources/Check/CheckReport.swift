@@ -82,7 +82,9 @@ public struct CheckReport: Sendable, Equatable {
 
     /// The result for an item at one place.
     public struct Finding: Sendable, Equatable {
+        /// The URL or file that was checked.
         public let url: String
+        /// The result of the comparison.
         public let verdict: Verdict
         /// The difference, or the reason of the verdict. For a verified item, how it was found, if that is
         /// unusual.
@@ -113,7 +115,7 @@ public struct CheckReport: Sendable, Equatable {
         case verified
         /// The URL does not exist on the live site (`MissingURLs.broken`).
         case broken
-        /// The settings of the site kept it out of the snapshot: a limit, robots.txt or a suspected trap.
+        /// A prefetch skipped it because of the site's settings: a limit, robots.txt or a suspected trap.
         case notFetched = "not-fetched"
         /// The body exists, but nothing proves that it is right or wrong.
         case unverifiable
@@ -190,7 +192,7 @@ extension DigestAlgorithm {
 }
 
 extension Bundle {
-    /// Adds the evidence of the bundle's own name, if it is asked for.
+    /// Adds the hash in the bundle's file name as weak evidence, if the options include it.
     package func adding(_ evidence: Evidence) -> Bundle {
         guard !evidence.names.isEmpty, let name = HashedName(reference) else { return self }
         var bundle = self

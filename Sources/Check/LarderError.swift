@@ -133,7 +133,7 @@ extension NetworkOptions {
 }
 
 extension WebURL {
-    /// A URL as a person writes it; see `parseUserInput`.
+    /// Parses a URL that a user typed; see `parseUserInput`.
     ///
     /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL.
     package static func start(_ text: String, allowsSingleWord: Bool = false) throws(LarderError) -> WebURL {

@@ -69,8 +69,8 @@ enum LocalPlace: Sendable {
     }
 }
 
-/// A build's output folder, read as a web server would serve it. Neither `..` nor symbolic links lead
-/// outside.
+/// A build's output folder, read as a web server would serve it. Neither `..` nor symbolic links can
+/// name a file outside of it.
 struct SiteFolder: Sendable {
     /// The path as the user gave it.
     let path: String
@@ -114,7 +114,7 @@ struct SiteFolder: Sendable {
         return decoded.isEmpty || decoded.utf8.last == UInt8(ascii: "/") ? decoded + Self.index : decoded
     }
 
-    /// Looks up a relative path. A folder stands for its index file.
+    /// Looks up a relative path. For a folder, its index file is used.
     func lookUp(_ relative: String) -> FileLookup {
         let parts = relative.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard !relative.utf8.contains(0) else { return .refused("its name contains a NUL") }

@@ -18,7 +18,9 @@ public struct ManifestReport: Sendable, Equatable {
 
     /// A file or URL that could not be included.
     public struct Skipped: Sendable, Equatable {
+        /// The path of the file, or the URL.
         public let name: String
+        /// Why it could not be included.
         public let reason: String
 
         package init(name: String, reason: String) {

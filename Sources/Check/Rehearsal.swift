@@ -3,7 +3,7 @@ package import Web
 /// The result of opening pages offline and comparing them with the same pages online, by kind.
 public struct Rehearsal: Sendable, Equatable {
     /// The pages of one host that have the same scripts.
-    public struct Kind: Sendable, Equatable {
+    public struct PageKind: Sendable, Equatable {
         /// The result of opening pages of a kind.
         public enum Result: Sendable, Equatable {
             /// The compared pages have the same text offline as online, except for single words such as a clock,
@@ -24,6 +24,7 @@ public struct Rehearsal: Sendable, Equatable {
         public let pages: Int
         /// The number of pages that were opened.
         public let opened: Int
+        /// The result for the kind.
         public let result: Result
 
         package init(example: String, pages: Int, opened: Int, _ result: Result) {
@@ -33,20 +34,20 @@ public struct Rehearsal: Sendable, Equatable {
 
     /// How much must be proved for a check to succeed.
     public enum Level: String, Sendable, CaseIterable {
-        /// All links that were found by reading lead to stored and undamaged responses.
+        /// All links that a scan of the bodies found have stored and undamaged responses.
         case read
         /// Also, each kind of pages with scripts was opened offline and is the same as online.
         case rehearsed
     }
 
     /// The kinds of pages that have scripts. Those that were not opened or differ come first.
-    public let kinds: [Kind]
+    public let kinds: [PageKind]
 
-    package init(_ kinds: [Kind]) {
+    package init(_ kinds: [PageKind]) {
         self.kinds = kinds.sorted { Self.rank($0.result) < Self.rank($1.result) }
     }
 
-    private static func rank(_ result: Kind.Result) -> Int {
+    private static func rank(_ result: PageKind.Result) -> Int {
         switch result {
         case .different: 0
         case .unknown: 1
@@ -63,7 +64,7 @@ public struct Rehearsal: Sendable, Equatable {
                     let before = earlierKinds.first(where: { $0.example == kind.example }),
                     case .different(_, let detail) = before.result
                 else { return kind }
-                return Kind(
+                return PageKind(
                     example: kind.example, pages: kind.pages, opened: kind.opened,
                     .frozen(pages: pages, reason: detail))
             })
@@ -72,12 +73,12 @@ public struct Rehearsal: Sendable, Equatable {
     /// Whether every kind is the same offline as online, or is served as frozen copies.
     public var isProved: Bool { kinds.allSatisfy { Self.rank($0.result) == 2 } }
 
-    /// The level that was reached, if all links lead to stored responses.
+    /// The level that was reached, provided that all links have stored responses.
     public var level: Level { isProved ? .rehearsed : .read }
 }
 
 extension Rehearsal {
-    /// The result in sentences, for people.
+    /// The result in sentences, as the command prints it.
     public var lines: [String] { differences + summary }
 
     /// A line for each kind that differs.
@@ -138,7 +139,7 @@ extension Rehearsal: JSONObject {
     package var members: JSONMembers { ["level": level.rawValue, "kinds": kinds] }
 }
 
-extension Rehearsal.Kind: JSONObject {
+extension Rehearsal.PageKind: JSONObject {
     package var members: JSONMembers {
         var (word, page, detail): (String, String?, String?) = ("equal", nil, nil)
         var frozen: Int?

@@ -26,7 +26,7 @@ public struct LoginOptions: Sendable {
 }
 
 extension Larder {
-    /// Opens a browser window in which a person signs in to a site, and stores the cookies of that site. Every
+    /// Opens a browser window in which the user signs in to a site, and stores the cookies of that site. Every
     /// prefetch and update of the site sends them, and stores their changes.
     ///
     /// The browser uses a profile of the store, so that a login lasts until the next call. Returns when the window is
@@ -177,6 +177,7 @@ extension LoginReport: JSONObject {
 
 /// The sites that have stored login cookies.
 public struct LoginsReport: Sendable, Equatable {
+    /// The logins, one for each site.
     public let logins: [LoginReport]
 }
 

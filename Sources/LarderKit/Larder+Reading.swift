@@ -60,7 +60,7 @@ extension Larder {
     /// The port of `larder serve`, for the addresses in reports.
     private static let defaultPort: UInt16 = 8080
 
-    /// A URL as a person writes it. A single word is taken for the name of a site.
+    /// Parses a URL that a user typed. A single word is taken for the name of a site.
     ///
     /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL. For a single word, the error
     ///   lists the stored sites.

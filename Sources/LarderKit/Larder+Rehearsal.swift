@@ -154,7 +154,7 @@ private struct RehearsalRun {
         try? StoreReader(larder.folder).sites().first { $0.name == site }
     }
 
-    /// Removes a snapshot that a later one of the same prefetch completes, so that a rollback leads to the state
+    /// Removes a snapshot that a later one of the same prefetch completes, so that a rollback restores the state
     /// before the prefetch.
     private func drop(_ snapshot: Int64) {
         guard let stored, stored.published != snapshot else { return }

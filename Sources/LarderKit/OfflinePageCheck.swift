@@ -203,7 +203,7 @@ struct OfflinePageCheck {
         Rehearsal(
             kinds.enumerated().map { number, kind in
                 let opened = all.filter { $0.page.kind == number }
-                return Rehearsal.Kind(
+                return Rehearsal.PageKind(
                     example: opened.first?.page.url.href ?? kind.pages.first?.href ?? "",
                     pages: kind.pages.count, opened: opened.count,
                     result(of: kind, opened, firstDifferences[number]))
@@ -212,7 +212,7 @@ struct OfflinePageCheck {
 
     private func result(
         of kind: PageKinds.Kind, _ opened: [OpenedPage], _ difference: (page: WebURL, detail: String)?
-    ) -> Rehearsal.Kind.Result {
+    ) -> Rehearsal.PageKind.Result {
         if let difference { return .different(page: difference.page.href, detail: difference.detail) }
         if opened.contains(where: \.hasTexts) {
             let count = bypassesFrozenCopies ? 0 : kind.pages.count { frozenPages.contains($0.href) }

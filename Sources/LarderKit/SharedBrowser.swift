@@ -6,7 +6,7 @@ internal import TLS
 /// gets less processor time than the crawl. May be used from any thread; a monitor protects the state.
 ///
 /// The states: `none`, until `prepare` or `browser` is called; `starting`, while one thread starts it; then `running` or
-/// `failed`. `close` leads from every state back to `none`, from `starting` only after the start has ended. Only the thread
+/// `failed`. `close` sets `none` from every state; it waits for the end of `starting` first. Only the thread
 /// that set `starting` may leave that state, so that no browser is started twice.
 final class SharedBrowser: Sendable {
     private enum BrowserState {

@@ -52,12 +52,12 @@ struct PicturesPage: PortalPage {
             return
         }
         html.element("dl", ["class": "facts"]) { html in
-            for state in ScreenshotReport.State.allCases where pictures.count(state) > 0 {
+            for state in ScreenshotReport.Comparison.allCases where pictures.count(state) > 0 {
                 html.fact(html.words(Self.name(state)), Wording.number(pictures.count(state)))
             }
         }
         // Changed pages first.
-        let pages = ScreenshotReport.State.allCases.flatMap { state in
+        let pages = ScreenshotReport.Comparison.allCases.flatMap { state in
             pictures.pages.filter { $0.state == state }
         }
         let start = min(page * PortalLimits.pictures, pages.count)
@@ -107,7 +107,7 @@ struct PicturesPage: PortalPage {
         }
     }
 
-    private static func name(_ state: ScreenshotReport.State) -> Sentence {
+    private static func name(_ state: ScreenshotReport.Comparison) -> Sentence {
         switch state {
         case .changed: .changed
         case .added: .notSeenBefore

@@ -10,7 +10,7 @@ package import Web
 
 /// Decides whether a snapshot may be published: the bundles that its manifest requires must verify in it.
 ///
-/// `SiteRun` asks it twice. Before the crawl it takes the bundles, start URLs and settings from the manifest. Before the
+/// `SiteRun` uses it twice. Before the crawl it reads the bundles, start URLs and settings of the manifest. Before the
 /// snapshot is published, `report(onSnapshot:)` checks every bundle as it would be served. If one fails, the snapshot is
 /// rejected, and the last good one stays live.
 package struct ManifestVerifier: Sendable {

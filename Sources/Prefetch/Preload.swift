@@ -56,7 +56,9 @@ public struct PreloadReport: Sendable, Equatable {
 
     /// The manifest, as the caller named it.
     public let manifest: String
+    /// The name of the site that the manifest belongs to.
     public let site: String
+    /// How the preload ended.
     public package(set) var outcome: Outcome
     /// The number of the live snapshot; nil if there is none yet.
     public package(set) var snapshot: Int64?
@@ -78,6 +80,7 @@ public struct PreloadReport: Sendable, Equatable {
     public package(set) var requests = 0
     /// The number of bytes received for bundles and assets.
     public package(set) var byteCount = 0
+    /// The duration of the preload.
     public package(set) var elapsed: Duration = .zero
     /// Whether certificates were not verified.
     public package(set) var isInsecure = false
@@ -89,7 +92,9 @@ public struct PreloadReport: Sendable, Equatable {
 
     /// A bundle or asset that was rejected or is missing.
     public struct Problem: Sendable, Equatable {
+        /// The URL of the bundle or asset.
         public let url: String
+        /// Why it was rejected, or could not be loaded.
         public let reason: String
         /// Whether the set is incomplete without it. Missing assets are reported, but do not prevent
         /// publishing.

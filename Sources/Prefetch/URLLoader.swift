@@ -152,7 +152,7 @@ package final class URLLoader {
         var fields: HTTPFields
         var body: [UInt8]
         var source: LoadReport.Source
-        /// The nearest network zone to which its redirects may lead.
+        /// The nearest network zone that its redirect targets may be in.
         var zone: NetworkZone
 
         init(_ answer: FetchedAnswer) {
@@ -337,7 +337,7 @@ package final class URLLoader {
         case .received, .gatewayTimeout: break
         }
         let answer = try outcome.get(asking: url)
-        // A server that rejects the conditions is asked again without them.
+        // 412: the server rejects the conditions, so the request is repeated without them.
         if answer.head.status == 412, isConditional {
             return try request(url, nearestZone, [:], policy, rules, nil, nil)
         }

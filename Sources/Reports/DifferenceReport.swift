@@ -1,10 +1,13 @@
 public import Store
 package import Web
 
-/// The changes of a site between two snapshots, as its readers see them.
+/// The URLs of a site that differ between two snapshots.
 public struct DifferenceReport: Sendable, Equatable {
+    /// The name of the site.
     public let site: String
+    /// The earlier snapshot.
     public let from: SnapshotName
+    /// The later snapshot.
     public let to: SnapshotName
     /// URLs that only the later snapshot has.
     public let added: [String]
@@ -17,7 +20,9 @@ public struct DifferenceReport: Sendable, Equatable {
 
     /// A body that is unchanged, byte for byte, but has another URL.
     public struct Move: Sendable, Equatable {
+        /// The URL in the earlier snapshot.
         public let from: String
+        /// The URL in the later snapshot.
         public let to: String
     }
 
@@ -56,16 +61,21 @@ extension DifferenceReport.Move: JSONObject {
 
 /// A comparison of the screenshots of a site's pages in two snapshots.
 public struct ScreenshotReport: Sendable, Equatable {
+    /// The name of the site.
     public let site: String
+    /// The earlier snapshot.
     public let from: SnapshotName
+    /// The later snapshot.
     public let to: SnapshotName
     /// The pages in the order of their URLs.
     public let pages: [Page]
 
     /// A page with a screenshot in at least one of the snapshots.
     public struct Page: Sendable, Equatable {
+        /// The URL of the page.
         public let url: String
-        public let state: State
+        /// The result of comparing its screenshots.
+        public let state: Comparison
         /// The snapshot in which the earlier screenshot was taken; nil if there is none.
         public let from: SnapshotName?
         /// The snapshot in which the later screenshot was taken; nil if there is none.
@@ -73,7 +83,7 @@ public struct ScreenshotReport: Sendable, Equatable {
     }
 
     /// The result of comparing two screenshots.
-    public enum State: String, Sendable, CaseIterable {
+    public enum Comparison: String, Sendable, CaseIterable {
         /// The screenshots differ.
         case changed
         /// Only the later snapshot has a screenshot.
@@ -92,7 +102,7 @@ public struct ScreenshotReport: Sendable, Equatable {
         let (before, after) = (try reader.pictures(shownBy: from.id), try reader.pictures(shownBy: to.id))
         pages = Set(before.keys).union(after.keys).sorted().map { url in
             let (old, new) = (before[url], after[url])
-            let state: State =
+            let state: Comparison =
                 switch (old, new) {
                 case (nil, _): .added
                 case (_, nil): .gone
@@ -106,7 +116,7 @@ public struct ScreenshotReport: Sendable, Equatable {
     }
 
     /// The number of pages in a state.
-    public func count(_ state: State) -> Int { pages.count { $0.state == state } }
+    public func count(_ state: Comparison) -> Int { pages.count { $0.state == state } }
 
     /// Pages whose screenshots differ, or that have a screenshot in only one of the snapshots.
     public var differing: [Page] { pages.filter { $0.state != .same && $0.state != .reused } }

@@ -66,15 +66,19 @@ public struct ListReport: Sendable, Equatable {
 
 /// A URL of a live snapshot.
 public struct ListedURL: Sendable, Equatable {
+    /// The URL.
     public let url: String
+    /// The HTTP status of the response.
     public let status: Int
     /// The media type without parameters; nil if the server sent none.
     public let type: String?
     /// The size of the body; nil for a response without one, such as a redirect.
     public let byteCount: Int?
+    /// The SHA-256 of the body in hexadecimal; nil for a response without one.
     public let sha256: String?
     /// Whether it is an asset; else it is a page.
     public let isAsset: Bool
+    /// The snapshot in which the response was stored.
     public let snapshot: SnapshotName
     /// The time of the response, in seconds since 1970.
     public let fetched: Int64

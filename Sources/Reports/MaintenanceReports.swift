@@ -3,6 +3,7 @@ package import Web
 
 /// The result of adding or removing a pin.
 public struct PinChange: Sendable, Equatable {
+    /// The pin that was added or removed.
     public let pin: PinReport
     /// Whether anything changed. False if the pin existed already, or did not exist.
     public let isNew: Bool
@@ -23,6 +24,7 @@ public struct PinChange: Sendable, Equatable {
 
 /// The pins of a store.
 public struct PinsReport: Sendable, Equatable {
+    /// The pins.
     public let pins: [PinReport]
 
     package init(_ reader: StoreReader) throws(StoreError) {
@@ -35,6 +37,7 @@ public struct PinsReport: Sendable, Equatable {
 
 /// A pin with the content that it protects.
 public struct PinReport: Sendable, Equatable {
+    /// The kind of content that the value names.
     public let kind: PinKind
     /// The URL, the pattern, or the name of the site.
     public let value: String
@@ -129,7 +132,9 @@ public struct CollectionForecast: Sendable, Equatable {
 
     /// A snapshot that would be removed.
     public struct Snapshot: Sendable, Equatable {
+        /// The name of the site.
         public let site: String
+        /// The name of the snapshot.
         public let name: SnapshotName
     }
 
@@ -248,6 +253,7 @@ public struct InspectionReport: Sendable, Equatable {
 
     /// A damaged body.
     public struct Damage: Sendable, Equatable {
+        /// The digest that the body should have, in hexadecimal.
         public let sha256: String
         /// The kind of the damage.
         public let fault: String

@@ -32,10 +32,11 @@ public struct MissesReport: Sendable, Equatable {
 
 /// A URL that clients requested and that is not stored.
 public struct MissedURL: Sendable, Equatable {
+    /// The URL that was requested.
     public let url: String
     /// The method of the request. A prefetch fetches only misses of GET requests.
     public let method: String
-    /// Whether a person navigated to it; else a page requested it.
+    /// Whether a user navigated to it; else a page requested it.
     public let isPage: Bool
     /// The page that requested it, if the browser sent a referrer.
     public let referrer: String?

@@ -3,12 +3,14 @@ package import Web
 
 /// The update schedules of sites.
 public struct ScheduleReport: Sendable, Equatable {
+    /// The sites, with and without a schedule.
     public let sites: [Site]
     /// The runner of the updates that are due; nil if there is none.
     public let runner: ScheduleRunner?
 
     /// The schedule of a site.
     public struct Site: Sendable, Equatable {
+        /// The name of the site.
         public let name: String
         /// The schedule; nil if the site has none.
         public let schedule: UpdateSchedule?

@@ -5,6 +5,7 @@ package import Web
 public struct StatusReport: Sendable, Equatable {
     /// The path or address of the store.
     public let path: String
+    /// The stored sites.
     public let sites: [Site]
     /// The number of stored responses.
     public let responses: Int
@@ -43,6 +44,7 @@ public struct StatusReport: Sendable, Equatable {
 
     /// How much the live snapshot of a site has.
     public struct Figures: Sendable, Equatable {
+        /// The number of pages.
         public let pages: Int
         /// The bodies' bytes, each body counted once; an estimate for large sites.
         public let byteCount: Int64
@@ -52,6 +54,7 @@ public struct StatusReport: Sendable, Equatable {
 
     /// A snapshot of a site.
     public struct Snapshot: Sendable, Equatable {
+        /// The number of the snapshot, and whether it is an overlay.
         public let name: SnapshotName
         /// Whether the server shows it: the live snapshot, and the overlay on it.
         public let isLive: Bool
@@ -59,7 +62,7 @@ public struct StatusReport: Sendable, Equatable {
         public let started: Int64
         /// The time at which it ended; nil if it was interrupted or is running.
         public let finished: Int64?
-        /// Whether it did not go live, for example because a login page came in place of the site, because less than half of
+        /// Whether it did not go live, for example because a login page was served in place of the site, because less than half of
         /// the pages were left, or because bundles did not verify.
         public let isRejected: Bool
         /// The number of its responses.
@@ -104,6 +107,7 @@ public struct StatusReport: Sendable, Equatable {
 
 /// The snapshots of sites.
 public struct SnapshotsReport: Sendable, Equatable {
+    /// The sites with their snapshots.
     public let sites: [StatusReport.Site]
 
     package init(_ sites: [Site], _ reader: StoreReader) {

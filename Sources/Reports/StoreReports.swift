@@ -26,7 +26,9 @@ public struct StoreReport: Sendable, Equatable {
 
     /// A file, a folder, or a table with its indexes.
     public struct Part: Sendable, Equatable {
+        /// The name of the file, folder or table.
         public let name: String
+        /// The size on the disk in bytes.
         public let byteCount: Int64
     }
 

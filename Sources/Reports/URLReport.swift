@@ -4,6 +4,7 @@ package import Web
 
 /// Everything that a store knows about one URL.
 public struct URLReport: Sendable, Equatable {
+    /// The URL.
     public let url: String
     /// The stored responses of the URL in all snapshots, the newest first. Empty if none is stored.
     public let responses: [Response]
@@ -47,12 +48,15 @@ public struct URLReport: Sendable, Equatable {
 
     /// A stored response.
     public struct Response: Sendable, Equatable {
+        /// The name of the site that has the response.
         public let site: String
+        /// The snapshot in which it was stored.
         public let snapshot: SnapshotName
         /// The number of the last snapshot that confirmed this response; nil if none did.
         public let confirmed: Int64?
         /// Whether a server serves this response by default.
         public let isServed: Bool
+        /// The HTTP status.
         public let status: Int
         /// Whether the URL is an asset; else it is a page.
         public let isAsset: Bool
@@ -163,13 +167,17 @@ public struct URLReport: Sendable, Equatable {
 
     /// A header field.
     public struct Header: Sendable, Equatable {
+        /// The field name.
         public let name: String
+        /// The field value.
         public let value: String
     }
 
     /// A stored body.
     public struct Body: Sendable, Equatable {
+        /// The size of the decoded body in bytes.
         public let byteCount: Int
+        /// The SHA-256 of the decoded body in hexadecimal.
         public let sha256: String
         /// The MD5; nil if the bytes cannot be read, or are too many to be read now.
         public let md5: String?
@@ -210,7 +218,9 @@ public struct URLReport: Sendable, Equatable {
 
     /// The links of a body.
     public struct Links: Sendable, Equatable {
+        /// The URLs of linked pages.
         public let pages: [String]
+        /// The URLs of assets that the body needs.
         public let assets: [String]
         /// Texts in scripts that look like links.
         public let guesses: [String]
@@ -272,6 +282,7 @@ public struct Absence: Sendable, Equatable {
 
     /// A stored URL that is served instead of another one.
     public struct Substitute: Sendable, Equatable {
+        /// The URL that is served.
         public let url: String
         /// The differences from the requested URL; never empty.
         public let differences: [Difference]
@@ -356,7 +367,9 @@ extension Absence.Substitute: JSONObject {
 
 /// The result of reading a body.
 public struct BodyReport: Sendable, Equatable {
+    /// The URL that was read.
     public let url: String
+    /// How the reading ended.
     public let outcome: Outcome
 
     /// How the reading ended.

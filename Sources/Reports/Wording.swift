@@ -1,6 +1,6 @@
 internal import Web
 
-/// Formats sizes, durations, counts and dates for people, in the portal and the command alike.
+/// Formats sizes, durations, counts and dates in the same way for the portal and the command.
 package enum Wording {
     /// `1 page`, `1,234 pages`.
     package static func count(_ count: Int, _ noun: String, plural: String? = nil) -> String {
@@ -112,6 +112,7 @@ package enum Wording {
 
 /// A number of bytes, which users write as `500M`, `2G`, `1.5GiB` or `0`.
 public struct ByteSize: Sendable, Hashable {
+    /// The number of bytes.
     public let byteCount: Int64
 
     /// Creates a size from a number of bytes.

@@ -10,6 +10,7 @@ public struct WorkProgress: Sendable, Equatable {
         case room
     }
 
+    /// The kind of the counted items.
     public let unit: Unit
     /// The number of finished items.
     public let done: Int

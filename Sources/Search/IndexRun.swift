@@ -123,7 +123,7 @@ private final class IndexPass {
     private let hasTimeLimit: Bool
     private let progress: (@Sendable (WorkProgress) -> Void)?
     /// The number of bodies in the queue of the reading thread.
-    private var askedCount = 0
+    private var queuedCount = 0
     /// The size of the bodies that are being read, or not written yet.
     private var pendingBytes = 0
     private var batch: [(candidate: TextCandidate, text: DocumentText)] = []
@@ -184,14 +184,14 @@ private final class IndexPass {
             }
             textReaders.read(candidate)
             pendingBytes += candidate.body.byteCount
-            askedCount += 1
-            if askedCount >= (hasTimeLimit ? Self.maxQueuedBodiesWithTimeLimit : Self.maxQueuedBodies)
+            queuedCount += 1
+            if queuedCount >= (hasTimeLimit ? Self.maxQueuedBodiesWithTimeLimit : Self.maxQueuedBodies)
                 || pendingBytes >= Self.maxPendingBytes
             {
                 try take()
             }
         }
-        while askedCount > 0 { try take() }
+        while queuedCount > 0 { try take() }
         try write()
         if !hasLeftBodies { try index.noteRead(snapshot) }
     }
@@ -206,7 +206,7 @@ private final class IndexPass {
     /// Moves a text from the reading thread to the batch, and writes the batch if it is full.
     private func take() throws(StoreError) {
         let (candidate, text) = try textReaders.next()
-        askedCount -= 1
+        queuedCount -= 1
         batch.append((candidate, text))
         batchBytes += text.body.count
         report.byteCount += Int64(candidate.body.byteCount)
@@ -254,28 +254,31 @@ private final class IndexPass {
     }
 }
 
-/// Two threads that read the texts of bodies, by turns, which `next` returns in the order of the calls of `read`.
-/// Reading takes longer than indexing.
+/// Two threads that read the texts of bodies, since reading takes longer than indexing. Belongs to the thread that calls
+/// `read` and `next`.
+///
+/// The bodies go to the threads alternately: with two threads, the first reads the bodies 0, 2, 4…, the second 1, 3, 5…
+/// `next` takes the results alternately too, so that they are in the order of the calls of `read`.
 ///
 /// After an error a thread ends: `next` throws that error once, and must not be called again.
 private final class TextReaders {
-    private let asked: [Inbox<TextCandidate>]
+    private let requests: [Inbox<TextCandidate>]
     private let read: [Inbox<Result<(TextCandidate, DocumentText), StoreError>>]
-    /// The numbers of bodies that were asked for, and that were returned.
-    private var (askedCount, readCount) = (0, 0)
+    /// The number of bodies that were passed to `read`, and of those that `next` has returned.
+    private var (requestCount, resultCount) = (0, 0)
 
     /// Two threads read about as fast as one thread writes to the index.
     private static let threadCount = 2
 
     init(_ folder: StoreFolder) throws(StoreError) {
-        asked = (0..<Self.threadCount).map { _ in Inbox() }
+        requests = (0..<Self.threadCount).map { _ in Inbox() }
         read = (0..<Self.threadCount).map { _ in Inbox() }
         do throws(SystemError) {
-            for (asked, read) in zip(asked, read) {
+            for (requests, read) in zip(requests, read) {
                 try NamedThread.start("larder-text") {
                     do throws(StoreError) {
                         let reader = try StoreReader(folder)
-                        while let candidate = asked.next() {
+                        while let candidate = requests.next() {
                             read.put(.success((candidate, try Self.text(of: candidate, reader))))
                         }
                     } catch {
@@ -291,19 +294,19 @@ private final class TextReaders {
     }
 
     func read(_ candidate: TextCandidate) {
-        asked[askedCount % Self.threadCount].put(candidate)
-        askedCount += 1
+        requests[requestCount % Self.threadCount].put(candidate)
+        requestCount += 1
     }
 
     func next() throws(StoreError) -> (TextCandidate, DocumentText) {
-        guard let result = read[readCount % Self.threadCount].next() else {
+        guard let result = read[resultCount % Self.threadCount].next() else {
             preconditionFailure("the queue was closed")
         }
-        readCount += 1
+        resultCount += 1
         return try result.get()
     }
 
-    func end() { for queue in asked { queue.close() } }
+    func end() { for queue in requests { queue.close() } }
 
     /// Returns the text of a body; an empty text if the body is too large, damaged or removed. Other checks
     /// report that.

@@ -6,7 +6,7 @@ package struct SearchQueryError: Error, Sendable, Equatable, CustomStringConvert
     package let description: String
 }
 
-/// A query as people type it: words, `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b`, `a NEAR b`.
+/// A query as users type it: words, `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b`, `a NEAR b`.
 ///
 /// Everything else is treated as words. Words are passed to FTS5 only in quotes, so that a query cannot inject operators.
 ///

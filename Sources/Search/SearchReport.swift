@@ -27,7 +27,9 @@ public struct SearchOptions: Sendable {
 public struct SearchReport: Sendable, Equatable {
     /// A page that matches.
     public struct Hit: Sendable, Equatable {
+        /// The URL of the page.
         public let url: String
+        /// The title of the page.
         public let title: String
         /// The heading of the part of the page that matches; empty if there is none.
         public let heading: String
@@ -37,8 +39,11 @@ public struct SearchReport: Sendable, Equatable {
         public let snippet: Snippet
         /// The name of the site.
         public let site: String
+        /// The snapshot that has the page.
         public let snapshot: SnapshotName
+        /// The media type; nil if the server sent none.
         public let type: String?
+        /// The language of the text, such as `en`; empty if it is unknown.
         public let language: String
         /// The time of the response, in seconds since 1970.
         public let fetched: Int64

@@ -5,6 +5,7 @@ package import Web
 public struct Snippet: Sendable, Equatable {
     /// A part of an excerpt.
     public struct Part: Sendable, Equatable {
+        /// The text of the part.
         public let text: String
         /// Whether the part is a word of the query.
         public let isMarked: Bool

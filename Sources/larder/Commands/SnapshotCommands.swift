@@ -118,14 +118,15 @@ enum DiffCommand {
             let word = page.state.rawValue
             return word + String(repeating: " ", count: max(1, 8 - word.utf8.count)) + page.url
         }
-        let counts = ScreenshotReport.State.allCases.map { ($0, report.count($0)) }.filter { $0.1 > 0 }.map {
-            state, count in
-            switch state {
-            case .changed, .added, .gone: "\(count) \(state.rawValue)"
-            case .same: "\(count) the same"
-            case .reused: "\(count) not taken again"
+        let counts = ScreenshotReport.Comparison.allCases.map { ($0, report.count($0)) }.filter { $0.1 > 0 }
+            .map {
+                state, count in
+                switch state {
+                case .changed, .added, .gone: "\(count) \(state.rawValue)"
+                case .same: "\(count) the same"
+                case .reused: "\(count) not taken again"
+                }
             }
-        }
         lines.append(
             "\(snapshots): \(Wording.count(report.pages.count, "picture")), \(counts.joined(separator: ", "))"
         )
