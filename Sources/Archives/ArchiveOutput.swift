@@ -8,8 +8,8 @@ internal import System
 /// systems without such files, it is a locked draft beside its final path; the next export to the path removes the
 /// draft of a killed process. If ``finish()`` is not called, the file is deleted.
 ///
-/// Bytes are written in blocks, with a checksum of each, so that the export can verify that the disk has what was
-/// written (``ArchiveFile/isAsWritten()``). An output is used by one thread.
+/// Bytes are written in blocks. The checksum of each block is kept, so that the export can read the file back and verify
+/// it (``ArchiveFile/isAsWritten()``). An output is used by one thread.
 final class ArchiveOutput {
     /// The path as the user gave it, for messages and reports.
     let name: String

@@ -206,7 +206,7 @@ final class ArchivedMessage {
             bytes.append(contentsOf: piece)
             codings = .undetermined(decoder, bytes)
             if bytes.count >= Self.minProbeBytes { try beginDecoding(decoder, bytes) }
-        case .decoding(let decoder): try decode(piece, by: decoder)
+        case .decoding(let decoder): try runDecoder(decoder, on: piece)
         }
     }
 
@@ -236,7 +236,8 @@ final class ArchivedMessage {
         if !isNotEncoded { codings = .decoding(decoder) }
     }
 
-    private func decode(_ piece: UnsafeRawBufferPointer, by decoder: BodyDecoder) throws(ArchiveError) {
+    /// Decodes a piece of an encoded body and stores the content. Sets `flaw` if it is damaged or expands too much.
+    private func runDecoder(_ decoder: BodyDecoder, on piece: UnsafeRawBufferPointer) throws(ArchiveError) {
         var failure: ArchiveError?
         do throws(CodingError) {
             try decoder.decode(piece) { (content) throws(CodingError) in

@@ -28,10 +28,10 @@ final class MHTMLReader: ArchiveReader {
         // Parts may refer to later parts, so the names are collected first.
         let probe = try MessageParts(path, limits, .measuredOnly)
         var (urlsByContentID, origin, start): ([String: String], String?, String?) = ([:], nil, nil)
-        start = probe.location
+        start = probe.pageURL
         while let part = try probe.next(), urlsByContentID.count < Self.maxNamedParts {
             guard case .part(let fields, _) = part else { continue }
-            let location = probe.url(fields)
+            let location = probe.location(of: fields)
             if let location, origin == nil { origin = location.origin }
             if start == nil, fields.contentType?.isHTML ?? false { start = location?.href }
             if let id = Self.contentID(fields), let location { urlsByContentID[id] = location.href }
@@ -73,7 +73,7 @@ final class MHTMLReader: ArchiveReader {
     // MARK: - Names
 
     private func url(of fields: HTTPFields) -> WebURL? {
-        if let url = parts.url(fields) { return url }
+        if let url = parts.location(of: fields) { return url }
         let location = fields["Content-Location"].flatMap { Self.contentID(inURL: $0) }
         return (location ?? Self.contentID(fields)).flatMap(url(forContentID:))
     }
@@ -144,7 +144,7 @@ private final class MessageParts {
     /// The boundary with its two leading dashes; empty if the file is not a multipart message.
     private var boundary: [UInt8] = []
     /// The URL of the page, if the header of the message contains it.
-    private(set) var location: String?
+    private(set) var pageURL: String?
     private(set) var date: Int64?
     private var state = State.beforeFirstPart
     /// The number of the current part, from 1.
@@ -169,15 +169,15 @@ private final class MessageParts {
         else { return }
         self.boundary = Array("--\(boundary)".utf8)
         let location = head["Snapshot-Content-Location"] ?? head["Content-Location"] ?? head["Content-Base"]
-        self.location = location.flatMap { WebURL($0) }.flatMap { $0.isHTTP ? $0.key.href : nil }
+        pageURL = location.flatMap { WebURL($0) }.flatMap { $0.isHTTP ? $0.key.href : nil }
         date = head.date("Date")?.secondsSinceEpoch
     }
 
     var place: String { "\(input.name), part \(number)" }
 
     /// Returns the URL of a part if it has one with http or https.
-    func url(_ fields: HTTPFields) -> WebURL? {
-        let base = location.flatMap { WebURL($0) }
+    func location(of fields: HTTPFields) -> WebURL? {
+        let base = pageURL.flatMap { WebURL($0) }
         guard let url = fields["Content-Location"].flatMap({ WebURL($0, base: base) }), url.isHTTP else {
             return nil
         }
