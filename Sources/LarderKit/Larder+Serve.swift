@@ -84,7 +84,7 @@ extension Larder {
             // Each thread of the server sends its own requests, which saves a change of threads per request. Cookies and
             // a limit of the total rate are shared by all requests, so that one thread sends all of them then.
             if fetching.cookies == nil, fetching.bytesPerSecond == nil {
-                mirror.ownLoads = { [clock = mirror.clock] in try? LoadLoop(fetching, clock: clock) }
+                mirror.makeThreadLoader = { [clock = mirror.clock] in try? LoadLoop(fetching, clock: clock) }
             }
         }
         guard folder.exists else {

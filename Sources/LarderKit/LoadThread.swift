@@ -9,7 +9,7 @@ internal import System
 internal import Web
 
 /// Sends requests to origins for a mirror, on the event loop of one of its threads. Belongs to that thread.
-final class LoadLoop: OwnLoads {
+final class LoadLoop: ThreadLoader {
     let waker: FetchWaker
     private let loop: FetchLoop
     private let clock: @Sendable () -> HTTPDate

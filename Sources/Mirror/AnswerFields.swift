@@ -3,7 +3,7 @@ internal import Origins
 internal import Store
 internal import Web
 
-/// Decides which header fields of a stored response are sent, and rewrites their URLs.
+/// Decides which header fields of a response are sent, rewrites the URLs in them, and adds Larder's own fields.
 struct AnswerFields {
     let layout: OriginLayout
     /// Whether clients may cache responses as the origin allows.
@@ -20,15 +20,15 @@ struct AnswerFields {
     func fields(
         of stored: HTTPFields, base: WebURL, source: AnswerSource, sharing: Sharing, entityTag: String? = nil
     ) -> [(String, String)] {
-        var fields = led(stored, base: base)
+        var fields = rewrite(stored, base: base)
         if let entityTag { fields.append(("ETag", entityTag)) }
-        return fields + ownFields(source, base, sharing)
+        return fields + mirrorFields(source, base, sharing)
     }
 
     /// The answer of a proxy for a response that was just received, or that is stored only in memory.
     ///
     /// - Parameter body: Nil for the answer to a HEAD request.
-    func asItCame(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: [UInt8]?) -> Answer {
+    func proxyAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: [UInt8]?) -> Answer {
         // A proxy's client may have any response that the origin sent it.
         let sharing = Sharing(missing: url)
         var outgoing = fields(of: stored, base: url, source: .loaded, sharing: sharing)
@@ -48,17 +48,17 @@ struct AnswerFields {
 
     /// The head of an origin's interim response, as it is sent to a client.
     func interim(_ status: Int, _ said: HTTPFields, base: WebURL) -> [UInt8] {
-        let lines = led(said, base: base).map { "\($0): \($1)\r\n" }
+        let lines = rewrite(said, base: base).map { "\($0): \($1)\r\n" }
         return HTTPGrammar.bytes(of: "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n\(lines.joined())\r\n")
     }
 
-    private func led(_ stored: HTTPFields, base: WebURL) -> [(String, String)] {
+    private func rewrite(_ stored: HTTPFields, base: WebURL) -> [(String, String)] {
         var fields: [(String, String)] = []
         if layout.isTransparent {
             // The length, the range and the cookies are added by the code that sends the body.
             fields.reserveCapacity(stored.list.count + 1)
             for field in stored.withoutConnectionFields.list
-            where !Self.unsaid.contains(field.name) && !Self.isOurs(field.name) {
+            where !Self.omittedFields.contains(field.name) && !Self.isReserved(field.name) {
                 fields.append((field.name, field.value))
             }
             fields.append(("Via", ProxyHop.via))
@@ -69,10 +69,10 @@ struct AnswerFields {
             case .cache: if isProxy { fields.append((field.name, field.value)) }
             case .lifetime: break
             case .keep: fields.append((field.name, field.value))
-            case .address: fields.append((field.name, led(field.value, base: base)))
-            case .links: fields.append((field.name, ledLinks(field.value, base: base)))
-            case .refresh: fields.append((field.name, ledRefresh(field.value, base: base)))
-            case .origins: fields.append((field.name, ledOrigins(field.value)))
+            case .address: fields.append((field.name, rewriteURL(field.value, base: base)))
+            case .links: fields.append((field.name, rewriteLinks(field.value, base: base)))
+            case .refresh: fields.append((field.name, rewriteRefresh(field.value, base: base)))
+            case .origins: fields.append((field.name, rewriteOrigins(field.value)))
             case .policy: fields += policies(field.value, of: base).map { (field.name, $0) }
             case .framing:
                 fields.append((field.name, layout.keepsRelativeLinks(of: base) ? field.value : "DENY"))
@@ -82,18 +82,18 @@ struct AnswerFields {
         return fields
     }
 
-    private static let unsaid: FieldNames = ["content-length", "content-range", "set-cookie"]
+    private static let omittedFields: FieldNames = ["content-length", "content-range", "set-cookie"]
 
     /// Whether only Larder itself may send the field, such as the one that says that a bundle is verified.
     /// Origins must not set it.
-    private static func isOurs(_ name: String) -> Bool {
+    private static func isReserved(_ name: String) -> Bool {
         let word = name.utf8.prefix(6)
         return word.count == 6 && HTTPGrammar.matches(String(Substring(word)), "larder")
             && (name.utf8.count == 6 || name.utf8.dropFirst(6).first == UInt8(ascii: "-"))
     }
 
     /// The fields that every stored response gets in addition to its own.
-    func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
+    func mirrorFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
         if layout.isTransparent { return [] }
         // The browser must validate at each use, whatever the origin said: a newer snapshot is then visible
         // at once, and nothing stays in the browser's cache after the site at the root changes. The answer is
@@ -109,12 +109,12 @@ struct AnswerFields {
 
     /// Whether a response redirects to the same mirror address that was requested: for instance from http to
     /// https, if one mirror name stands for both.
-    func isLed(_ stored: HTTPFields, from base: WebURL, to asked: WebURL) -> Bool {
+    func redirectsToSame(_ stored: HTTPFields, from base: WebURL, to asked: WebURL) -> Bool {
         guard let location = stored["Location"].flatMap({ WebURL($0, base: base) }) else { return false }
         return layout.address(of: location.withoutFragment) == layout.address(of: asked.withoutFragment)
     }
 
-    private func led(_ value: String, base: WebURL) -> String {
+    private func rewriteURL(_ value: String, base: WebURL) -> String {
         // A relative reference resolves correctly without rewriting, as in the body.
         if layout.keepsRelativeLinks(of: base), WebURL(value) == nil, !Self.namesHost(value) { return value }
         guard let url = WebURL(value, base: base), let local = layout.address(of: url) else { return value }
@@ -129,25 +129,25 @@ struct AnswerFields {
     }
 
     /// Rewrites the link targets in a `Link` field, which are between angle brackets (RFC 8288).
-    private func ledLinks(_ value: String, base: WebURL) -> String {
+    private func rewriteLinks(_ value: String, base: WebURL) -> String {
         var bytes = Array(value.utf8)
         for link in LinkField.parse(value).reversed() {
-            bytes.replaceSubrange(link.targetRange, with: led(link.target, base: base).utf8)
+            bytes.replaceSubrange(link.targetRange, with: rewriteURL(link.target, base: base).utf8)
         }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private func ledRefresh(_ value: String, base: WebURL) -> String {
+    private func rewriteRefresh(_ value: String, base: WebURL) -> String {
         guard let refresh = RefreshDirective(value), let range = refresh.urlRange, let url = refresh.url
         else {
             return value
         }
         var bytes = Array(value.utf8)
-        bytes.replaceSubrange(range, with: led(url, base: base).utf8)
+        bytes.replaceSubrange(range, with: rewriteURL(url, base: base).utf8)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private func ledOrigins(_ value: String) -> String {
+    private func rewriteOrigins(_ value: String) -> String {
         guard value != "*" else { return value }
         let origins = value.utf8.split(separator: UInt8(ascii: ",")).compactMap { part -> String? in
             let origin = String(decoding: HTTPGrammar.trimmed(part), as: UTF8.self)
@@ -193,7 +193,7 @@ struct AnswerFields {
         let name = HTTPGrammar.lowercased(name.utf8)
         // Beside a site at the root, the worker would be that site's worker.
         if name == "service-worker-allowed", !layout.keepsRelativeLinks(of: url) { return .drop }
-        return Self.isOurs(name) ? .drop : Self.treatment(of: name)
+        return Self.isReserved(name) ? .drop : Self.treatment(of: name)
     }
 
     /// The treatment of a field by its name. Dropped are fields that describe the connection or a removed
@@ -263,7 +263,7 @@ enum AnswerSource {
 
 extension StoredBody {
     /// Must be increased when the same body is rendered differently than before.
-    private static let showingVersion = 5
+    private static let renderingVersion = 5
 
     /// An entity tag that changes if the rendered bytes change, independently of the store and the snapshot.
     /// It is made from the body's digest and everything that the rewriting depends on.
@@ -272,18 +272,19 @@ extension StoredBody {
     func entityTag(type: String?, layout: OriginLayout, shim: Bool?, steadySince: Int? = nil) -> String {
         let digits = Array("0123456789abcdef".utf8)
         let digest = sha256.prefix(8).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        let place = layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
+        let rootPart =
+            layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
         // FNV-1a is sufficient to distinguish the few types and renderings of one body.
         let steady = steadySince.map { "\n\($0)" } ?? ""
         let bar = layout.bar == .here ? "\nbar" : ""
-        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)\(steady)\(bar)".utf8
+        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(rootPart)\(steady)\(bar)".utf8
             .reduce(
                 0x811c_9dc5 as UInt32
             ) {
                 ($0 ^ UInt32($1)) &* 0x0100_0193
             }
         return
-            "\"\(String(decoding: digest, as: UTF8.self))-\(reading)-\(layout.port)-\(Self.showingVersion)\""
+            "\"\(String(decoding: digest, as: UTF8.self))-\(reading)-\(layout.port)-\(Self.renderingVersion)\""
     }
 }
 
@@ -294,7 +295,7 @@ extension StoredResponse {
 
 extension [(String, String)] {
     /// Sets the charset to UTF-8, in which bodies are sent even if they are stored in another one.
-    mutating func sayUTF8() {
+    mutating func setUTF8() {
         for index in indices where self[index].0.lowercased() == "content-type" {
             let essence = self[index].1.utf8.prefix { $0 != UInt8(ascii: ";") }
             self[index].1 = "\(Substring(essence)); charset=utf-8"

@@ -5,10 +5,15 @@ internal import Portal
 internal import Store
 internal import Web
 
-/// An exchange that may ask an origin: the server acts as a cache (RFC 9111) with the policy of the request.
+/// A request that the origin may be asked for: the server acts as a cache (RFC 9111) with the policy of the request.
+///
+/// `reply` looks up the stored response (`lookUp`), lets the policy decide (`action`), and then serves the stored
+/// response, serves it and refreshes it in the background, validates or loads it, or records a miss. A response is
+/// looked for in memory first, then in the store: uncommitted responses leave memory only after they are stored, so
+/// that each one is always found in one of the two.
 struct CacheExchange {
-    private let exchange: Exchange
-    private let loading: Loading
+    private let exchange: MirrorExchange
+    private let loader: OriginLoader
     private let policy: CachePolicy
     private let rules: SiteRules
     private let addresses: [String]
@@ -17,7 +22,7 @@ struct CacheExchange {
     /// The addresses as the store names them.
     private let hrefs: [String]
     /// The URL to load if nothing is stored.
-    private let likeliest: WebURL
+    private let likeliestURL: WebURL
     /// The fields as the page would have sent them on the web.
     private let fields: HTTPFields
     /// The nearest network zone that a request to the origin may connect to.
@@ -30,12 +35,12 @@ struct CacheExchange {
     private var requestContext: RequestContext { exchange.requestContext }
 
     /// Nil if only stored responses may answer.
-    init?(_ exchange: Exchange, by loading: Loading) throws(StoreError) {
-        guard case .copy(let addresses) = try exchange.place(), !addresses.isEmpty,
+    init?(_ exchange: MirrorExchange, by loader: OriginLoader) throws(StoreError) {
+        guard case .stored(let addresses) = try exchange.requestTarget(), !addresses.isEmpty,
             let url = try exchange.layout.isTransparent
-                ? exchange.proxied : WebURL(exchange.likeliest(addresses))
+                ? exchange.proxied : WebURL(exchange.likeliestURL(addresses))
         else { return nil }
-        let policy = try exchange.policy(at: url, loading)
+        let policy = try exchange.policy(at: url, loader)
         guard policy != .offline else { return nil }
         let (layout, requestContext) = (exchange.layout, exchange.requestContext)
         // Pages anywhere may embed the site that the server shows to other machines. Everything else is for
@@ -43,8 +48,8 @@ struct CacheExchange {
         let isPublic =
             layout.isPublished(url)
             && CacheRequest.Method(exchange.request.method).isAnsweredByStored
-        guard layout.isTransparent || isPublic || requestContext.mayCauseRequests,
-            !Self.isOutOfReach(requestContext, url, layout)
+        guard layout.isTransparent || isPublic || requestContext.canCauseRequests,
+            !Self.isBlockedByBrowsers(requestContext, url, layout)
         else { return nil }
         var fields = exchange.fields
         if layout.isExposed, !layout.isTransparent { fields = fields.withoutForwarding }
@@ -53,20 +58,20 @@ struct CacheExchange {
                 in: &fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
         }
         self.exchange = exchange
-        self.loading = loading
+        self.loader = loader
         self.policy = policy
         self.addresses = addresses
         urls = layout.isTransparent ? [url] : addresses.compactMap { WebURL($0) }
         hrefs = urls.map(\.withoutFragment.href)
         self.fields = fields
         self.isPublic = isPublic
-        likeliest = url
+        likeliestURL = url
         rules = try exchange.rules()
         nearestZone = try Self.nearestZone(exchange, url, rules)
     }
 
-    /// Requests that a browser blocks by itself if each origin has its own name.
-    private static func isOutOfReach(
+    /// Whether a browser would block the request by itself if each origin had its own name.
+    private static func isBlockedByBrowsers(
         _ context: RequestContext, _ url: WebURL, _ layout: OriginLayout
     ) -> Bool {
         layout.sharesRootHost(url)
@@ -76,7 +81,7 @@ struct CacheExchange {
 
     /// The zone in which a user named the host, or the zone of the page that sent the request.
     private static func nearestZone(
-        _ exchange: Exchange, _ url: WebURL, _ rules: SiteRules
+        _ exchange: MirrorExchange, _ url: WebURL, _ rules: SiteRules
     ) throws(StoreError) -> NetworkZone {
         if exchange.layout.isTransparent { return try exchange.nearestProxiedZone(to: url) }
         if exchange.layout.isExposed { return try exchange.nearestZone(to: url) }
@@ -95,26 +100,26 @@ struct CacheExchange {
     // MARK: - Lookup
 
     /// The stored response for the request, and the request as policies see it.
-    private struct Held {
-        var copy: FoundCopy?
-        var shelved: ShelvedCopy?
+    private struct StoredState {
+        var copy: FoundResponse?
+        var memoryResponse: MemoryResponse?
         /// The copy or the shelved copy, as policies see it.
         var entry: CacheEntry?
         let required: Bundle?
-        var bundle: ShownBundle?
+        var bundle: BundleComparison?
         let key: RequestKey
         let request: CacheRequest
         /// The cache rules for the URL.
         let rules: CacheRules
         /// The change count before the lookup.
         let changeCount: Int
-        let look: MirrorResponder.Look
+        let view: MirrorResponder.StoreView
 
         var url: WebURL { request.url }
     }
 
-    private func held(_ now: HTTPDate) throws(StoreError) -> Held {
-        let changeCount = loading.ready.changeCount
+    private func lookUp(_ now: HTTPDate) throws(StoreError) -> StoredState {
+        let changeCount = loader.ready.changeCount
         let method = CacheRequest.Method(request.method)
         let isRead = method.isAnsweredByStored
         // Responses to recorded requests are stored separately; else the response to a POST could answer a
@@ -122,116 +127,121 @@ struct CacheExchange {
         let isRecorded =
             !isRead && request.method != "TRACE" && !request.isServerWide
             && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
-            && rules.rules(for: likeliest).keepsPosts(to: likeliest)
+            && rules.rules(for: likeliestURL).keepsPosts(to: likeliestURL)
         let body = request.body
         let key =
             !isRecorded ? .get : RequestKey(method: request.method, body: body.span, type: fields.contentType)
-        var (copy, shelved): (FoundCopy?, ShelvedCopy?) = (nil, nil)
-        // Arrivals leave memory after they are stored, so memory is searched first.
-        if isRead || isRecorded { shelved = arrived(key) }
+        var (copy, memoryResponse): (FoundResponse?, MemoryResponse?) = (nil, nil)
+        // UncommittedResponses leave memory after they are stored, so memory is searched first.
+        if isRead || isRecorded { memoryResponse = uncommittedResponse(key) }
         var required: Bundle?
-        try exchange.atOneMoment { (look) throws(StoreError) in
-            if shelved == nil, isRead || isRecorded {
+        try exchange.atOneStoreState { (view) throws(StoreError) in
+            if memoryResponse == nil, isRead || isRecorded {
                 copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
                     // Only `prefer-cache` accepts stand-ins for the URL.
-                    try finder(look).find(
+                    try finder(view).find(
                         urls, request: key, requestFields: fields,
                         rules: policy == .preferCache ? rules : nil)
                 }
             }
             // The response to another method could be stored as one to GET.
-            required = key == .get ? try exchange.responder.required(addresses, look) : nil
+            required = key == .get ? try exchange.responder.requiredBundle(for: addresses, view) : nil
         }
-        let look = try exchange.look()
-        if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
-        // A newer snapshot may have gone live since.
-        if let kept = shelved, let copy,
+        let view = try exchange.view()
+        if memoryResponse == nil, isRead || isRecorded { memoryResponse = shelvedCopy(key) }
+        // A newer snapshot may have gone live since the response was loaded into memory.
+        if let kept = memoryResponse, let copy,
             copy.response.fetched > kept.entry.freshness.responseTime.secondsSinceEpoch
         {
-            shelved = nil
+            memoryResponse = nil
         }
         // A response that this client may not have is treated as missing.
-        if let found = copy, !mayHave(found.response.flags, of: found.url) { copy = nil }
-        if let found = shelved, !mayHave(found.allFlags, of: likeliest) { shelved = nil }
+        if let found = copy, !canAccess(found.response.flags, of: found.url) { copy = nil }
+        if let found = memoryResponse, !canAccess(found.allFlags, of: likeliestURL) { memoryResponse = nil }
         // A response for one API key or login is never served for another.
         if let found = copy,
             policy != .preferCache || layout.isShared || found.response.flags.contains(.isPrivate),
-            !found.response.suits(fields, look.reader.secrets)
+            !found.response.suits(fields, view.reader.secrets)
         {
             copy = nil
         }
         // A damaged body is loaded again.
         if try exchange.isDamaged(copy, isRequired: required != nil) { copy = nil }
-        let bundle = try copy.flatMap { (copy) throws(StoreError) in try exchange.shown(copy, as: required) }
+        let bundle = try copy.flatMap { (copy) throws(StoreError) in
+            try exchange.compare(copy, with: required)
+        }
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
-        if shelved?.parts != nil, copy != nil || method != .get { shelved = nil }
-        if shelved != nil { copy = nil }
-        let url = copy?.url ?? shelved.flatMap { WebURL($0.href) } ?? likeliest
+        if memoryResponse?.parts != nil, copy != nil || method != .get { memoryResponse = nil }
+        if memoryResponse != nil { copy = nil }
+        let url = copy?.url ?? memoryResponse.flatMap { WebURL($0.href) } ?? likeliestURL
         let cacheRequest = CacheRequest(
             method: request.method, url: url, fields: fields, isRecorded: isRecorded)
         let urlRules = rules.rules(for: url)
-        var entry = shelved?.entry ?? copy?.response.cacheEntry(profile: loading.profile, rules: urlRules)
-        if let parts = shelved?.parts, let held = entry, held.answers(cacheRequest, with: parts) {
+        var entry =
+            memoryResponse?.entry ?? copy?.response.cacheEntry(profile: loader.profile, rules: urlRules)
+        if let parts = memoryResponse?.parts, let stored = entry, stored.answers(cacheRequest, with: parts) {
             // The requested part is complete.
             entry?.isPart = false
         }
-        return Held(
-            copy: copy, shelved: shelved, entry: entry, required: required, bundle: bundle, key: key,
-            request: cacheRequest, rules: urlRules, changeCount: changeCount, look: look)
+        return StoredState(
+            copy: copy, memoryResponse: memoryResponse, entry: entry, required: required, bundle: bundle,
+            key: key,
+            request: cacheRequest, rules: urlRules, changeCount: changeCount, view: view)
     }
 
-    private func finder(_ look: MirrorResponder.Look) -> CopyFinder {
-        CopyFinder(
-            reader: look.reader, fields: AnswerFields(layout: layout, isProxy: true),
+    private func finder(_ view: MirrorResponder.StoreView) -> ResponseFinder {
+        ResponseFinder(
+            reader: view.reader, fields: AnswerFields(layout: layout, isProxy: true),
             now: exchange.timeOfAsking, context: exchange.requestContext)
     }
 
-    private func shelvedCopy(_ key: RequestKey) -> ShelvedCopy? {
-        first { loading.shelf.copy(of: $0, request: key, fields: fields) }
+    private func shelvedCopy(_ key: RequestKey) -> MemoryResponse? {
+        first { loader.memoryCache.response(of: $0, request: key, fields: fields) }
     }
 
-    private func arrived(_ key: RequestKey) -> ShelvedCopy? {
+    private func uncommittedResponse(_ key: RequestKey) -> MemoryResponse? {
         guard layout.isTransparent else { return nil }
-        return first { loading.arrivals.copy(of: $0, request: key, fields: fields) }
+        return first { loader.uncommitted.response(of: $0, request: key, fields: fields) }
     }
 
     /// Looks each address up only once: another thread may remove the copy in between.
-    private func first(_ copy: (String) -> ShelvedCopy?) -> ShelvedCopy? {
+    private func first(_ copy: (String) -> MemoryResponse?) -> MemoryResponse? {
         for href in hrefs { if let found = copy(href) { return found } }
         return nil
     }
 
     /// Whether the client may have a stored response. RFC 9111 3.5 lets a shared cache serve some responses
     /// to one user's credentials to everybody; a shared proxy serves none of them.
-    private func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
-        !layout.isShared || exchange.mayHave(flags, of: url)
+    private func canAccess(_ flags: ResponseFlags, of url: WebURL) -> Bool {
+        !layout.isShared || exchange.canAccess(flags, of: url)
     }
 
     // MARK: - Decision
 
-    private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
+    private func action(_ stored: StoredState, _ now: HTTPDate) -> CacheAction {
         // A request to the origin would lack the user's credentials, so the response would not be the user's.
-        if let copy = held.copy, copy.response.flags.contains(.isPrivate), !isNear(held.url),
+        if let copy = stored.copy, copy.response.flags.contains(.isPrivate), !canSendCredentials(stored.url),
             CacheRequest.Method(request.method).isAnsweredByStored, exchange.refusal(of: copy.sharing) == nil
         {
             return .serve(.stale)
         }
-        let reachability = loading.reach.reachability(of: held.url.origin, now: now)
-        var action = policy.action(for: held.request, entry: held.entry, reachability: reachability, now: now)
-        if held.required != nil, held.copy != nil {
+        let reachability = loader.reach.reachability(of: stored.url.origin, now: now)
+        var action = policy.action(
+            for: stored.request, entry: stored.entry, reachability: reachability, now: now)
+        if stored.required != nil, stored.copy != nil {
             switch action {
             // A verified bundle needs no validation, whatever the policy.
-            case _ where held.bundle?.isVerified == true: action = .serve(.fresh)
-            // The stored response is not what the manifest requires now.
+            case _ where stored.bundle?.isVerified == true: action = .serve(.fresh)
+            // The stored response does not match the manifest of now.
             case .serve, .serveAndRefresh:
-                if reachability != .unreachable, !held.request.directives.onlyIfCached {
+                if reachability != .unreachable, !stored.request.directives.onlyIfCached {
                     action = .load(adding: [:])
                 }
             case .validate, .load, .miss: break
             }
         }
-        if case .load([:]) = action, !held.request.fields.contains("Range"),
-            let rest = held.shelved?.parts?.held.completionRequest
+        if case .load([:]) = action, !stored.request.fields.contains("Range"),
+            let rest = stored.memoryResponse?.parts?.stored.completionRequest
         {
             action = .load(adding: rest)
         }
@@ -241,9 +251,9 @@ struct CacheExchange {
     /// The nearest network zone that a request with no stored response may connect to; nil if the policy
     /// sends none.
     var zoneOfMiss: NetworkZone? {
-        let asked = CacheRequest(method: request.method, url: likeliest, fields: fields, isRecorded: false)
-        let now = loading.now
-        let reachability = loading.reach.reachability(of: likeliest.origin, now: now)
+        let asked = CacheRequest(method: request.method, url: likeliestURL, fields: fields, isRecorded: false)
+        let now = loader.now
+        let reachability = loader.reach.reachability(of: likeliestURL.origin, now: now)
         switch policy.action(for: asked, entry: nil, reachability: reachability, now: now) {
         case .load, .validate: return nearestZone
         case .serve, .serveAndRefresh, .miss: return nil
@@ -252,53 +262,57 @@ struct CacheExchange {
 
     /// Nil if an origin is asked first; then `later` gets the reply.
     func reply(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
-        let now = loading.now
-        let held = try held(now)
+        let now = loader.now
+        let stored = try lookUp(now)
         // A page does not get a response that it may not request, even if another requester has loaded it.
-        if layout.isTransparent, let flags = held.copy?.response.flags ?? held.shelved?.flags,
+        if layout.isTransparent, let flags = stored.copy?.response.flags ?? stored.memoryResponse?.flags,
             flags.zone > nearestZone
         {
             return exchange.reply(
                 .text(
-                    403, "\(held.url.href) is in a network zone that this page may not request from.\n",
+                    403, "\(stored.url.href) is in a network zone that this page may not request from.\n",
                     fields: [("Cache-Control", "no-store")]))
         }
-        switch action(held, now) {
-        case .serve(let hit): return try shown(held, hit, now)
+        switch action(stored, now) {
+        case .serve(let hit): return try storedReply(stored, hit, now)
         case .serveAndRefresh(let hit, let additional):
-            loading.run(job(held, additional)) { _ in }
-            return try shown(held, hit, now)
+            loader.run(job(stored, additional)) { _ in }
+            return try storedReply(stored, hit, now)
         case .validate(let additional), .load(let additional):
             let isRead = CacheRequest.Method(request.method).isAnsweredByStored
-            if held.copy == nil, isRead, let pasted = exchange.pasted { return exchange.reply(pasted) }
-            try load(held, job(held, additional), now, later)
+            if stored.copy == nil, isRead, let pasted = exchange.pastedURLAnswer {
+                return exchange.reply(pasted)
+            }
+            try load(stored, job(stored, additional), now, later)
             return nil
-        case .miss: return exchange.reply(try exchange.miss(held.url.href))
+        case .miss: return exchange.reply(try exchange.recordMiss(stored.url.href))
         }
     }
 
-    private func shown(_ held: Held, _ hit: CacheHit, _ now: HTTPDate) throws(StoreError) -> Reply? {
-        guard let entry = held.entry else { return nil }
-        let renderer = exchange.renderer(finder(held.look), asked: fields)
-        if let shelved = held.shelved {
+    private func storedReply(_ stored: StoredState, _ hit: CacheHit, _ now: HTTPDate) throws(StoreError)
+        -> Reply?
+    {
+        guard let entry = stored.entry else { return nil }
+        let renderer = exchange.renderer(finder(stored.view), asked: fields)
+        if let memoryResponse = stored.memoryResponse {
             let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
-                try renderer.answer(shelved, entry, held.request, AnswerSource(hit, []), now)
+                try renderer.answer(memoryResponse, entry, stored.request, AnswerSource(hit, []), now)
             }
             return answer.map { exchange.reply($0, role: .cache) }
         }
-        guard var copy = held.copy else { return nil }
+        guard var copy = stored.copy else { return nil }
         if let refusal = exchange.refusal(of: copy.sharing) { return refusal }
         // Proxy clients share the answer without Age, which is added for each client.
         copy.fields = entry.servedFields(at: now)
         if layout.isTransparent { copy.fields.remove("Age") }
         if hit == .fresh { copy.freshness = entry.freshness }
-        exchange.context.notes?.made(copy.response.url, at: held.look.time)
+        exchange.context.notes?.didRender(copy.response.url, at: stored.view.time)
         let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
-            try renderer.answer(copy, source: AnswerSource(hit, copy.change), bundle: held.bundle)
+            try renderer.answer(copy, source: AnswerSource(hit, copy.change), bundle: stored.bundle)
         }
         guard layout.isTransparent else { return exchange.reply(answer, role: .cache) }
-        if answer.freshness != nil, isTheSameForAll(held, copy) {
-            loading.ready.keep(answer, of: copy, held.look, notedAt: held.changeCount)
+        if answer.freshness != nil, isSameForAllClients(stored, copy) {
+            loader.ready.keep(answer, of: copy, stored.view, notedAt: stored.changeCount)
             exchange.responder.didKeep(answer.heldByteCount)
         }
         var reply = exchange.reply(answer, role: .cache)
@@ -307,60 +321,62 @@ struct CacheExchange {
     }
 
     /// Whether every client gets this answer until it is stale, unless its request has cache directives.
-    private func isTheSameForAll(_ held: Held, _ copy: FoundCopy) -> Bool {
-        [.protocol, .auto, .preferCache].contains(policy) && held.key == .get && held.required == nil
+    private func isSameForAllClients(_ stored: StoredState, _ copy: FoundResponse) -> Bool {
+        [.protocol, .auto, .preferCache].contains(policy) && stored.key == .get && stored.required == nil
             && !request.head.affectsResponse && exchange.context.verifier.allowsKeeping && !copy.isVariant
             && !copy.response.flags.contains(.isCoded) && copy.response.isForAllClients(in: layout)
             && copy.change.isEmpty
     }
 
-    // MARK: - Loading
+    // MARK: - OriginLoader
 
-    private func job(_ held: Held, _ additional: HTTPFields) -> LoadJob {
+    private func job(_ stored: StoredState, _ additional: HTTPFields) -> LoadJob {
         // With `protocol`, the origin answers the client's own conditions and ranges. Other policies load
         // whole responses for later use.
         let isThrough = policy == .protocol
         return LoadJob(
-            policy: policy, method: request.method, request: held.request, rules: held.rules, key: held.key,
-            body: Array(request.body), held: held.copy?.response, shelved: held.shelved, entry: held.entry,
+            policy: policy, method: request.method, request: stored.request, rules: stored.rules,
+            key: stored.key,
+            body: Array(request.body), stored: stored.copy?.response, memoryResponse: stored.memoryResponse,
+            entry: stored.entry,
             additional: additional,
             // A part cannot be verified.
-            keepsRange: isThrough && held.copy == nil && held.required == nil
+            keepsRange: isThrough && stored.copy == nil && stored.required == nil
                 && !additional.contains("Range"),
             keepsConditions: isThrough && additional.isEmpty,
-            layout: layout, secrets: loading.secrets, shim: exchange.context.shim,
+            layout: layout, secrets: loader.secrets, shim: exchange.context.shim,
             verifier: exchange.context.verifier, nearestZone: nearestZone,
-            isNear: isNear(held.url),
-            required: held.required,
+            canSendCredentials: canSendCredentials(stored.url),
+            required: stored.required,
             isServerWide: layout.isTransparent && request.isServerWide)
     }
 
     /// Whether the request to the origin may contain the user's credentials. It may not if the client gets no
     /// private responses.
-    private func isNear(_ url: WebURL) -> Bool {
+    private func canSendCredentials(_ url: WebURL) -> Bool {
         layout.isTransparent
             || requestContext.requester.mayHavePrivate && requestContext.isSameSite(as: url, layout.names)
     }
 
-    private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: DeferredReply)
+    private func load(_ stored: StoredState, _ asked: LoadJob, _ now: HTTPDate, _ later: DeferredReply)
         throws(StoreError)
     {
         let slot = later.makeSlot()
         let (requestContext, origin, layout) = (requestContext, request.origin, layout)
         let start = ContinuousClock.now
-        let isForWorker = exchange.mayRemoveWorker
+        let isForWorker = exchange.shouldRemoveWorker
         var job = asked
         // RFC 9110, section 15.2: HTTP/1.0 clients do not understand interim responses. Pages of other sites
         // get none, so that they learn nothing early.
-        if !request.head.isHTTP10, isPublic || job.isNear {
+        if !request.head.isHTTP10, isPublic || job.canSendCredentials {
             let fields = AnswerFields(layout: layout, isProxy: true)
-            let url = held.url
+            let url = stored.url
             job.interim = { slot.sendInterim(fields.interim($0, $1, base: url)) }
         }
         let stream = stream(job, slot)
         job.stream = stream
         if let log = exchange.context.log {
-            job.isLost = { [url = held.url.href] why in log.noteLoss(why, of: url) }
+            job.isLost = { [url = stored.url.href] why in log.noteLoss(why, of: url) }
         }
         let conclude: @Sendable (LoadedReply) -> Void = { [timing = exchange.timing] loaded in
             var timing = timing
@@ -385,30 +401,30 @@ struct CacheExchange {
                         answer: isSevered ? loaded.answer.withoutOpenerPolicy : loaded.answer,
                         clientFields: loaded.clientFields + lines + timing.line, role: .cache
                     ))
-            case .refused: slot.send(Reply(answer: Exchange.refused(requestContext)))
-            case .withheld: slot.send(Reply(answer: Exchange.withheld))
+            case .refused: slot.send(Reply(answer: MirrorExchange.refusalAnswer(to: requestContext)))
+            case .withheld: slot.send(Reply(answer: MirrorExchange.withheld))
             }
         }
         let preflight = Preflight(
-            request.method, fields, to: held.url, context: requestContext, layout: layout,
+            request.method, fields, to: stored.url, context: requestContext, layout: layout,
             nearestZone: nearestZone)
         if let preflight {
-            loading.ask(preflight) { [loading, job] isPassed in
+            loader.ask(preflight) { [loader, job] isPassed in
                 if isPassed {
-                    loading.run(job, done: conclude)
+                    loader.run(job, done: conclude)
                 } else {
-                    slot.send(Reply(answer: Exchange.refused(requestContext)))
+                    slot.send(Reply(answer: MirrorExchange.refusalAnswer(to: requestContext)))
                 }
             }
             return
         }
         var otherwise: (@Sendable () -> Void)?
-        if let entry = held.entry, policy.showsHeld(entry, for: held.request, loading.profile, now),
-            let reply = try shown(held, entry.hit(at: now), now)
+        if let entry = stored.entry, policy.showsHeld(entry, for: stored.request, loader.profile, now),
+            let reply = try storedReply(stored, entry.hit(at: now), now)
         {
             otherwise = { slot.send(reply) }
         }
-        loading.run(job, by: exchange.responder.loads, otherwise: otherwise, done: conclude)
+        loader.run(job, by: exchange.responder.threadLoader, otherwise: otherwise, done: conclude)
     }
 }
 

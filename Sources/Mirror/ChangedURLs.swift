@@ -13,10 +13,11 @@ final class ChangedURLs: Sendable {
     }
 
     private let state = Mutex(State())
-    private static let mostURLs = 10_000
+    /// The maximum number of URLs. Beyond it all are forgotten, and every earlier request counts as outdated.
+    private static let maxURLs = 10_000
 
     /// The count of changes at the time when a request was sent to an origin.
-    struct Stage: Sendable {
+    struct RequestStamp: Sendable {
         fileprivate let changes: ChangedURLs
         fileprivate let href: String
         fileprivate let count: Int
@@ -24,7 +25,7 @@ final class ChangedURLs: Sendable {
         let number: Int
 
         /// Whether the URL was changed since.
-        var isPast: Bool {
+        var isOutdated: Bool {
             changes.state.withLock { state in
                 // Checked first, because most sites are never changed through the server.
                 state.count > count && max(state.byURL[href] ?? 0, state.floor) > count
@@ -32,10 +33,10 @@ final class ChangedURLs: Sendable {
         }
     }
 
-    func stage(at url: WebURL) -> Stage {
+    func stamp(at url: WebURL) -> RequestStamp {
         let href = url.withoutFragment.href
         let (count, number) = state.withLock { ($0.count, $0.count == 0 ? 0 : $0.byURL[href] ?? 0) }
-        return Stage(changes: self, href: href, count: count, number: number)
+        return RequestStamp(changes: self, href: href, count: count, number: number)
     }
 
     /// Records that a request changed its own URL and those that its response names.
@@ -43,7 +44,7 @@ final class ChangedURLs: Sendable {
         guard !urls.isEmpty else { return }
         state.withLock { state in
             state.count += 1
-            if state.byURL.count > Self.mostURLs {
+            if state.byURL.count > Self.maxURLs {
                 state.byURL.removeAll()
                 state.floor = state.count
             }

@@ -8,24 +8,25 @@ internal import Synchronization
 final class ExpectedNavigations: Sendable {
     private let times = Mutex<[String: ContinuousClock.Instant]>([:])
 
-    private static let limit = 64
+    /// The maximum number of expected navigations. Beyond it, the oldest is dropped.
+    private static let maxAddresses = 64
     /// How long a browser may take to follow the redirect, which includes the start of the worker.
-    private static let patience = Duration.seconds(30)
+    private static let timeout = Duration.seconds(30)
 
     func expect(_ address: String, now: ContinuousClock.Instant = .now) {
         times.withLock { times in
-            times = times.filter { now - $0.value < Self.patience }
-            if times.count >= Self.limit, let oldest = times.min(by: { $0.value < $1.value }) {
+            times = times.filter { now - $0.value < Self.timeout }
+            if times.count >= Self.maxAddresses, let oldest = times.min(by: { $0.value < $1.value }) {
                 times[oldest.key] = nil
             }
             times[address] = now
         }
     }
 
-    /// Whether the address is expected. It is so once.
-    func takes(_ address: String, now: ContinuousClock.Instant = .now) -> Bool {
+    /// Removes an address. Returns whether a navigation to it was expected.
+    func remove(_ address: String, now: ContinuousClock.Instant = .now) -> Bool {
         times.withLock { times in
-            times.removeValue(forKey: address).map { now - $0 < Self.patience } ?? false
+            times.removeValue(forKey: address).map { now - $0 < Self.timeout } ?? false
         }
     }
 }

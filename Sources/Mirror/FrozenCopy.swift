@@ -44,11 +44,11 @@ package enum FrozenCopy {
     }
 }
 
-extension CopyFinder {
+extension ResponseFinder {
     /// The frozen copy of a page; nil if there is none.
-    func frozen(_ page: FoundCopy, _ requestFields: HTTPFields) throws(StoreError) -> FoundCopy? {
+    func frozen(_ page: FoundResponse, _ requestFields: HTTPFields) throws(StoreError) -> FoundResponse? {
         try reader.frozenCopy(of: page.response, fields: requestFields).map { frozen in
-            FoundCopy(
+            FoundResponse(
                 response: frozen, fields: page.fields.describingFrozenCopy, url: page.url,
                 change: page.change,
                 isVariant: false)

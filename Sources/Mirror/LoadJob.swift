@@ -16,8 +16,8 @@ struct LoadJob: Sendable {
     let body: [UInt8]
     /// The stored response for the request: as stored on disk, as stored in memory, and as the policies see
     /// it.
-    let held: StoredResponse?
-    let shelved: ShelvedCopy?
+    let stored: StoredResponse?
+    let memoryResponse: MemoryResponse?
     let entry: CacheEntry?
     /// The header fields that the cache policy adds to the request, usually conditions.
     var additional: HTTPFields
@@ -32,7 +32,7 @@ struct LoadJob: Sendable {
     /// The nearest network zone that the request may connect to.
     let nearestZone: NetworkZone
     /// Whether the request may carry the user's credentials, because it was not sent by another site's page.
-    let isNear: Bool
+    let canSendCredentials: Bool
     /// The bundle whose digests an active manifest requires of the response.
     let required: Bundle?
     /// Whether the request is for the server as a whole (`*`) and not for a URL.
@@ -42,7 +42,7 @@ struct LoadJob: Sendable {
     /// Receives the response while it arrives, if it can be streamed.
     var stream: ReplyStream?
     /// The state of the changes at the URL when the origin was asked; nil if they are not tracked.
-    var stage: ChangedURLs.Stage?
+    var changeStamp: ChangedURLs.RequestStamp?
     /// Called with the reason if a response that the client already received could not be stored.
     var isLost: (@Sendable (_ why: String) -> Void)?
 
@@ -66,8 +66,8 @@ struct LoadJob: Sendable {
     func upstream(_ upstreamFields: HTTPFields) -> LoadRequest {
         var fields = upstreamFields
         let codings = layout.isTransparent ? fields["Accept-Encoding"] ?? "" : nil
-        if layout.isTransparent { fields = ProxyHop.forwarded(fields, method: method) }
-        fields = fields.removing(Self.ownFields)
+        if layout.isTransparent { fields = ProxyHop.forwardedFields(fields, method: method) }
+        fields = fields.removing(Self.mirrorFields)
         if !layout.isTransparent { fields.removePortalCookies() }
         // A part of an encoded body could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
@@ -79,7 +79,7 @@ struct LoadJob: Sendable {
         }
         return LoadRequest(
             method: method, url: request.url, fields: fields, body: body, nearestZone: nearestZone,
-            isAnonymous: !isNear, isServerWide: isServerWide, codings: codings, interim: interim,
+            isAnonymous: !canSendCredentials, isServerWide: isServerWide, codings: codings, interim: interim,
             stream: stream)
     }
 
@@ -88,7 +88,7 @@ struct LoadJob: Sendable {
         request.upstreamFields(additional, keepingRange: keepsRange, keepingConditions: keepsConditions)
     }
 
-    private static let ownFields: FieldNames = [
+    private static let mirrorFields: FieldNames = [
         "host", "larder-policy", "accept-encoding", "content-length", "expect",
     ]
 
@@ -96,7 +96,7 @@ struct LoadJob: Sendable {
     /// each time they are sent.
     ///
     /// - Parameter upstreamFields: The job's `upstreamFields`.
-    func flightKey(_ upstreamFields: HTTPFields) -> String? {
+    func sharingKey(_ upstreamFields: HTTPFields) -> String? {
         guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
         var key = ""
         key.reserveCapacity(256)
@@ -105,10 +105,10 @@ struct LoadJob: Sendable {
             key += " "
             key += word
         }
-        key += isNear ? " near " : " "
+        key += canSendCredentials ? " near " : " "
         key += String(nearestZone.rawValue)
         key += " "
-        key += String(stage?.number ?? 0)
+        key += String(changeStamp?.number ?? 0)
         key += "\n"
         upstreamFields.appendBlock(to: &key)
         return key
@@ -140,29 +140,31 @@ extension LoadJob {
             of: answered, for: request, entry: entry, wasConditional: wasConditional, profile: profile,
             rules: rules, now: now)
         // RFC 9111 §4.4: the answer may be from before the change.
-        if request.method.isAnsweredByStored, stage?.isPast == true { conclusion.change.invalidate() }
+        if request.method.isAnsweredByStored, changeStamp?.isOutdated == true {
+            conclusion.change.invalidate()
+        }
         return conclusion
     }
 
     /// Whether the response may be stored. On a server that other machines reach, clients share stored
     /// responses: a private response that would not be served must not replace one that is, and the response
     /// to a request other than GET with credentials is for its own client only.
-    func mayKeep(_ fields: HTTPFields) -> Bool {
-        if isHeldForUser { return false }
+    func canStore(_ fields: HTTPFields) -> Bool {
+        if isStoredForUser { return false }
         if layout.withholdsPrivate, isCredentialed(fields) { return false }
         return key == .get || !layout.sharesOrigin || !hasCredentials
     }
 
     /// Whether the stored response was fetched with the user's credentials, and the request is sent without
     /// them. Its response is for everybody, and must not replace the user's.
-    var isHeldForUser: Bool {
-        !isNear && (held?.flags.contains(.isPrivate) ?? shelved?.isPrivate ?? false)
+    var isStoredForUser: Bool {
+        !canSendCredentials && (stored?.flags.contains(.isPrivate) ?? memoryResponse?.isPrivate ?? false)
     }
 
     /// Whether the stored response redirects to the same location as the new one.
-    func leads(where response: LoadedResponse) -> Bool {
-        guard let held, let place = response.fields["Location"] else { return false }
-        return HTTPFields(block: held.fields.utf8.span)["Location"] == place
+    func redirectsLikeStored(_ response: LoadedResponse) -> Bool {
+        guard let stored, let location = response.fields["Location"] else { return false }
+        return HTTPFields(block: stored.fields.utf8.span)["Location"] == location
     }
 
     /// Whether the response may be stored: it is not a stand-in such as a login page, and the user's rules
@@ -177,8 +179,10 @@ extension LoadJob {
         return !isRead || rules.rejection(of: subject, byteCount: byteCount ?? bytes.count) == nil
     }
 
-    func shelved(_ entry: CacheEntry, _ body: ShelvedCopy.Body, _ flags: ResponseFlags) -> ShelvedCopy {
-        ShelvedCopy(
+    func memoryResponse(_ entry: CacheEntry, _ body: MemoryResponse.Body, _ flags: ResponseFlags)
+        -> MemoryResponse
+    {
+        MemoryResponse(
             href: request.url.withoutFragment.href, request: key, variant: variant(of: entry), entry: entry,
             body: body, isPrivate: isPrivate(entry.fields), flags: flags)
     }
@@ -193,7 +197,7 @@ extension LoadJob {
     /// - Parameter hasCredentials: the loader sent credentials of its own, such as its cookies.
     func isPrivate(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
         isCredentialed(fields, hasCredentials: hasCredentials)
-            && (isNear || fields.contains("Access-Control-Allow-Origin"))
+            && (canSendCredentials || fields.contains("Access-Control-Allow-Origin"))
     }
 
     private func isCredentialed(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
@@ -287,7 +291,7 @@ package enum LoadOutcome: Sendable {
 package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void
 
 /// A loader that belongs to one thread of a server.
-package protocol OwnLoads: SideWork {
+package protocol ThreadLoader: SideWork {
     func load(_ request: LoadRequest, done: @escaping @Sendable (LoadOutcome) -> Void)
 }
 

@@ -22,10 +22,10 @@ struct LoadedReplacements {
     ///   - load: reads a stored body.
     mutating func judge(
         _ response: LoadedResponse, _ status: Int, _ loaded: LoadedBody, _ sha256: Digest, at url: WebURL,
-        over held: StoredResponse?, now: HTTPDate,
+        over previous: StoredResponse?, now: HTTPDate,
         load: (StoredBody) throws(StoreError) -> [UInt8]?
     ) throws(StoreError) -> ReplacementCheck.Verdict {
-        let stored = held?.judged
+        let stored = previous?.judged
         let (bytes, title) = (loaded.bytes, loaded.reading.table.title)
         // A body with a content coding cannot be compared with the stored, decoded one.
         let isComparable = !response.isCoded && bytes.count == loaded.byteCount
@@ -35,7 +35,7 @@ struct LoadedReplacements {
             title: title, ending: response.isCoded ? .declared : response.ending,
             asksForLogin: ResponseSummary.asksForLogin(bytes, titled: title))
         var comparison: BodyComparison?
-        if isComparable, let stored, let body = held?.body,
+        if isComparable, let stored, let body = previous?.body,
             ReplacementCheck.needsComparison(new, with: stored)
         {
             let before = try load(body) ?? []
@@ -43,7 +43,7 @@ struct LoadedReplacements {
         }
         let seconds = now.secondsSinceEpoch
         let verdict = check.judge(url, stored: stored, new: new, comparison: comparison, now: seconds)
-        if verdict.rejected == nil, let held, stored != nil { note(held, seconds) }
+        if verdict.rejected == nil, let previous, stored != nil { note(previous, seconds) }
         return verdict
     }
 
@@ -52,13 +52,13 @@ struct LoadedReplacements {
         replaced.removeValue(forKey: href)?.response
     }
 
-    private mutating func note(_ held: StoredResponse, _ now: Int64) {
+    private mutating func note(_ previous: StoredResponse, _ now: Int64) {
         if replaced.count >= Self.maxReplaced {
             replaced = replaced.filter { now - $0.value.time < Self.secondsToRestore }
             if replaced.count >= Self.maxReplaced { replaced = [:] }
         }
         // The first of several in an hour is the one that was right.
-        if let known = replaced[held.href], now - known.time < Self.secondsToRestore { return }
-        replaced[held.href] = (held, now)
+        if let known = replaced[previous.href], now - known.time < Self.secondsToRestore { return }
+        replaced[previous.href] = (previous, now)
     }
 }

@@ -9,27 +9,34 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Answers from the store, and from origins if the policy allows; one `Exchange` per request. It belongs to
-/// one server thread, like its reader; all threads share the context.
+/// Answers requests to the mirror: from memory, from the store, or from origins if the policy allows. It belongs to
+/// one server thread, as does its reader of the store; all threads share the context.
 ///
-/// Holds what outlives a request: the last look at the store, and what was read then.
+/// A request takes the shortest path that can answer it:
+///
+/// 1. An answer in memory that is the same for every requester (`memoryAnswer`).
+/// 2. A `MirrorExchange`, which lives as long as the request and looks up and renders the stored response.
+/// 3. A `CacheExchange`, if the policy may ask the origin.
+///
+/// The responder keeps only values that outlive a request: the store as of the last check, and settings that were
+/// read then. Each is stored with the generation of that check, and is read again in a newer generation.
 final class MirrorResponder: Responder {
     let context: MirrorContext
     let portal: Portal
-    let loads: (any OwnLoads)?
-    var sideWork: (any SideWork)? { loads }
+    let threadLoader: (any ThreadLoader)?
+    var sideWork: (any SideWork)? { threadLoader }
     let counts: ServingCounts
     /// The store, seen without private responses if the layout hides these.
     private var store: WatchedStore
-    /// Read once per look at the store.
+    /// The rules of the sites, read once per generation of the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
     private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
-    /// Whether an https origin has stored responses only over http, as of one look at the store.
-    private var plain: (generation: TierGeneration, origins: [String: Bool])?
+    /// By https origin: whether it has stored responses only over http.
+    private var httpOnlyOrigins: (generation: TierGeneration, origins: [String: Bool])?
     /// Bytes that this thread has added to the tier since it last checked the budget.
     private var uncheckedByteCount = 0
-    /// The look at which all stored origins were named, so that digests in names can be resolved.
-    private var named: TierGeneration?
+    /// The generation in which the names of all stored origins were read, so that digests in names can be resolved.
+    private var namesLearned: TierGeneration?
 
     init(
         _ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil,
@@ -37,14 +44,14 @@ final class MirrorResponder: Responder {
     ) {
         self.store = store
         self.context = context
-        loads = context.ownLoads?()
+        threadLoader = context.makeThreadLoader?()
         counts = context.totals.counts()
         portal = context.portal(verdicts: verdicts, traffic: traffic)
     }
 
     func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
-        if let known = ready(request) {
+        if let known = memoryAnswer(for: request) {
             counts.note(known)
             return Reply(answer: known)
         }
@@ -69,7 +76,7 @@ final class MirrorResponder: Responder {
 
     /// - Parameter proxied: the absolute URL of a proxy request.
     func respond(to request: Request, proxied: WebURL?, orDefer later: DeferredReply) -> Reply? {
-        let exchange = Exchange(request, self, proxied: proxied)
+        let exchange = MirrorExchange(request, self, proxied: proxied)
         do throws(StoreError) {
             return try exchange.reply(orDefer: later)
         } catch {
@@ -78,58 +85,58 @@ final class MirrorResponder: Responder {
     }
 
     /// An answer in memory that is the same for every requester, if no origin could be asked instead. Most
-    /// requests need nothing else, so they get no `Exchange`.
-    private func ready(_ request: Request) -> Answer? {
-        guard context.givesAlike, request.head.method != .other, !request.isCrossOrigin,
-            !context.mayBeBesideRoot(request), !context.mayHaveEarlierState(request), let look = try? look()
+    /// requests need nothing else, so they get no `MirrorExchange`.
+    private func memoryAnswer(for request: Request) -> Answer? {
+        guard context.sharesMemoryAnswers, request.head.method != .other, !request.isCrossOrigin,
+            !context.canBeBesideRoot(request), !context.canHaveEarlierState(request), let view = try? view()
         else { return nil }
-        let known = context.tier.value(for: request.host.span, request.target.span, now: look.time)
+        let known = context.tier.value(for: request.host.span, request.target.span, now: view.time)
         return known?.isCurrent == true ? known : nil
     }
 
     /// For a proxy: an answer in memory for the URL. If origins may be asked, it is fresh and the request
     /// contains nothing that selects another answer.
-    func ready(_ request: Request, at origin: inout String) -> Reply? {
-        guard request.head.method != .other, !request.head.affectsResponse || context.loading == nil,
+    func memoryAnswer(for request: Request, at origin: inout String) -> Reply? {
+        guard request.head.method != .other, !request.head.affectsResponse || context.loader == nil,
             !request.head.hasUpgrade,
-            let look = try? look()
+            let view = try? view()
         else { return nil }
-        let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: look.time) }
+        let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: view.time) }
         guard let known, known.isCurrent else { return nil }
         guard let freshness = known.freshness else {
-            return context.loading == nil ? Reply(answer: known) : nil
+            return context.loader == nil ? Reply(answer: known) : nil
         }
-        guard let loading = context.loading, freshness.isFresh(at: loading.now),
-            VaryKey.isMet(known.variant, by: request.fields, loading.secrets)
+        guard let loader = context.loader, freshness.isFresh(at: loader.now),
+            VaryKey.isMet(known.variant, by: request.fields, loader.secrets)
         else { return nil }
-        return Reply(answer: known, clientFields: AnswerFields.age(freshness, at: loading.now), role: .cache)
+        return Reply(answer: known, clientFields: AnswerFields.age(freshness, at: loader.now), role: .cache)
     }
 
     /// For a proxy: the nearest network zone that the client of a request may connect to, whatever page sent
     /// the request.
-    func clientZone(of request: Request) -> NetworkZone { Exchange(request, self).clientZone }
+    func clientZone(of request: Request) -> NetworkZone { MirrorExchange(request, self).clientZone }
 
     /// For a proxy: the nearest network zone that the sender of a request may connect to.
     func nearestZone(of request: Request, to url: WebURL) -> NetworkZone {
-        (try? Exchange(request, self).nearestProxiedZone(to: url)) ?? .publicNetwork
+        (try? MirrorExchange(request, self).nearestProxiedZone(to: url)) ?? .publicNetwork
     }
 
     /// For a proxy: the same for a request that no stored response can answer. Nil where the policy sends no
     /// request.
     func zoneOfMiss(of request: Request, to url: WebURL) -> NetworkZone? {
-        guard let loading = context.loading else { return nil }
-        return try? CacheExchange(Exchange(request, self, proxied: url), by: loading)?.zoneOfMiss
+        guard let loader = context.loader else { return nil }
+        return try? CacheExchange(MirrorExchange(request, self, proxied: url), by: loader)?.zoneOfMiss
     }
 
     /// Takes over an archive that is uploaded to the portal.
     func answer(_ upload: LongUpload, of request: Request) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
-        do throws(StoreError) { return try Exchange(request, self).pass(upload) } catch { return nil }
+        do throws(StoreError) { return try MirrorExchange(request, self).pass(upload) } catch { return nil }
     }
 
     func preflight(_ request: Request) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
-        let exchange = Exchange(request, self)
+        let exchange = MirrorExchange(request, self)
         do throws(StoreError) {
             return try exchange.preflight()
         } catch {
@@ -139,86 +146,94 @@ final class MirrorResponder: Responder {
 
     // MARK: - The store
 
-    /// One look at the store.
-    struct Look {
+    /// The store as of its last check: answers that are made from it belong to its generation.
+    struct StoreView {
         let reader: StoreReader
         let generation: TierGeneration
         let time: Int64
     }
 
-    func look() throws(StoreError) -> Look {
+    /// Checks the store if that is due, and returns its current state.
+    func view() throws(StoreError) -> StoreView {
         let now = SystemClock.seconds()
         let generation = store.generation(in: context.tier, at: now)
-        return Look(reader: try store.reader, generation: generation, time: now)
+        return StoreView(reader: try store.reader, generation: generation, time: now)
     }
 
-    /// Runs `body`, which reads from the store what answers a request, at one moment.
+    /// Runs `body` in one read transaction, so that everything that it reads for a request belongs together.
     ///
-    /// That moment may be newer than the last look: the look that `body` gets, which is returned with the
-    /// result, is as new as the moment.
-    func atOneMoment<Result>(
-        _ body: (Look) throws(StoreError) -> Result
-    ) throws(StoreError) -> (look: Look, result: Result) {
+    /// The transaction may see a newer snapshot than the last check did. The view that `body` gets, and that is
+    /// returned with the result, has the generation of the transaction.
+    func atOneStoreState<Result>(
+        _ body: (StoreView) throws(StoreError) -> Result
+    ) throws(StoreError) -> (view: StoreView, result: Result) {
         while true {
-            let look = try look()
-            let found = try look.reader.atOnce { () throws(StoreError) -> (look: Look, result: Result)? in
-                guard let generation = try store.generation(ofMomentAfter: look.generation, in: context.tier)
+            let view = try view()
+            let found = try view.reader.atOnce {
+                () throws(StoreError) -> (view: StoreView, result: Result)? in
+                guard let generation = try store.generation(since: view.generation, in: context.tier)
                 else { return nil }
-                let current = Look(reader: look.reader, generation: generation, time: look.time)
+                let current = StoreView(reader: view.reader, generation: generation, time: view.time)
                 return (current, try body(current))
             }
             if let found { return found }
         }
     }
 
-    func rules(_ look: Look) throws(StoreError) -> SiteRules {
-        if let rules, rules.generation == look.generation { return rules.rules }
+    func rules(_ view: StoreView) throws(StoreError) -> SiteRules {
+        if let rules, rules.generation == view.generation { return rules.rules }
         let read = SiteRules(
-            try look.reader.siteSettings(), importedSites: try look.reader.importedSites(),
+            try view.reader.siteSettings(), importedSites: try view.reader.importedSites(),
             serverRules: context.rules
         )
-        rules = (look.generation, read)
+        rules = (view.generation, read)
         return read
     }
 
     /// The bundle that the active manifests require at the first of the addresses that they contain; nil if
     /// there is none.
-    func required(_ addresses: [String], _ look: Look) throws(StoreError) -> Bundle? {
-        // The response may be newer than the last look, so the requirements must be as new.
-        let version = try look.reader.dataVersion()
-        if requirements?.generation != look.generation || requirements?.version != version {
-            requirements = (look.generation, version, try context.requirements(look.reader))
+    func requiredBundle(for addresses: [String], _ view: StoreView) throws(StoreError) -> Bundle? {
+        // The response may be newer than the last check, so the requirements must be as new.
+        let version = try view.reader.dataVersion()
+        if requirements?.generation != view.generation || requirements?.version != version {
+            requirements = (view.generation, version, try context.requirements(view.reader))
         }
         guard let all = requirements?.requirements, !all.isEmpty else { return nil }
         return addresses.lazy.compactMap { WebURL($0).flatMap { all[$0] } }.first
     }
 
-    func place(authority: String, target: String, _ look: Look) throws(StoreError) -> Place {
-        let place = context.names.place(authority: authority, target: target)
-        guard place == .unknown, named != look.generation else { return place }
-        try look.reader.eachOrigin(context.layout.names.learn)
-        named = look.generation
-        return context.names.place(authority: authority, target: target)
+    /// The meaning of a host and a target. If the host is the digest of an origin's name that this server has
+    /// not met yet, reads the names of all stored origins first.
+    func resolve(authority: String, target: String, _ view: StoreView) throws(StoreError) -> RequestTarget {
+        let known = context.names.resolve(authority: authority, target: target)
+        guard known == .unknownOrigin, namesLearned != view.generation else { return known }
+        try view.reader.eachOrigin(context.layout.names.learn)
+        namesLearned = view.generation
+        return context.names.resolve(authority: authority, target: target)
     }
 
     /// Whether an https origin has stored responses only over http. Nil if it has none at all.
-    func isPlain(_ origin: String, _ plainOrigin: String, _ look: Look) throws(StoreError) -> Bool? {
-        if plain?.generation != look.generation { plain = (look.generation, [:]) }
-        if let known = plain?.origins[origin] { return known }
-        let isPlain: Bool
-        if try look.reader.mostPublicZone(ofOrigin: origin) != nil {
-            isPlain = false
-        } else if try look.reader.mostPublicZone(ofOrigin: plainOrigin) != nil {
-            isPlain = true
+    func isStoredOverHTTPOnly(_ origin: String, _ httpOrigin: String, _ view: StoreView) throws(StoreError)
+        -> Bool?
+    {
+        if httpOnlyOrigins?.generation != view.generation { httpOnlyOrigins = (view.generation, [:]) }
+        if let known = httpOnlyOrigins?.origins[origin] { return known }
+        let isHTTPOnly: Bool
+        if try view.reader.mostPublicZone(ofOrigin: origin) != nil {
+            isHTTPOnly = false
+        } else if try view.reader.mostPublicZone(ofOrigin: httpOrigin) != nil {
+            isHTTPOnly = true
         } else {
             return nil
         }
-        if plain?.origins.count ?? 0 < Self.mostOrigins { plain?.origins[origin] = isPlain }
-        return isPlain
+        if httpOnlyOrigins?.origins.count ?? 0 < Self.maxOrigins {
+            httpOnlyOrigins?.origins[origin] = isHTTPOnly
+        }
+        return isHTTPOnly
     }
 
-    /// Maximum number of remembered origins.
-    private static let mostOrigins = 10_000
+    /// The maximum number of remembered origins. Further ones are looked up each time.
+    private static let maxOrigins = 10_000
 
     /// To be called after an answer was added to the tier.
     func didKeep(_ byteCount: Int) {
@@ -229,13 +244,14 @@ final class MirrorResponder: Responder {
         budget.check(context.tier)
     }
 
+    /// The number of added bytes after which the budget is checked.
     private static let maxUncheckedByteCount = 1024 * 1024
 }
 
 /// The state that the responders of all server threads share.
 struct MirrorContext: Sendable {
     let layout: OriginLayout
-    let names: LarderNames
+    let names: MirrorHostNames
     /// Nil if pages get no shim.
     let shim: Shim?
     let verifier: BodyVerifier
@@ -246,11 +262,11 @@ struct MirrorContext: Sendable {
     let health: StoreHealth?
     let rejectedResponses: RejectedResponses?
     /// Nil if notes cannot be written.
-    let notes: ServingNotes?
+    let notes: ServingRecords?
     let expected: ExpectedNavigations
     /// Nil if no origin is ever asked.
-    let loading: Loading?
-    let ownLoads: (@Sendable () -> (any OwnLoads)?)?
+    let loader: OriginLoader?
+    let makeThreadLoader: (@Sendable () -> (any ThreadLoader)?)?
     let rules: [CacheRules.Rule]
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
@@ -263,7 +279,7 @@ struct MirrorContext: Sendable {
     /// For a proxy: the log of its requests.
     let log: PassLog?
     /// Whether answers in memory are for every requester of the same origin.
-    let givesAlike: Bool
+    let sharesMemoryAnswers: Bool
     /// The sites that browsers may have state of; nil except for a mirror with a site at the root.
     let rootHistory: RootHistory?
 
@@ -271,7 +287,7 @@ struct MirrorContext: Sendable {
     init(
         _ options: MirrorOptions, port: UInt16, proxy: ProxySettings? = nil, verifier: BodyVerifier,
         tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
-        notes: ServingNotes?, loading: Loading?, seals: PageSeals, powers: PortalPowers? = nil,
+        notes: ServingRecords?, loader: OriginLoader?, seals: PageSeals, powers: PortalPowers? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
         rejectedResponses: RejectedResponses? = nil,
         rootHistory: RootHistory? = nil, expected: ExpectedNavigations = ExpectedNavigations()
@@ -289,7 +305,7 @@ struct MirrorContext: Sendable {
             loopbackNames: options.address.loopbackNames)
         mayReachPrivate = proxy?.mayReachPrivate ?? false
         log = proxy?.log
-        names = LarderNames(
+        names = MirrorHostNames(
             layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
             takesAddresses: !options.address.isLoopback)
         shim = options.hasShim && proxy == nil ? Shim(layout: layout) : nil
@@ -297,15 +313,15 @@ struct MirrorContext: Sendable {
         self.tier = tier
         self.budget = budget
         self.notes = notes
-        self.loading = loading
-        ownLoads = options.ownLoads
+        self.loader = loader
+        makeThreadLoader = options.makeThreadLoader
         rules = options.rules
         requirements = options.requirements
         walk = options.walk
         self.powers = proxy == nil ? powers : nil
         // Browsers on other machines may not identify the requesting page, so each of their requests is
         // checked.
-        givesAlike = loading == nil && !layout.isTransparent && !layout.isExposed
+        sharesMemoryAnswers = loader == nil && !layout.isTransparent && !layout.isExposed
     }
 
     /// Makes the portal of one thread.
@@ -321,12 +337,12 @@ struct MirrorContext: Sendable {
     }
 
     /// Whether the request may be for another origin that shares the root's name.
-    func mayBeBesideRoot(_ request: Request) -> Bool {
+    func canBeBesideRoot(_ request: Request) -> Bool {
         layout.sharesOrigin && request.target.starts(with: "/-/".utf8)
     }
 
     /// Whether a browser may still have state of another site that was at this name before.
-    func mayHaveEarlierState(_ request: Request) -> Bool {
+    func canHaveEarlierState(_ request: Request) -> Bool {
         guard let rootHistory, request.head.fetchSite != nil else { return false }
         let authority = request.authority
         return names.isLocalRoot(authority) && !rootHistory.isCurrent(at: authority)
@@ -376,26 +392,26 @@ struct WatchedStore {
     private let folder: StoreFolder
     /// Whether private responses do not exist for the reader.
     private let hidesPrivate: Bool
-    private let secondsBetweenLooks: Int64
+    private let secondsBetweenChecks: Int64
     private let health: StoreHealth?
-    /// The reader, or the error for answers until a look finds the store readable.
+    /// The reader, or the error for answers until a check finds the store readable.
     private var source: Result<StoreReader, StoreError>
     private var identity: Identity?
     private var dataVersion: Int64
     /// The live snapshots in the version of the data that was read last.
     private var live: (dataVersion: Int64, snapshots: LiveSnapshots)
-    /// The last look. Nil before the first, so that a store that was replaced since it was opened is noticed
+    /// The last check. Nil before the first, so that a store that was replaced since it was opened is noticed
     /// before it is used.
-    private var lastLook: (time: Int64, generation: TierGeneration)?
+    private var lastCheck: (time: Int64, generation: TierGeneration)?
 
     init(
-        _ folder: StoreFolder, hidesPrivate: Bool = false, secondsBetweenLooks: Int64,
+        _ folder: StoreFolder, hidesPrivate: Bool = false, secondsBetweenChecks: Int64,
         health: StoreHealth? = nil
     ) throws(StoreError) {
         self.folder = folder
         self.hidesPrivate = hidesPrivate
         self.health = health
-        self.secondsBetweenLooks = secondsBetweenLooks
+        self.secondsBetweenChecks = secondsBetweenChecks
         // Read before the store is opened, so that a replacement in between is noticed.
         identity = Identity(folder.database)
         let reader = try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate)
@@ -420,44 +436,45 @@ struct WatchedStore {
         if case .success(let reader) = source { reader.isOutdated } else { false }
     }
 
-    /// Looks if it is time, or if another thread has seen a change. Makes the tier forget what may be
-    /// outdated, and returns the generation for answers that are made from now on.
+    /// Checks the store if that is due, or if another thread has found a change. After a change, begins a new
+    /// generation, so that all answers in memory count as outdated. Returns the generation for answers that are
+    /// made from now on.
     mutating func generation(in tier: MemoryTier<Answer>, at now: Int64) -> TierGeneration {
-        // Before the look: a change after it begins another generation.
+        // Read before the check: a change after it begins another generation.
         let current = tier.generation
-        if let lastLook, lastLook.generation == current, now - lastLook.time < secondsBetweenLooks,
+        if let lastCheck, lastCheck.generation == current, now - lastCheck.time < secondsBetweenChecks,
             !isOutdated
         {
             return current
         }
         let generation = hasChanged() ? tier.advance() : current
-        lastLook = (now, generation)
+        lastCheck = (now, generation)
         return generation
     }
 
-    /// The generation of what is read at the moment that the reader holds (`StoreReader.atOnce`).
+    /// The generation of answers that are read in the reader's current transaction (`StoreReader.atOnce`).
     ///
-    /// The moment may be newer than the last look. If other snapshots are live in it, the tier forgets
-    /// everything first: once one thread has answered from a snapshot, no thread gives out what an earlier
-    /// one had.
+    /// The transaction may see more than the last check. If other snapshots are live in it, begins a new
+    /// generation first: once one thread has answered from a snapshot, no thread may serve responses of an earlier
+    /// one.
     ///
-    /// - Parameter look: the generation of a look before the moment.
-    /// - Returns: nil when another thread has begun a generation since the look. It may have seen more than
-    ///   this moment shows, so the caller looks again.
+    /// - Parameter view: the generation of a check before the transaction.
+    /// - Returns: nil if another thread has begun a generation since the check. It may have seen more than this
+    ///   transaction does, so the caller checks again.
     mutating func generation(
-        ofMomentAfter look: TierGeneration, in tier: MemoryTier<Answer>
+        since view: TierGeneration, in tier: MemoryTier<Answer>
     ) throws(StoreError) -> TierGeneration? {
-        guard tier.generation == look else { return nil }
+        guard tier.generation == view else { return nil }
         let reader = try reader
         let version = try reader.dataVersion()
-        guard version != live.dataVersion else { return look }
+        guard version != live.dataVersion else { return view }
         let before = live.snapshots
         live = (version, try reader.liveSnapshots())
-        // A run that only adds to a snapshot that is not live is noticed by the next look.
-        guard live.snapshots != before else { return look }
-        guard let begun = tier.advance(after: look) else { return nil }
+        // A run that only adds to a snapshot that is not live is noticed by the next check.
+        guard live.snapshots != before else { return view }
+        guard let begun = tier.advance(after: view) else { return nil }
         dataVersion = version
-        lastLook?.generation = begun
+        lastCheck?.generation = begun
         return begun
     }
 

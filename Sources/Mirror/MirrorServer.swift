@@ -19,7 +19,7 @@ package final class MirrorServer: Sendable {
     private let layout: OriginLayout
     private let pressure: MemoryPressure?
     private let housekeeping: Housekeeping?
-    private let loading: Loading?
+    private let loader: OriginLoader?
     private let board: JobBoard?
     private let searches: PortalSearches?
     private let tier: MemoryTier<Answer>
@@ -27,11 +27,11 @@ package final class MirrorServer: Sendable {
     /// - Parameters:
     ///   - port: The mirror's port. 0 lets the kernel choose one; nil runs only the proxy.
     ///   - memoryLimit: The maximum size, in bytes, of the answers that are kept in memory for all threads.
-    ///   - secondsBetweenLooks: The maximum time until a change of the store is noticed; 0 checks at each
+    ///   - secondsBetweenChecks: The maximum time until a change of the store is noticed; 0 checks at each
     ///     request.
     package init(
         _ folder: StoreFolder, port: UInt16?, threadCount: Int, memoryLimit: Int,
-        secondsBetweenLooks: Int64 = 1,
+        secondsBetweenChecks: Int64 = 1,
         options: MirrorOptions = MirrorOptions(), proxy: (port: UInt16, options: ProxySettings)? = nil
     ) throws(ServerError) {
         // With a loader, half of the memory is for responses that are only in memory.
@@ -41,15 +41,15 @@ package final class MirrorServer: Sendable {
         let budget = options.processMemoryLimit.map { MemoryBudget(limit: $0) }
         budget?.check(tier)
         let verifier = BodyVerifier(options.verification)
-        let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
+        let notes = access(folder.path, W_OK) == 0 ? ServingRecords() : nil
         let recording = RecordingHealth(options.notice)
         let rejectedResponses = RejectedResponses(options.notice)
-        let loading = try options.load.map { (load) throws(ServerError) in
-            try Loading(
+        let loader = try options.load.map { (load) throws(ServerError) in
+            try OriginLoader(
                 folder, options, tier: tier, shelfByteLimit: shelfByteLimit, recording: recording,
                 rejectedResponses: rejectedResponses, load: load)
         }
-        self.loading = loading
+        self.loader = loader
         let seals = PageSeals()
         let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
         let expected = ExpectedNavigations()
@@ -80,7 +80,7 @@ package final class MirrorServer: Sendable {
             MirrorContext(
                 options, port: port, proxy: proxy, verifier: verifier, tier: tier, budget: budget,
                 notes: notes,
-                loading: loading, seals: seals, powers: powers, totals: totals, health: health,
+                loader: loader, seals: seals, powers: powers, totals: totals, health: health,
                 rejectedResponses: rejectedResponses,
                 rootHistory: rootHistory, expected: expected)
         }
@@ -92,10 +92,10 @@ package final class MirrorServer: Sendable {
                 var context = context(port, proxy)
                 let store = try WatchedStore(
                     folder, hidesPrivate: context.layout.hidesPrivate,
-                    secondsBetweenLooks: secondsBetweenLooks, health: health)
+                    secondsBetweenChecks: secondsBetweenChecks, health: health)
                 if proxy == nil {
                     let known =
-                        searches ?? Self.searches(folder, context, traffic, options, secondsBetweenLooks)
+                        searches ?? Self.searches(folder, context, traffic, options, secondsBetweenChecks)
                     searches = known
                     context.searches = known
                 }
@@ -138,12 +138,14 @@ package final class MirrorServer: Sendable {
         .forClient("localhost:\(port)")
         do throws(ServerError) {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
-            let keeper = notes.map { NoteKeeper(folder, notes: $0, tier: tier, recording: recording) }
+            let handler = notes.map {
+                ServingRecordWriter(folder, notes: $0, tier: tier, recording: recording)
+            }
             housekeeping =
-                keeper == nil && budget == nil
+                handler == nil && budget == nil
                 ? nil
                 : try Housekeeping(everySeconds: Self.secondsBetweenNotes) { isLast in
-                    keeper?.write(isLast: isLast)
+                    handler?.write(isLast: isLast)
                     budget?.check(tier)
                 }
         } catch {
@@ -179,14 +181,14 @@ package final class MirrorServer: Sendable {
     /// Makes every thread read the store again before its next answer. Any thread may call this.
     package func reload() { tier.advance() }
 
-    /// Ends requests in progress, records what was served, and returns when every thread has ended. Any
+    /// Ends requests in progress, records the served responses, and returns when every thread has ended. Any
     /// thread may call this, repeatedly.
     package func stop() {
         board?.close()
         server?.stopAndWait()
         proxy?.stopAndWait()
         searches?.close()
-        loading?.stop()
+        loader?.stop()
         housekeeping?.stop()
         pressure?.stop()
     }
@@ -194,12 +196,12 @@ package final class MirrorServer: Sendable {
     /// The search threads of the portal. Each reads the store by itself.
     private static func searches(
         _ folder: StoreFolder, _ context: MirrorContext, _ traffic: PassingTraffic?, _ options: MirrorOptions,
-        _ secondsBetweenLooks: Int64
+        _ secondsBetweenChecks: Int64
     ) -> PortalSearches {
         PortalSearches(willSearch: options.willSearch) { () throws(StoreError) in
             var store = try WatchedStore(
                 folder, hidesPrivate: context.layout.withholdsPrivate,
-                secondsBetweenLooks: secondsBetweenLooks, health: context.health)
+                secondsBetweenChecks: secondsBetweenChecks, health: context.health)
             let portal = context.portal(verdicts: verdicts(folder), traffic: traffic)
             return PortalSearches.Desk(portal: portal) { () throws(StoreError) in
                 _ = store.generation(in: context.tier, at: SystemClock.seconds())
@@ -267,7 +269,7 @@ package final class MirrorServer: Sendable {
     /// not one of a stored response.
     package func originals(of address: String) -> [String] {
         guard let local = WebURL(address), local.scheme == layout.scheme else { return [] }
-        return LarderNames(layout: layout).originals(of: local)
+        return MirrorHostNames(layout: layout).originals(of: local)
     }
 
     /// The URL of the portal of a server that listens on this port of loopback.
@@ -306,7 +308,7 @@ package struct MirrorOptions: Sendable {
     package var load: Load?
     /// Makes a loader for one server thread, so that a request does not have to wake another thread. Nil to
     /// use `load` only.
-    package var ownLoads: (@Sendable () -> (any OwnLoads)?)?
+    package var makeThreadLoader: (@Sendable () -> (any ThreadLoader)?)?
 
     /// The site that all loaded responses are stored in; nil stores them in the sites of the pages that
     /// needed them.
@@ -318,7 +320,7 @@ package struct MirrorOptions: Sendable {
     package var patience: Duration?
     /// The maximum size of the store in bytes that loaded responses may cause; nil for no limit.
     package var sizeLimit: Int64?
-    /// Returns what the active manifests in the store require of bodies. Any thread may call it.
+    /// Returns the digests that the active manifests in the store require. Any thread may call it.
     package var requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements = {
         _ throws(StoreError) in
         Requirements()

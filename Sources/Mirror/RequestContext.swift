@@ -113,7 +113,7 @@ struct RequestContext: Equatable, Sendable {
 
     /// Whether the requester may cause a request to the origin, and have a miss recorded. A foreign page may
     /// not, unless a person followed a link from it and sees where that leads.
-    var mayCauseRequests: Bool { kind != .foreignPage || use.isFollowedLink }
+    var canCauseRequests: Bool { kind != .foreignPage || use.isFollowedLink }
 
     /// Whether the requester is a page of the URL's own site, or no page at all.
     func isSameSite(as url: WebURL, _ names: OriginNames) -> Bool {

@@ -71,7 +71,7 @@ struct Shim: Sendable {
                 const larderIsInside = \#(!layout.allowsNetwork);
                 const larderName = ((names) => (origin) => {
                   if (!names.has(origin)) {
-                    // At once, since addresses are: it is this machine that is asked.
+                    // Synchronous, since URLs are needed synchronously. The server is on this machine.
                     const request = new XMLHttpRequest();
                     request.open("GET", larderHere.origin + "\#(Shim.names)" + origin, false);
                     request.send();
@@ -86,7 +86,7 @@ struct Shim: Sendable {
                   try {
                     name = larderName(url.origin);
                   } catch {
-                    // A page that is on its way out may not wait.
+                    // A page that is being unloaded may not send synchronous requests.
                   }
                   return name
                     ? `${larderHere.protocol}//${name}${port}${url.pathname}${url.search}${url.hash}`
@@ -140,15 +140,15 @@ private enum JSONText {
 /// access is blocked.
 enum ShimScript {
     static let text = #"""
-        // Larder leads to itself what this page's scripts ask for by whole addresses: they were made for the
-        // network, which is not asked here. Everything else is as it was.
+        // Rewrites absolute URLs that this page's scripts request to mirror addresses: the scripts were written for
+        // the network, which the page must not request from. Leaves everything else unchanged.
         (function larderShim(larderAddress, larderDomain, shimAddress, isInside) {
           "use strict";
           const mark = Symbol.for("larder");
           if (self[mark]) return;
           Object.defineProperty(self, mark, { value: true });
 
-          // The larder's address of a reference that names an origin; any other reference as it is.
+          // The mirror address of a reference that names an origin; any other reference unchanged.
           const led = (reference) => {
             const text = String(reference);
             if (!/^[\0-\x20]*(?:https?:)?[\/\\]{2}/i.test(text)) return reference;
@@ -161,11 +161,11 @@ enum ShimScript {
           const ledSet = (set) =>
             String(set).replace(/(^|,)(\s*)((?:https?:)?\/\/[^\s,]+)/gi, (_, comma, space, url) => comma + space + led(url));
 
-          // The same for what stands in a style.
+          // The same for the URLs in CSS text.
           const ledStyle = (css) =>
             String(css).replace(/(url\(\s*["']?|@import\s+["'])((?:https?:)?\/\/[^"'()\s]+)/gi, (_, start, url) => start + led(url));
 
-          // Has a function get its arguments as `change` makes them.
+          // Replaces a function by one that passes its arguments through `change`.
           const wrap = (object, name, change) => {
             const original = object?.[name];
             if (!original) return;
@@ -177,7 +177,7 @@ enum ShimScript {
           };
           const first = (args) => (args.length ? [led(args[0]), ...args.slice(1)] : args);
 
-          // Changes what is set by a property of some type of objects.
+          // Replaces the setter of a property by one that passes the value through `change`.
           const rewrite = (type, name, change) => {
             const prototype = self[type]?.prototype;
             const property = prototype && Object.getOwnPropertyDescriptor(prototype, name);
@@ -187,7 +187,7 @@ enum ShimScript {
             Object.defineProperty(prototype, name, property);
           };
 
-          // Documents that no server sends have the shim put in: those of `srcdoc`, of blobs, and empty ones.
+          // Inserts the shim into documents that no server sends: those of `srcdoc`, of blobs, and empty ones.
           const tag = `<script src="${shimAddress}"></` + "script>";
           const shimmed = (html) => (String(html).startsWith(tag) ? html : tag + html);
           const blobs = new Map();
@@ -207,7 +207,7 @@ enum ShimScript {
               const view = place.defaultView ?? place;
               if (!view[mark]) view.eval(`(${larderShim})`)(larderAddress, larderDomain, shimAddress, isInside);
             } catch {
-              // There is none, or it is another origin's.
+              // There is no document, or it is of another origin.
             }
             return place;
           };
@@ -238,7 +238,7 @@ enum ShimScript {
           });
           for (const name of ["pushState", "replaceState"])
             wrap(History.prototype, name, ([state, title, url]) => [state, title, url == null ? url : led(url)]);
-          // Nobody is there to be told, to be called, or to be asked ahead.
+          // No server receives beacons, WebRTC calls or speculative requests.
           Navigator.prototype.sendBeacon = () => true;
           if (isInside) for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"]) delete self[name];
           if (HTMLScriptElement.supports)
@@ -246,7 +246,7 @@ enum ShimScript {
               apply: (target, self, args) => args[0] !== "speculationrules" && Reflect.apply(target, self, args),
             });
 
-          // Sites know their domains by the network's names. What is read is what the larder has.
+          // Scripts use the domain names of the network for cookies and `document.domain`.
           const ledCookie = (cookie) =>
             String(cookie).replace(/;\s*domain\s*=\s*\.?([^;\s]*)/i, (_, domain) => {
               const name = domain && larderDomain(domain);
@@ -258,11 +258,11 @@ enum ShimScript {
             wrap(CookieStore.prototype, "set", ([name, ...rest]) =>
               name?.domain ? [{ ...name, domain: larderDomain(name.domain) || undefined }, ...rest] : [name, ...rest]);
 
-          // By the referrer the larder knows whose page asks.
+          // The server identifies the requesting page by the referrer, so no page may suppress it.
           for (const type of ["Image", "Script", "Link", "IFrame", "Anchor", "Area"])
             rewrite(`HTML${type}Element`, "referrerPolicy", () => "");
 
-          // Where elements have addresses.
+          // The properties and attributes of elements that have URLs.
           const places = {
             HTMLImageElement: ["src", "srcset"], HTMLScriptElement: ["src"], HTMLLinkElement: ["href", "imageSrcset"],
             HTMLIFrameElement: ["src"], HTMLMediaElement: ["src"], HTMLVideoElement: ["poster"], HTMLTrackElement: ["src"],
@@ -291,17 +291,18 @@ enum ShimScript {
           wrap(Element.prototype, "setAttributeNS", ([space, name, value], element) =>
             [space, name, changed(name, value, element)]);
 
-          // Where styles have them.
+          // The functions that set styles.
           wrap(CSSStyleDeclaration.prototype, "setProperty", ([name, value, ...rest]) =>
             [name, value == null ? value : ledStyle(value), ...rest]);
           for (const name of ["insertRule", "replace", "replaceSync"])
             wrap(CSSStyleSheet.prototype, name, ([text, ...rest]) => [ledStyle(text), ...rest]);
 
-          // A digest that a script knows is that of the body as it was, before its links were led here.
+          // A script has the digest of the original body, and not of the one with rewritten links.
           for (const type of ["HTMLScriptElement", "HTMLLinkElement"])
             Object.defineProperty(self[type].prototype, "integrity", { get: () => "", set: () => {}, configurable: true });
 
-          // What was written as markup has failed once, by the page's policy, and is asked for again.
+          // Elements from markup that scripts wrote: their first request was blocked by the page's policy. Setting
+          // the attribute again repeats it with the mirror address.
           const selector =
             "[src^=http],[src^='//'],[srcset*='//'],[href^=http],[href^='//'],[poster*='//'],[data*='//'],[style*='//'],style,iframe";
           const mend = (element) => {
@@ -327,14 +328,14 @@ enum ShimScript {
             }
           }).observe(document, { childList: true, subtree: true, attributeFilter: ["style"] });
 
-          // What was written as markup just now, and is used at once.
+          // The same for an element that is clicked before the observer has seen it.
           for (const type of ["click", "auxclick", "submit"])
             addEventListener(type, ({ target }) => {
               const element = target instanceof Element && target.closest("a,area,form,button,input");
               if (element) mend(element);
             }, true);
 
-          // Where a script sends the whole page.
+          // Navigations that a script starts.
           self.navigation?.addEventListener("navigate", (event) => {
             const wanted = event.destination.url;
             const url = event.downloadRequest == null ? blobDocument(led(wanted)) : led(wanted);

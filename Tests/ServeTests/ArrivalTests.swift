@@ -11,25 +11,25 @@ import Web
 
     @Test func `what was asked for before a change there is past, and nothing else`() throws {
         let changes = ChangedURLs()
-        let (before, elsewhere) = (changes.stage(at: try url("/a#part")), changes.stage(at: try url("/b")))
-        #expect(!before.isPast)
+        let (before, elsewhere) = (changes.stamp(at: try url("/a#part")), changes.stamp(at: try url("/b")))
+        #expect(!before.isOutdated)
         changes.note([try url("/a")])
-        #expect(before.isPast)
-        #expect(!elsewhere.isPast)
-        let after = changes.stage(at: try url("/a"))
-        #expect(!after.isPast)
+        #expect(before.isOutdated)
+        #expect(!elsewhere.isOutdated)
+        let after = changes.stamp(at: try url("/a"))
+        #expect(!after.isOutdated)
         // Who asks now does not share what was asked for then.
         #expect(after.number != before.number)
         changes.note([])
-        #expect(!after.isPast)
+        #expect(!after.isOutdated)
     }
 
     @Test func `where more was changed than is remembered, all that was asked for before is past`() throws {
         let changes = ChangedURLs()
-        let before = changes.stage(at: try url("/a"))
+        let before = changes.stamp(at: try url("/a"))
         for number in 0...10_001 { changes.note([try url("/\(number)")]) }
-        #expect(before.isPast)
-        #expect(!changes.stage(at: try url("/a")).isPast)
+        #expect(before.isOutdated)
+        #expect(!changes.stamp(at: try url("/a")).isOutdated)
     }
 
     @Test func `what could not be kept after all is counted as lost, and not as kept`() {

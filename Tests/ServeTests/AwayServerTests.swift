@@ -35,7 +35,8 @@ struct AwayServerTests {
         var options = MirrorOptions()
         options.notice = { notice in notices.change { $0.append(notice) } }
         let server = try MirrorServer(
-            folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+            folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0, options: options
+        )
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         func get() throws -> RawResponse {
@@ -67,15 +68,15 @@ struct AwayServerTests {
     }
 
     @Test func `what could not be written down is put back, and counted once`() {
-        let notes = ServingNotes()
-        notes.made(1, at: 5)
-        notes.missed("http://a/", method: "GET", referrer: nil, isPage: false, at: 1)
-        let taken = notes.take(withMade: true)
-        notes.made(1, at: 3)
-        notes.missed("http://a/", method: "GET", referrer: "http://b/", isPage: true, at: 4)
+        let notes = ServingRecords()
+        notes.didRender(1, at: 5)
+        notes.addMiss("http://a/", method: "GET", referrer: nil, isPage: false, at: 1)
+        let taken = notes.take(withRendered: true)
+        notes.didRender(1, at: 3)
+        notes.addMiss("http://a/", method: "GET", referrer: "http://b/", isPage: true, at: 4)
         notes.putBack(taken)
-        let all = notes.take(withMade: true)
-        #expect(all.made == [1: 5])
+        let all = notes.take(withRendered: true)
+        #expect(all.rendered == [1: 5])
         #expect(all.misses.values.map(\.count) == [2])
         #expect(all.misses.values.first?.isPage == true && all.misses.values.first?.first == 1)
     }

@@ -47,7 +47,7 @@ import Web
         var options = options
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
@@ -177,7 +177,7 @@ import Web
         let proxy = ProxySettings(
             security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
         let server = try MirrorServer(
-            store.folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options, proxy: (0, proxy))
         defer { server.stop() }
         let client = try RawClient(port: Int(try #require(server.proxyPort)))
@@ -207,9 +207,9 @@ import Web
     }
 
     /// In one piece, and byte by byte.
-    private func heads(_ raw: String, to method: String = "POST", mayUpgrade: Bool = false) -> [String] {
+    private func heads(_ raw: String, to method: String = "POST", canUpgrade: Bool = false) -> [String] {
         [1, 7, 100_000].map { size in
-            var heads = AnswerHeads(to: method, mayUpgrade: mayUpgrade)
+            var heads = ResponseHeadFilter(to: method, canUpgrade: canUpgrade)
             var passed: [UInt8] = []
             var rest = Array(raw.utf8)[...]
             while !rest.isEmpty, heads.rest == nil, !heads.isOdd {
@@ -233,7 +233,7 @@ import Web
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
         for one in told { #expect(one == head + "|body(Web.BodyFraming.length(3))") }
         let tunnel = "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nLarder: y"
-        for one in heads(tunnel, to: "GET", mayUpgrade: true) { #expect(one == tunnel + "|tunnel") }
+        for one in heads(tunnel, to: "GET", canUpgrade: true) { #expect(one == tunnel + "|tunnel") }
         #expect(heads("HTTP/1.0 200\r\n\r\nx")[2] == "HTTP/1.0 200\r\nConnection: close\r\n\r\nx|untilEnd")
         #expect(heads("HTTP/1.1 200 OK\r\n\r\n", to: "HEAD")[2].hasSuffix("|body(Web.BodyFraming.none)"))
     }
@@ -366,7 +366,7 @@ import Web
         let waiting = Mutex<[@Sendable (LoadOutcome) -> Void]>([])
         options.load = { request, done in waiting.withLock { $0.append(done) } }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options)
         let client = try RawClient(port: Int(server.port))
         let host = "example-test.localhost:\(server.port)"

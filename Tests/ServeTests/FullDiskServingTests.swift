@@ -45,7 +45,8 @@ struct FullDiskServingTests {
         options.load = { [servers] in servers.load($0, $1) }
         options.notice = { [notices] in notices.add($0) }
         let server = try MirrorServer(
-            folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+            folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0, options: options
+        )
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         try use { try client.get($0, host: "localhost:\(server.port)") }

@@ -68,7 +68,7 @@ import Web
         options.clock = { now }
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
@@ -105,7 +105,7 @@ import Web
         options.policy = .protocol
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
@@ -369,7 +369,7 @@ import Web
         options.policy = .reload
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options)
         defer { server.stop() }
         let nowhere = try #require(WebURL("http://nowhere.invalid/"))

@@ -32,7 +32,7 @@ import Web
         }
         change(&options)
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options)
         defer { server.stop() }
         try use(RawClient(port: Int(server.port)), server.port)

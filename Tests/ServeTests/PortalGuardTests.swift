@@ -142,16 +142,16 @@ import Web
     }
 
     @Test(arguments: [
-        ("localhost:8080", Place.portal), ("192.0.2.7:8080", .portal), ("box:8080", .portal),
+        ("localhost:8080", RequestTarget.portal), ("192.0.2.7:8080", .portal), ("box:8080", .portal),
         ("box.local:8080", .refused), ("evil.test:8080", .refused), ("localhost:9090", .refused),
         ("example-test.localhost:8080", .refused),
     ])
     func `other machines are shown the portal, and by no name that somebody else could have`(
-        authority: String, place: Place
+        authority: String, place: RequestTarget
     ) {
         let layout = OriginLayout(port: 8080, isExposed: true)
-        let names = LarderNames(layout: layout, others: ["box"], takesAddresses: true)
-        #expect(names.place(authority: authority, target: "/") == place)
+        let names = MirrorHostNames(layout: layout, others: ["box"], takesAddresses: true)
+        #expect(names.resolve(authority: authority, target: "/") == place)
     }
 
     @Test func `who says the password gets a session, and leaves it again`() throws {

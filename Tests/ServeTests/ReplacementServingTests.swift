@@ -44,7 +44,7 @@ import Web
         options.policy = policy
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))

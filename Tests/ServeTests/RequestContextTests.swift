@@ -110,7 +110,7 @@ import Web
     ) {
         let context = RequestContext(
             fields, authority: "b-test.localhost:8080", layout: OriginLayout(port: 8080))
-        #expect(context.mayCauseRequests == mayCauseRequests)
+        #expect(context.canCauseRequests == mayCauseRequests)
     }
 
     @Test(

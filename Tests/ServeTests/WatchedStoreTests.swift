@@ -16,7 +16,7 @@ import Web
         throws
     {
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0)
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         try use { try client.get("/", host: "example-test.localhost:\(server.port)") }
@@ -80,8 +80,8 @@ import Web
 
     init() throws {
         store = try StockedStore([.init(href: Self.address, text: "older")])
-        one = try WatchedStore(store.folder, secondsBetweenLooks: 10)
-        other = try WatchedStore(store.folder, secondsBetweenLooks: 10)
+        one = try WatchedStore(store.folder, secondsBetweenChecks: 10)
+        other = try WatchedStore(store.folder, secondsBetweenChecks: 10)
     }
 
     private func keep(_ text: String, madeIn generation: TierGeneration) -> Bool {
@@ -133,7 +133,7 @@ import Web
     @Test mutating func `a store that was replaced before the first look is seen at it`() throws {
         try store.takeAway()
         try store.publish([.init(href: Self.address, text: "newer")])
-        let late = try WatchedStore(store.folder, secondsBetweenLooks: 10)
+        let late = try WatchedStore(store.folder, secondsBetweenChecks: 10)
         let untouched = tier.generation
         #expect(one.generation(in: tier, at: 0) != untouched)
         _ = late
@@ -163,7 +163,7 @@ import Web
         ofMomentAfter look: TierGeneration, _ thread: inout WatchedStore
     ) throws -> TierGeneration? {
         try thread.reader.atOnce { () throws(StoreError) in
-            try thread.generation(ofMomentAfter: look, in: tier)
+            try thread.generation(since: look, in: tier)
         }
     }
 
@@ -173,9 +173,9 @@ import Web
         let look = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
         #expect(keep("older", madeIn: look))
-        #expect(try generation(ofMomentAfter: look, &one) == look)
+        #expect(try generation(since: look, &one) == look)
         try store.publish([.init(href: Self.address, text: "newer")])
-        let begun = try #require(try generation(ofMomentAfter: look, &one))
+        let begun = try #require(try generation(since: look, &one))
         #expect(begun != look && tier.generation == begun)
         #expect(!isHeld && !keep("older", madeIn: look))
         // It is as new as a look, and no look of this thread is due.
@@ -187,10 +187,10 @@ import Web
         let look = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
         try store.publish([.init(href: Self.address, text: "newer")])
-        _ = try generation(ofMomentAfter: look, &other)
-        #expect(try generation(ofMomentAfter: look, &one) == nil)
+        _ = try generation(since: look, &other)
+        #expect(try generation(since: look, &one) == nil)
         let again = one.generation(in: tier, at: 0)
-        #expect(try generation(ofMomentAfter: again, &one) == again)
+        #expect(try generation(since: again, &one) == again)
     }
 
     @Test mutating func `a run that publishes nothing leaves what is ready as it is until the next look`()
@@ -199,7 +199,7 @@ import Web
         let look = one.generation(in: tier, at: 0)
         #expect(keep("older", madeIn: look))
         try store.learn([.init(href: "https://example.test/more", text: "more")])
-        #expect(try generation(ofMomentAfter: look, &one) == look)
+        #expect(try generation(since: look, &one) == look)
         #expect(isHeld)
         #expect(one.generation(in: tier, at: 10) != look)
     }
@@ -218,7 +218,7 @@ import Web
     /// A server that does not look at the store by itself while the test runs.
     private static func server(_ store: StockedStore) throws -> MirrorServer {
         try MirrorServer(
-            store.folder, port: 0, threadCount: 4, memoryLimit: 10_000_000, secondsBetweenLooks: 1_000_000)
+            store.folder, port: 0, threadCount: 4, memoryLimit: 10_000_000, secondsBetweenChecks: 1_000_000)
     }
 
     @Test func `once a connection has shown a new snapshot, no other one shows what was ready before`() throws
@@ -289,7 +289,7 @@ import Web
         options.rules = [try CacheRules.Rule("/** memory-only")]
         options.load = { servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 10_000_000, secondsBetweenLooks: 1_000_000,
+            store.folder, port: 0, threadCount: 1, memoryLimit: 10_000_000, secondsBetweenChecks: 1_000_000,
             options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))

@@ -8,8 +8,8 @@ package import Web
 /// The proxy of one browser tab. Answers requests of the page from a snapshot, and passes others to the
 /// fetcher.
 package final class PageProxy: Sendable {
-    /// Requests what the snapshot lacks, for the page with this number. Called on the server's thread, which
-    /// must not block. The answer may come from any thread, or never if the page was closed.
+    /// Requests a URL that is not in the snapshot, for the page with this number. Called on the server's thread,
+    /// which must not block. The answer may come from any thread, or never if the page was closed.
     package typealias Ask =
         @Sendable (_ page: UInt32, PageRequest, _ answer: @escaping @Sendable (PageRequestResult) -> Void) ->
         Void
@@ -120,7 +120,7 @@ private final class PageTab: Sendable {
     }
 
     /// Remembers a socket of the current page. Returns false if it must not be opened any more.
-    func opened(_ descriptor: Int32) -> Bool {
+    func addSocket(_ descriptor: Int32) -> Bool {
         page.withLock { page in
             guard page?.refusesChanges == false else { return false }
             page?.sockets.insert(descriptor)
@@ -129,9 +129,9 @@ private final class PageTab: Sendable {
     }
 
     /// Forgets a socket before it is closed.
-    func closing(_ descriptor: Int32) { page.withLock { _ = $0?.sockets.remove(descriptor) } }
+    func removeSocket(_ descriptor: Int32) { page.withLock { _ = $0?.sockets.remove(descriptor) } }
 
-    /// The relays then close them.
+    /// Shuts down the sockets of the page. Their relays then close them.
     private func endSockets() {
         page.withLock { page in
             for descriptor in page?.sockets ?? [] { shutdown(descriptor, Int32(SHUT_RDWR)) }
@@ -139,7 +139,7 @@ private final class PageTab: Sendable {
     }
 
     /// Whether a request with this method is refused, which is counted.
-    func refuses(_ method: String) -> Bool {
+    func refuseIfUnsafe(_ method: String) -> Bool {
         guard !["GET", "HEAD", "OPTIONS"].contains(method) else { return false }
         return page.withLock { page in
             guard page?.refusesChanges == true else { return false }
@@ -157,7 +157,7 @@ private final class PageTab: Sendable {
     }
 
     /// The result of a lookup in the snapshot.
-    enum Held {
+    enum SnapshotLookup {
         case answer(Answer)
         /// A response is stored, but for another origin, so that this page may not read it.
         case foreign
@@ -167,7 +167,8 @@ private final class PageTab: Sendable {
     /// Looks up a request in the snapshot.
     ///
     /// - Parameter origin: the origin of a cross-origin request; nil for others.
-    func held(_ url: WebURL, _ request: RequestKey, by origin: String?) throws(StoreError) -> Held {
+    func lookUp(_ url: WebURL, _ request: RequestKey, by origin: String?) throws(StoreError) -> SnapshotLookup
+    {
         let href = url.key.href
         var isForeign = false
         let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
@@ -196,7 +197,7 @@ private final class PageTab: Sendable {
         guard let answer else { return isForeign ? .foreign : .nothing }
         guard request == .get else { return .answer(answer) }
         page.withLock { page in
-            guard page?.given.count ?? .max < Self.mostGiven else { return }
+            guard page?.given.count ?? .max < Self.maxRecordedURLs else { return }
             page?.given.insert(href)
             if let redirect, page?.documents.contains(href) == true {
                 page?.documents.insert(redirect.key.href)
@@ -205,7 +206,8 @@ private final class PageTab: Sendable {
         return .answer(answer)
     }
 
-    private static let mostGiven = 20_000
+    /// The maximum number of recorded URLs. Further ones are served, and not recorded.
+    private static let maxRecordedURLs = 20_000
 
     func answer(
         _ answer: PageRequestResult, to url: WebURL, _ request: RequestKey, _ fields: HTTPFields,
@@ -214,9 +216,9 @@ private final class PageTab: Sendable {
         switch answer {
         case .stored:
             do throws(StoreError) {
-                if case .answer(let answer) = try held(url, request, by: origin) { return answer }
+                if case .answer(let answer) = try lookUp(url, request, by: origin) { return answer }
                 // The browser blocks the response and reports that to the page.
-                if case .answer(let answer) = try held(url, request, by: nil) { return answer }
+                if case .answer(let answer) = try lookUp(url, request, by: nil) { return answer }
                 return .explanation(504, "\(url.href) is not stored.\n", to: fields)
             } catch {
                 return .text(500, "\(error)\n")
@@ -235,11 +237,13 @@ private final class PageTab: Sendable {
     private func outgoing(_ fields: HTTPFields) -> [(String, String)] {
         let names = fields.all("Set-Cookie").map { PageCookie(setBy: $0).name }
         if !names.isEmpty { page.withLock { $0?.servedCookies.formUnion(names) } }
-        return fields.withoutConnectionFields.list.filter { !Self.unsaid.contains($0.name.lowercased()) }
-            .map { ($0.name, $0.value) }
+        return fields.withoutConnectionFields.list.filter {
+            !Self.omittedFields.contains($0.name.lowercased())
+        }
+        .map { ($0.name, $0.value) }
     }
 
-    private static let unsaid: Set<String> = [
+    private static let omittedFields: Set<String> = [
         "content-length", "content-range", "content-encoding", "strict-transport-security", "alt-svc", "nel",
         "larder-steady", "report-to", "reporting-endpoints", "clear-site-data",
         "content-security-policy-report-only",
@@ -296,7 +300,7 @@ private final class PageResponder: Responder {
             method: request.method, body: request.body.span, type: request.fields.contentType)
         var isForeign = false
         do throws(StoreError) {
-            switch try tab.held(url, key, by: origin) {
+            switch try tab.lookUp(url, key, by: origin) {
             case .answer(let answer): return Reply(answer: answer)
             case .foreign: isForeign = true
             case .nothing: break
@@ -304,7 +308,7 @@ private final class PageResponder: Responder {
         } catch {
             return Reply(answer: .text(500, "\(error)\n"))
         }
-        if tab.refuses(request.method) {
+        if tab.refuseIfUnsafe(request.method) {
             return Reply(
                 answer: .explanation(
                     403, "\(request.method) would change data on the server.\n", to: request.fields))
@@ -325,7 +329,7 @@ private final class PageResponder: Responder {
     private func openSocket(_ request: Request, _ url: WebURL, _ number: UInt32, _ later: DeferredReply)
         -> Reply?
     {
-        guard let connect, request.method == "GET", !tab.refuses(PageRequest.socketMethod) else {
+        guard let connect, request.method == "GET", !tab.refuseIfUnsafe(PageRequest.socketMethod) else {
             return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
         }
         let (upgrade, slot) = (Upgrade(request, url), later.makeSlot())
@@ -351,11 +355,11 @@ private final class PageSocket: ByteChannel {
 
     /// Returns nil if the page must not open sockets any more.
     init?(_ channel: any ByteChannel, of tab: PageTab) {
-        guard tab.opened(channel.descriptor) else { return nil }
+        guard tab.addSocket(channel.descriptor) else { return nil }
         (self.channel, self.tab) = (channel, tab)
     }
 
-    deinit { tab.closing(channel.descriptor) }
+    deinit { tab.removeSocket(channel.descriptor) }
 
     var descriptor: Int32 { channel.descriptor }
     func send(_ bytes: UnsafeRawBufferPointer) -> Int { channel.send(bytes) }

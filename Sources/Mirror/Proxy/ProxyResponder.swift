@@ -30,14 +30,14 @@ package struct ProxySettings: Sendable {
         self.log = log
     }
 
-    func leavesUntouched(_ host: String) -> Bool {
+    func isTunnelledUnread(_ host: String) -> Bool {
         untouched.contains { name in
             name.hasPrefix("*.") ? host.hasSuffix(name.dropFirst()) : host == name
         }
     }
 }
 
-/// Answers proxy requests: those with absolute URLs and those in tunnels. Each is an `Exchange` whose place
+/// Answers proxy requests: those with absolute URLs and those in tunnels. Each is an `MirrorExchange` whose place
 /// is the URL itself. It belongs to one server thread.
 final class ProxyResponder: Responder {
     private let mirror: MirrorResponder
@@ -54,7 +54,7 @@ final class ProxyResponder: Responder {
     }
 
     var isProxy: Bool { true }
-    var sideWork: (any SideWork)? { mirror.loads }
+    var sideWork: (any SideWork)? { mirror.threadLoader }
 
     func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
         let start = ContinuousClock.now
@@ -63,16 +63,18 @@ final class ProxyResponder: Responder {
             if let page = ownPage(for: request) { return Reply(answer: page) }
             if let refusal = refusal(of: request) { return Reply(answer: refusal) }
             if request.head.scheme == nil, request.isServerWide {
-                return Reply(answer: ProxyHop.abilities)
+                return Reply(answer: ProxyHop.supportedMethodsAnswer)
             }
         }
         let (method, log) = (request.method, options.log)
-        guard var origin = request.proxiedOrigin else { return Reply(answer: misdirected(request)) }
-        if let reply = mirror.ready(request, at: &origin) {
+        guard var origin = request.proxiedOrigin else { return Reply(answer: misdirectedAnswer(request)) }
+        if let reply = mirror.memoryAnswer(for: request, at: &origin) {
             log.note(method, origin + request.targetText, reply, since: start)
             return reply
         }
-        guard let url = request.proxied(at: origin) else { return Reply(answer: misdirected(request)) }
+        guard let url = request.absoluteURL(at: origin) else {
+            return Reply(answer: misdirectedAnswer(request))
+        }
         if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
         if Upgrade.isAsked(for: request) {
             if request.tunnel == nil, let refusal = refusal(ofPort: url.effectivePort) {
@@ -99,7 +101,7 @@ final class ProxyResponder: Responder {
             return .refuse(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
         }
         if let refusal = refusal(ofPort: port) { return .refuse(Reply(answer: refusal)) }
-        guard options.leavesUntouched(url.host) else {
+        guard options.isTunnelledUnread(url.host) else {
             return .intercept(
                 Tunnel(
                     host: url.host, port: port, security: options.security,
@@ -123,7 +125,7 @@ final class ProxyResponder: Responder {
     func answer(_ upload: LongUpload, of request: Request) -> Reply? {
         let start = ContinuousClock.now
         if request.tunnel == nil, let refusal = refusal(of: request) { return Reply(answer: refusal) }
-        guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
+        guard let url = request.proxied else { return Reply(answer: misdirectedAnswer(request)) }
         if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
         guard let connect = options.connect, let nearestZone = mirror.zoneOfMiss(of: request, to: url) else {
             options.log.noteMiss(request.method, url.href, since: start)
@@ -133,9 +135,9 @@ final class ProxyResponder: Responder {
             return Reply(answer: .text(504, text, fields: fields))
         }
         var reply = Reply(answer: .text(502, ""))
-        reply.takeover = PassedRequest(request, upload, to: url).takeover(
+        reply.takeover = StreamedUpload(request, upload, to: url).takeover(
             by: connect, nearestZone: nearestZone, options.log, since: start
-        ) { [loading = mirror.context.loading] url in loading?.invalidate(url) }
+        ) { [loader = mirror.context.loader] url in loader?.invalidate(url) }
         return reply
     }
 
@@ -164,7 +166,7 @@ final class ProxyResponder: Responder {
             && zip(given.utf8, wanted.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
-    private func misdirected(_ request: Request) -> Answer {
+    private func misdirectedAnswer(_ request: Request) -> Answer {
         if let tunnel = request.tunnel {
             return .text(
                 421, "The tunnel is to \(tunnel.host), but the request is for \(request.authority).\n")
@@ -213,7 +215,7 @@ enum ProxyHop {
             return nil
         }
         guard request.method == "TRACE" else {
-            return abilities
+            return supportedMethodsAnswer
         }
         // §9.3.8: fields that may contain secrets are not sent back.
         let lines = fields.list.filter { RequestSecrets.isHarmless($0.name) }
@@ -224,7 +226,7 @@ enum ProxyHop {
     }
 
     /// The fields of a request when it is forwarded.
-    static func forwarded(_ fields: HTTPFields, method: String) -> HTTPFields {
+    static func forwardedFields(_ fields: HTTPFields, method: String) -> HTTPFields {
         var fields = fields
         fields.append("Via", via)
         if limited.contains(method), let left = fields["Max-Forwards"].flatMap({ Int($0) }), left > 0 {
@@ -234,7 +236,7 @@ enum ProxyHop {
     }
 
     /// The methods that the proxy supports.
-    static var abilities: Answer {
+    static var supportedMethodsAnswer: Answer {
         let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT"
         return Answer(status: 204, fields: [("Allow", methods)] + own, body: [])
     }
@@ -271,10 +273,10 @@ extension Request {
     }
 
     /// The absolute URL of a proxy request.
-    var proxied: WebURL? { proxiedOrigin.flatMap(proxied) }
+    var proxied: WebURL? { proxiedOrigin.flatMap(absoluteURL) }
 
     /// The absolute URL, given its origin.
-    func proxied(at origin: String) -> WebURL? {
+    func absoluteURL(at origin: String) -> WebURL? {
         let path = isServerWide ? "/" : String(decoding: bytes[head.target], as: UTF8.self)
         guard let url = WebURL(origin + path), url.isHTTP, !url.hasCredentials else { return nil }
         return url
@@ -291,7 +293,7 @@ extension RequestContext {
         switch (fields["Sec-Fetch-Site"], page) {
         // For hosts of plain http, browsers send no Sec-Fetch fields, and pages can suppress the Referer.
         // Upgrade-Insecure-Requests marks what a person opens.
-        case (nil, nil) where fields["Origin"] == "null" || fields.areOfBrowser && !fields.areOfOpening:
+        case (nil, nil) where fields["Origin"] == "null" || fields.isFromBrowser && !fields.isOpenedByUser:
             kind = .foreignPage
         case ("none", _), (nil, nil): kind = .user
         case (_, let page?): kind = .page([page.origin])
@@ -306,12 +308,12 @@ extension RequestContext {
 }
 
 extension HTTPFields {
-    fileprivate var areOfBrowser: Bool { self["User-Agent"]?.hasPrefix("Mozilla/") ?? false }
+    fileprivate var isFromBrowser: Bool { self["User-Agent"]?.hasPrefix("Mozilla/") ?? false }
 
-    fileprivate var areOfOpening: Bool { self["Upgrade-Insecure-Requests"] == "1" }
+    fileprivate var isOpenedByUser: Bool { self["Upgrade-Insecure-Requests"] == "1" }
 }
 
-extension Exchange {
+extension MirrorExchange {
     /// The nearest network zone that a request through the proxy may connect to. The user's own programs may
     /// connect to any zone, a page to its own host and its own zone. No zone is nearer than that of the
     /// client.
@@ -327,12 +329,12 @@ extension Exchange {
             guard url.scheme == "http", !url.isLocalByName, !context.mayReachPrivate else {
                 return .thisMachine
             }
-            if let noted = context.loading?.reach.zone(of: url.origin) { return noted }
-            guard let held = try look().reader.mostPublicZone(ofOrigin: url.origin) else {
+            if let noted = context.loader?.reach.zone(of: url.origin) { return noted }
+            guard let known = try view().reader.mostPublicZone(ofOrigin: url.origin) else {
                 return .thisMachine
             }
-            context.loading?.reach.note(url.origin, from: held)
-            return held
+            context.loader?.reach.recordZone(of: url.origin, known)
+            return known
         case .page(let origins):
             if context.mayReachPrivate { return .thisMachine }
             // An IP address cannot resolve to another host; a name can.
@@ -340,7 +342,7 @@ extension Exchange {
                 return .thisMachine
             }
             for origin in origins {
-                if let noted = context.loading?.reach.zone(of: origin) { return noted }
+                if let noted = context.loader?.reach.zone(of: origin) { return noted }
             }
             return try nearestZone(to: nil)
         case .unknownPage, .foreignPage, .export:

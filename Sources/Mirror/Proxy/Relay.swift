@@ -78,9 +78,9 @@ enum Relay {
         switch greeting {
         case .nothing, .connected: break
         case .request(_, let method):
-            toClient.head = AnswerHeads(to: method, mayUpgrade: true)
+            toClient.head = ResponseHeadFilter(to: method, canUpgrade: true)
             toHost.isPaused = true
-        case .upload(_, let method, _): toClient.head = AnswerHeads(to: method, mayUpgrade: false)
+        case .upload(_, let method, _): toClient.head = ResponseHeadFilter(to: method, canUpgrade: false)
         }
         let (isUpload, isAnswered) = (toHost.body != nil, toClient.head != nil)
         var held = client.received
@@ -156,16 +156,17 @@ enum Relay {
         /// Finds the end of the body; nil to copy everything.
         var body: BodyReader?
         /// Parses the response heads; nil to copy everything.
-        var head: AnswerHeads?
+        var head: ResponseHeadFilter?
         private(set) var isTunnel = false
         /// Whether reading is paused.
         var isPaused = false
         /// The first bytes, for the status.
         private var beginning: [UInt8] = []
-        private static let mostBytes = 256 * 1024
+        /// The number of unsent bytes at which reading pauses.
+        private static let maxWaitingBytes = 256 * 1024
 
         var waitingCount: Int { bytes.count - sentCount }
-        var wantsBytes: Bool { !hasEnded && !isBroken && !isPaused && waitingCount < Self.mostBytes }
+        var wantsBytes: Bool { !hasEnded && !isBroken && !isPaused && waitingCount < Self.maxWaitingBytes }
         var isOver: Bool { hasEnded && waitingCount == 0 }
 
         /// The status of the first response.
@@ -183,19 +184,19 @@ enum Relay {
         /// Adds received bytes, up to the end of the body.
         mutating func take(_ piece: [UInt8]) {
             if var heads = head.take() {
-                let (passed, behind) = heads.pass(piece)
+                let (passed, following) = heads.pass(piece)
                 put(passed)
-                if heads.isOdd { isBroken = true }
+                if heads.isInvalid { isBroken = true }
                 switch heads.rest {
                 case nil: head = heads
                 case .tunnel:
                     isTunnel = true
-                    put(behind)
-                case .untilEnd: put(behind)
+                    put(following)
+                case .untilEnd: put(following)
                 case .body(.none), .body(.length(0)): hasEnded = true
                 case .body(let framing):
                     body = BodyReader(framing, maxBodyBytes: .max, maxOverheadBytes: .max)
-                    take(behind)
+                    take(following)
                 }
                 return
             }
@@ -254,7 +255,7 @@ enum Relay {
 
 /// Parses the response heads of a server strictly: ends the relay if they are ambiguous. Removes fields that
 /// only Larder itself sends, and adds `Connection: close` unless the connection becomes a tunnel.
-struct AnswerHeads {
+struct ResponseHeadFilter {
     /// The kind of bytes after the last head.
     enum Rest: Equatable {
         /// Another protocol than HTTP.
@@ -264,36 +265,37 @@ struct AnswerHeads {
     }
 
     private let method: String
-    private let mayUpgrade: Bool
+    private let canUpgrade: Bool
     private var waiting: [UInt8] = []
     private(set) var rest: Rest?
-    private(set) var isOdd = false
-    private static let mostBytes = 256 * 1024
+    private(set) var isInvalid = false
+    /// The maximum size of a response head. A longer one ends the relay.
+    private static let maxHeadBytes = 256 * 1024
     private static let end = Array("\r\n\r\n".utf8)
 
-    init(to method: String, mayUpgrade: Bool) {
-        (self.method, self.mayUpgrade) = (method, mayUpgrade)
+    init(to method: String, canUpgrade: Bool) {
+        (self.method, self.canUpgrade) = (method, canUpgrade)
     }
 
     /// Returns the heads to forward, and the bytes after the last one.
-    mutating func pass(_ piece: [UInt8]) -> (heads: [UInt8], behind: [UInt8]) {
+    mutating func pass(_ piece: [UInt8]) -> (heads: [UInt8], following: [UInt8]) {
         waiting += piece
         var passed: [UInt8] = []
-        while rest == nil, !isOdd, let end = endOfHead() {
+        while rest == nil, !isInvalid, let end = endOfHead() {
             guard let head = head(waiting[..<end]) else {
-                isOdd = true
+                isInvalid = true
                 return ([], [])
             }
             passed += head
             waiting.removeFirst(end)
         }
-        isOdd = isOdd || rest == nil && (waiting.count > Self.mostBytes || !mayBegin)
+        isInvalid = isInvalid || rest == nil && (waiting.count > Self.maxHeadBytes || !hasValidBeginning)
         guard rest != nil else { return (passed, []) }
         defer { waiting = [] }
         return (passed, waiting)
     }
 
-    private var mayBegin: Bool { waiting.starts(with: "HTTP/1.".utf8.prefix(waiting.count)) }
+    private var hasValidBeginning: Bool { waiting.starts(with: "HTTP/1.".utf8.prefix(waiting.count)) }
 
     private func endOfHead() -> Int? {
         waiting.firstRange(of: Self.end)?.upperBound
@@ -324,7 +326,7 @@ struct AnswerHeads {
             passed += text + [0x0D, 0x0A]
         }
         if status >= 200 || status == 101 {
-            guard let rest = Self.rest(status, fields, method, mayUpgrade: mayUpgrade) else { return nil }
+            guard let rest = Self.rest(status, fields, method, canUpgrade: canUpgrade) else { return nil }
             self.rest = rest
             if rest != .tunnel { passed += "Connection: close\r\n".utf8 }
         }
@@ -340,9 +342,9 @@ struct AnswerHeads {
     }
 
     /// RFC 9112 §6.3; nil if the length is ambiguous.
-    private static func rest(_ status: Int, _ fields: HTTPFields, _ method: String, mayUpgrade: Bool) -> Rest?
+    private static func rest(_ status: Int, _ fields: HTTPFields, _ method: String, canUpgrade: Bool) -> Rest?
     {
-        if status == 101 { return mayUpgrade ? .tunnel : nil }
+        if status == 101 { return canUpgrade ? .tunnel : nil }
         if status == 204 || status == 304 || method == "HEAD" { return .body(.none) }
         let (lengths, codings) = (fields.all("content-length"), fields.elements("transfer-encoding"))
         guard lengths.count <= 1, lengths.isEmpty || codings.isEmpty else { return nil }
@@ -418,7 +420,7 @@ struct Upgrade {
 
 /// A request whose body is too long for memory. It is streamed to the origin, and the response to the client;
 /// then the connection is closed.
-struct PassedRequest {
+struct StreamedUpload {
     private let url: WebURL
     private let method: String
     private let head: [UInt8]
@@ -436,7 +438,7 @@ struct PassedRequest {
             }
         var head =
             "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.origin.drop { $0 != ":" }.dropFirst(3))\r\n"
-        let fields = ProxyHop.forwarded(request.fields.withoutConnectionFields, method: method)
+        let fields = ProxyHop.forwardedFields(request.fields.withoutConnectionFields, method: method)
         for field in fields.list
         where !["host", "larder-policy", "content-length", "expect"].contains(field.name.lowercased()) {
             head += "\(field.name): \(field.value)\r\n"

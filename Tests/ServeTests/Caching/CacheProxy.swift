@@ -78,7 +78,7 @@ final class CacheProxy: Sendable {
         // What is ready is to be forgotten although nobody looks at the store.
         guard isProxy else {
             let server = try MirrorServer(
-                folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+                folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
                 options: options)
             return Door(
                 name: "mirror", folder: folder, loads: loads, server: server,
@@ -91,7 +91,7 @@ final class CacheProxy: Sendable {
         let proxy = ProxySettings(
             security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
         let server = try MirrorServer(
-            folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 1_000_000_000,
+            folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 1_000_000_000,
             options: options, proxy: (0, proxy))
         return Door(
             name: "proxy", folder: folder, loads: loads, server: server,

@@ -1,33 +1,33 @@
 internal import Origins
 internal import Web
 
-/// The thing that a request's host and target name.
-enum Place: Equatable {
+/// The meaning of a request's host and target: one of Larder's own resources, or stored responses.
+enum RequestTarget: Equatable {
     /// The web interface.
     case portal
     /// The portal, requested at a plain name of this machine. `to` is the portal's own address.
     case portalRedirect(to: String)
     /// The shim, the script that rewrites the URLs that other scripts make.
     case shim
-    /// A request for the mirror name of an origin (`name`), or for a redirect to the mirror address of a URL
-    /// (`way`).
-    case name(of: String)
-    case way(to: WebURL)
+    /// The mirror name of an origin, which the shim requests.
+    case originName(of: String)
+    /// A redirect to the mirror address of a URL, which the shim requests.
+    case redirectToStored(to: WebURL)
     /// An earlier or alternative name of an origin. `to` is the current address.
     case moved(to: String)
     /// An origin name with a digest whose origin is not known.
-    case unknown
+    case unknownOrigin
     /// The stored response for one of these URLs, the most likely first. Empty if the target names no URL.
-    case copy([String])
-    /// The stored response in an earlier snapshot.
-    case past(Int64, [String])
+    case stored([String])
+    /// The same in the earlier snapshot with this number.
+    case inSnapshot(Int64, [String])
     /// A host name that is not the server's. A foreign page may have made the name resolve to this machine
     /// (DNS rebinding).
     case refused
 }
 
-/// The host names that a server answers to.
-struct LarderNames: Sendable {
+/// The host names that a mirror answers to.
+struct MirrorHostNames: Sendable {
     let layout: OriginLayout
     /// Names and addresses of this machine other than loopback's, in lower case.
     let others: Set<String>
@@ -40,32 +40,34 @@ struct LarderNames: Sendable {
         self.takesAddresses = takesAddresses
     }
 
-    func place(authority: String, target: String) -> Place {
+    /// The meaning of the `Host` header and the target of a request.
+    func resolve(authority: String, target: String) -> RequestTarget {
         guard let name = name(of: authority) else { return .refused }
-        if layout.isPortal(name) { return service(target) ?? .portal }
+        if layout.isPortal(name) { return shimTarget(target) ?? .portal }
         guard let root = layout.root, layout.sharesOrigin || layout.isLocalRoot(name) else {
             // To other machines, only the portal has a name, and it requires its password.
-            if layout.isExposed { return isMachines(name) ? .portal : .refused }
+            if layout.isExposed { return isNameOfMachine(name) ? .portal : .refused }
             switch layout.names.decode(name) {
             case .origins(let origins):
-                if let service = service(target) { return service }
+                if let known = shimTarget(target) { return known }
                 if origins == layout.root?.origins,
                     let home = WebURL(origins[0] + "/").flatMap(layout.address)
                 {
                     return .moved(to: home.dropLast() + target)
                 }
                 let addresses = Self.spellings(of: target).flatMap { part in origins.map { $0 + part } }
-                return OriginNames.snapshot(in: name).map { .past($0.number, addresses) } ?? .copy(addresses)
+                return OriginNames.snapshot(in: name).map { .inSnapshot($0.number, addresses) }
+                    ?? .stored(addresses)
             case .alias(let origin):
                 guard let address = WebURL(origin + "/").flatMap(layout.address) else { return .refused }
                 return .moved(to: address.dropLast() + target)
-            case .unknownDigest: return .unknown
+            case .unknownDigest: return .unknownOrigin
             case nil: return .refused
             }
         }
-        guard isMachines(name) else { return .refused }
-        if let service = service(target) { return service }
-        return .copy(Self.spellings(of: target).flatMap { root.addresses(of: $0, layout.seals) })
+        guard isNameOfMachine(name) else { return .refused }
+        if let known = shimTarget(target) { return known }
+        return .stored(Self.spellings(of: target).flatMap { root.addresses(of: $0, layout.seals) })
     }
 
     /// Whether browsers are redirected from the name to the portal's own. At a plain name, a site may have
@@ -78,29 +80,31 @@ struct LarderNames: Sendable {
     /// Whether the site at the root is at the name, on this machine.
     func isLocalRoot(_ authority: String) -> Bool { name(of: authority).map(layout.isLocalRoot) ?? false }
 
-    private func isMachines(_ name: String) -> Bool {
+    private func isNameOfMachine(_ name: String) -> Bool {
         layout.isLoopback(name) || others.contains(name) || takesAddresses && Self.isAddress(name)
     }
 
-    /// The place of a target below the shim's folder, which exists on every origin.
-    private func service(_ target: String) -> Place? {
+    /// The meaning of a target below the shim's folder, which exists on every origin.
+    private func shimTarget(_ target: String) -> RequestTarget? {
         guard target.hasPrefix(Shim.folder) else { return nil }
         if Shim.isTarget(target) { return .shim }
         if target.hasPrefix(Shim.names) {
-            return WebURL(String(target.dropFirst(Shim.names.utf8.count))).map { .name(of: $0.origin) }
+            return WebURL(String(target.dropFirst(Shim.names.utf8.count))).map { .originName(of: $0.origin) }
         }
         // If all origins share one name, the redirect would reveal an address with the root's seal to every
         // client.
         guard target.hasPrefix(Shim.ways), !layout.sharesOrigin else { return nil }
-        return WebURL(String(target.dropFirst(Shim.ways.utf8.count))).map { .way(to: $0) }
+        return WebURL(String(target.dropFirst(Shim.ways.utf8.count))).map { .redirectToStored(to: $0) }
     }
 
     /// The original URLs that a mirror address may stand for.
     func originals(of local: WebURL) -> [String] {
         let authority = local.port.map { "\(local.host):\($0)" } ?? local.host
-        switch place(authority: authority, target: local.target) {
-        case .copy(let addresses), .past(_, let addresses): return addresses
-        case .portal, .portalRedirect, .shim, .name, .way, .moved, .unknown, .refused: return []
+        switch resolve(authority: authority, target: local.target) {
+        case .stored(let addresses), .inSnapshot(_, let addresses): return addresses
+        case .portal, .portalRedirect, .shim, .originName, .redirectToStored, .moved, .unknownOrigin,
+            .refused:
+            return []
         }
     }
 

@@ -5,13 +5,13 @@ internal import Synchronization
 internal import Web
 
 /// A response that a proxy's client gets as soon as it is received, because the reply depends neither on the
-/// store nor on a digest. It is stored after that. Until then, other requesters get `copy`.
-struct Arrival: Sendable {
+/// store nor on a digest. It is stored after that. Until then, other requesters get `stored`.
+struct EarlyReply: Sendable {
     let reply: LoadedReply
     let response: LoadedResponse
     let conclusion: CacheConclusion
     /// The copy for other requesters; nil if the response is not stored.
-    let copy: ShelvedCopy?
+    let copy: MemoryResponse?
 
     /// Makes an arrival. Nil if the reply depends on the store, or on a digest.
     init?(_ job: LoadJob, _ outcome: LoadOutcome, _ profile: CacheProfile, now: HTTPDate) {
@@ -25,9 +25,9 @@ struct Arrival: Sendable {
         case .store(let entry, .allowed):
             // Only some clients accept an encoded body, so that lookups of it must go through the store.
             guard !entry.isPart, !response.isCoded else { return nil }
-            let isKept = job.mayKeep(response.fields) && job.accepts(response, bytes)
+            let isKept = job.canStore(response.fields) && job.accepts(response, bytes)
             let body = LoadedBody(content: .bytes([]), bytes: bytes)
-            copy = isKept ? job.shelved(entry, .whole(body), response.flags) : nil
+            copy = isKept ? job.memoryResponse(entry, .whole(body), response.flags) : nil
         case .store, .update, .extend: return nil
         }
         self.response = response
@@ -35,43 +35,43 @@ struct Arrival: Sendable {
         let answer =
             job.stream?.hasBegun == true
             ? Answer(status: response.status, fields: [], body: [])
-            : AnswerFields(layout: job.layout).asItCame(
+            : AnswerFields(layout: job.layout).proxyAnswer(
                 response.status, response.fields, job.request.url, job.method == "HEAD" ? nil : bytes)
         reply = LoadedReply(answer: answer, clientFields: response.fields.cookieLines, isShared: copy != nil)
     }
 }
 
 /// Received responses that are not committed to the store yet. Any thread may use it.
-final class Arrivals: Sendable {
-    typealias Work = @Sendable (LoadedKeeper) -> (StoreError?) -> Void
+final class UncommittedResponses: Sendable {
+    typealias Work = @Sendable (LoadedResponseHandler) -> (StoreError?) -> Void
 
     private struct State {
         var works: [Work] = []
         var isClosed = false
     }
 
-    private let shelf: BodyShelf
+    private let memoryCache: MemoryResponseCache
     private let state = Mutex(State())
     private let last = Atomic<UInt64>(0)
 
     /// - Parameter secrets: The hasher with which the variants of the copies are made.
-    init(_ secrets: SecretHasher) { shelf = BodyShelf(byteLimit: 16 * 1024 * 1024, secrets) }
+    init(_ secrets: SecretHasher) { memoryCache = MemoryResponseCache(byteLimit: 16 * 1024 * 1024, secrets) }
 
-    func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
-        shelf.copy(of: href, request: request, fields: fields)
+    func response(of href: String, request: RequestKey, fields: HTTPFields) -> MemoryResponse? {
+        memoryCache.response(of: href, request: request, fields: fields)
     }
 
-    func invalidate(_ hrefs: [String]) { shelf.invalidate(hrefs) }
+    func invalidate(_ hrefs: [String]) { memoryCache.invalidate(hrefs) }
 
     /// Adds a copy, and returns it with its number. Nil if there is no room: the client then waits for the
     /// store.
-    func add(_ copy: ShelvedCopy) -> ShelvedCopy? {
+    func add(_ copy: MemoryResponse) -> MemoryResponse? {
         var copy = copy
         copy.number = last.add(1, ordering: .relaxed).newValue
-        return shelf.add(copy) ? copy : nil
+        return memoryCache.add(copy) ? copy : nil
     }
 
-    func remove(_ copy: ShelvedCopy) { shelf.remove(copy) }
+    func remove(_ copy: MemoryResponse) { memoryCache.remove(copy) }
 
     /// Queues work for the store. Returns whether it is the first since the last `takeAll`; nil if the queue
     /// is closed.

@@ -5,7 +5,7 @@ internal import Store
 internal import Web
 
 /// A stored response that answers a request.
-struct FoundCopy {
+struct FoundResponse {
     let response: StoredResponse
     var fields: HTTPFields
     /// The URL under which the response is stored.
@@ -25,7 +25,7 @@ struct FoundCopy {
 
 /// Finds the stored response for a request: under the exact URL, or else under a URL that may stand in for
 /// it.
-struct CopyFinder {
+struct ResponseFinder {
     let reader: StoreReader
     let fields: AnswerFields
     /// The current time in seconds since 1970, if URLs may be matched that differ only in a time. Nil if not.
@@ -41,7 +41,7 @@ struct CopyFinder {
     ///     matches.
     func find(
         _ addresses: [String], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
-    ) throws(StoreError) -> FoundCopy? {
+    ) throws(StoreError) -> FoundResponse? {
         try find(
             addresses.compactMap { WebURL($0) }, request: request, requestFields: requestFields, rules: rules)
     }
@@ -49,17 +49,17 @@ struct CopyFinder {
     /// Finds a response for URLs that are already parsed.
     func find(
         _ urls: [WebURL], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
-    ) throws(StoreError) -> FoundCopy? {
-        var imported: FoundCopy?
+    ) throws(StoreError) -> FoundResponse? {
+        var imported: FoundResponse?
         for url in urls {
             let response =
                 fields.layout.sharesOrigin
                 ? try rootSiteResponse(for: url.href, request, requestFields)
                 : try reader.response(for: url.href, request: request, fields: requestFields)
-            guard let response, try mayShow(response, url) else { continue }
+            guard let response, try canShow(response, url) else { continue }
             let found = try copy(response, url)
             // The redirect's target is stored under the other scheme, or not at all.
-            if leadsBack(found, to: url) { continue }
+            if redirectsBack(found, to: url) { continue }
             // An import at https does not hide what an origin sent at http.
             guard reader.yieldsToOrigin(response) else { return found }
             imported = imported ?? found
@@ -70,18 +70,20 @@ struct CopyFinder {
             let found = try reader.find(
                 url, request: request, fields: requestFields, rules: rules.rules(for: url),
                 isStrict: fields.layout.isTransparent, now: now)
-            guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
+            guard let found, !found.change.isEmpty, let foundURL = WebURL(found.response.href) else {
+                continue
+            }
             if fields.layout.sharesOrigin,
-                try rootSiteResponse(for: held.href, request, requestFields) != found.response
+                try rootSiteResponse(for: foundURL.href, request, requestFields) != found.response
             {
                 continue
             }
-            guard try mayShow(found.response, held) else { continue }
-            var copy = try copy(found.response, held)
+            guard try canShow(found.response, foundURL) else { continue }
+            var copy = try copy(found.response, foundURL)
             copy.change = found.change
             // Two URLs that differ in a slash and redirect to each other would do so forever.
             let isCircle = copy.change.contains(.slash) && copy.response.isRedirect
-            if !isCircle, !leadsBack(copy, to: url) { return copy }
+            if !isCircle, !redirectsBack(copy, to: url) { return copy }
         }
         return nil
     }
@@ -92,7 +94,7 @@ struct CopyFinder {
     /// for every route. So the answer is the common body of at least two pages with the same path, or of at
     /// least three paths in the nearest folder that has pages, if none of those read has another body. For a
     /// query, it is also the page without the query, if that has hardly any text before its scripts run.
-    func shell(for addresses: [String]) throws(StoreError) -> FoundCopy? {
+    func shell(for addresses: [String]) throws(StoreError) -> FoundResponse? {
         for url in addresses.compactMap({ WebURL($0) }) where !fields.layout.sharesOrigin {
             let file = url.origin + url.path
             let variants = try pages(near: url.href, below: file) { $0.path == url.path }
@@ -104,11 +106,11 @@ struct CopyFinder {
             let name = url.path.split(separator: "/").last ?? ""
             guard variants.isEmpty, !name.contains(".") || name.hasSuffix(".html") else { continue }
             var folder = url.path[...]
-            for _ in 0..<Self.mostFolders {
+            for _ in 0..<Self.maxFolders {
                 guard let slash = folder.lastIndex(of: "/") else { break }
                 folder = folder[..<slash]
                 let found = try pages(near: url.href, below: "\(url.origin)\(folder)/") { _ in true }
-                guard Self.paths(of: found).count >= Self.leastPaths else {
+                guard Self.paths(of: found).count >= Self.minCommonPaths else {
                     if found.count > 1, Self.commonPage(of: found) == nil { break }
                     continue
                 }
@@ -138,15 +140,17 @@ struct CopyFinder {
             })
     }
 
-    private static let leastPaths = 3
-    private static let mostFolders = 8
+    /// The minimum number of paths that must have the same page.
+    private static let minCommonPaths = 3
+    /// The maximum number of parent folders that are searched.
+    private static let maxFolders = 8
 
     /// The stored pages among the closest URLs.
     private func pages(
         near href: String, below prefix: String, _ suits: (WebURL) -> Bool
     ) throws(StoreError) -> [StoredResponse] {
         var pages: [StoredResponse] = []
-        for neighbour in try reader.neighbours(of: href, below: prefix, count: Self.closePages) {
+        for neighbour in try reader.neighbours(of: href, below: prefix, count: Self.maxNeighbours) {
             guard let near = WebURL(neighbour), suits(near),
                 let response = try reader.response(for: neighbour), response.status == 200,
                 response.role == 0, response.body != nil, !response.flags.contains(.isPrivate),
@@ -157,7 +161,8 @@ struct CopyFinder {
         return pages
     }
 
-    private static let closePages = 24
+    /// The maximum number of stored URLs that are compared.
+    private static let maxNeighbours = 24
 
     /// One of at least two pages if all have the same body.
     private static func commonPage(of pages: [StoredResponse]) -> StoredResponse? {
@@ -167,8 +172,8 @@ struct CopyFinder {
         return first
     }
 
-    private func shellCopy(_ response: StoredResponse) throws(StoreError) -> FoundCopy? {
-        guard let url = WebURL(response.href), try mayShow(response, url) else { return nil }
+    private func shellCopy(_ response: StoredResponse) throws(StoreError) -> FoundResponse? {
+        guard let url = WebURL(response.href), try canShow(response, url) else { return nil }
         var copy = try copy(response, url)
         copy.change = .shell
         return copy
@@ -196,9 +201,9 @@ struct CopyFinder {
     /// origin. If the store also has responses that this origin sent, the archive's are not shown there as
     /// documents or workers, and pages that an origin sent get no parts from archives. Snapshots of the
     /// archive's own site show all of it.
-    private func mayShow(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
+    private func canShow(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
         guard reader.yieldsToOrigin(response) else { return true }
-        guard try mayPublish(response, url) else { return false }
+        guard try canPublish(response, url) else { return false }
         guard let context else { return true }
         if context.use.makesDocument || context.use.isWorker {
             return try !reader.hasResponsesFromOrigin(host: url.host)
@@ -215,20 +220,20 @@ struct CopyFinder {
 
     /// Whether a server may show the response as one of the site at the root. An archive that the user did
     /// not import into that site does not speak for its origin, even where the origin sent nothing.
-    private func mayPublish(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
+    private func canPublish(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
         guard fields.layout.isPublished(url), reader.yieldsToOrigin(response) else { return true }
         return try !rootSnapshots.contains { !$0.isOfArchives }
     }
 
-    private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundCopy {
+    private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundResponse {
         var fields = HTTPFields(block: response.fields.utf8.span)
         // Most bodies were decoded before they were stored.
         if !response.flags.contains(.isCoded) { fields.remove("Content-Encoding") }
-        return FoundCopy(
+        return FoundResponse(
             response: response, fields: fields, url: url, isVariant: try reader.hasVariants(response))
     }
 
-    private func leadsBack(_ copy: FoundCopy, to url: WebURL) -> Bool {
-        copy.response.isRedirect && fields.isLed(copy.fields, from: copy.url, to: url)
+    private func redirectsBack(_ copy: FoundResponse, to url: WebURL) -> Bool {
+        copy.response.isRedirect && fields.redirectsToSame(copy.fields, from: copy.url, to: url)
     }
 }

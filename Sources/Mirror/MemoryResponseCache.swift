@@ -4,24 +4,24 @@ internal import Web
 
 /// Responses that are stored only in memory. The least recently used are removed first. Any thread may use
 /// it.
-final class BodyShelf: Sendable {
+final class MemoryResponseCache: Sendable {
     private let byteLimit: Int
     private let secrets: SecretHasher
     private let contents = Mutex(Contents())
 
     private struct Contents {
-        var copies: [Key: [Place]] = [:]
+        var copies: [ResponseKey: [CachedEntry]] = [:]
         var byteCount = 0
         var uses: UInt64 = 0
     }
 
-    private struct Key: Hashable {
+    private struct ResponseKey: Hashable {
         let href: String
         let request: RequestKey
     }
 
-    private struct Place {
-        var copy: ShelvedCopy
+    private struct CachedEntry {
+        var copy: MemoryResponse
         var lastUse: UInt64
     }
 
@@ -29,10 +29,10 @@ final class BodyShelf: Sendable {
     init(byteLimit: Int, _ secrets: SecretHasher) { (self.byteLimit, self.secrets) = (byteLimit, secrets) }
 
     /// The newest response that is valid for a request with these fields.
-    func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
+    func response(of href: String, request: RequestKey, fields: HTTPFields) -> MemoryResponse? {
         contents.withLock { contents in
             if contents.copies.isEmpty { return nil }
-            let key = Key(href: href, request: request)
+            let key = ResponseKey(href: href, request: request)
             guard let index = contents.copies[key]?.lastIndex(where: { $0.copy.suits(fields, secrets) })
             else {
                 return nil
@@ -45,7 +45,7 @@ final class BodyShelf: Sendable {
 
     /// Stores a response, and replaces the one for the same variant. A response larger than half of the shelf
     /// is not stored.
-    func keep(_ copy: ShelvedCopy) {
+    func keep(_ copy: MemoryResponse) {
         contents.withLock { contents in
             Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
             guard copy.byteCount <= byteLimit / 2 else { return }
@@ -56,7 +56,7 @@ final class BodyShelf: Sendable {
 
     /// Stores a response only if there is room for it, without removing other URLs' responses. Returns
     /// whether it was stored.
-    func add(_ copy: ShelvedCopy) -> Bool {
+    func add(_ copy: MemoryResponse) -> Bool {
         contents.withLock { contents in
             guard contents.byteCount + copy.byteCount <= byteLimit else { return false }
             Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
@@ -70,10 +70,10 @@ final class BodyShelf: Sendable {
     }
 
     /// Removes this response, unless another one has replaced it.
-    func remove(_ copy: ShelvedCopy) {
+    func remove(_ copy: MemoryResponse) {
         contents.withLock { contents in
-            let places = contents.copies[Key(href: copy.href, request: copy.request)] ?? []
-            guard places.contains(where: { $0.copy.number == copy.number }) else { return }
+            let entries = contents.copies[ResponseKey(href: copy.href, request: copy.request)] ?? []
+            guard entries.contains(where: { $0.copy.number == copy.number }) else { return }
             Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
         }
     }
@@ -82,30 +82,32 @@ final class BodyShelf: Sendable {
     func invalidate(_ hrefs: [String]) {
         contents.withLock { contents in
             for key in contents.copies.keys where hrefs.contains(key.href) {
-                guard let places = contents.copies[key] else { continue }
-                contents.copies[key] = places.map { place in
-                    var place = place
-                    place.copy.entry.isInvalidated = true
-                    return place
+                guard let entries = contents.copies[key] else { continue }
+                contents.copies[key] = entries.map { entry in
+                    var entry = entry
+                    entry.copy.entry.isInvalidated = true
+                    return entry
                 }
             }
         }
     }
 
-    private static func add(_ copy: ShelvedCopy, to contents: inout Contents) {
+    private static func add(_ copy: MemoryResponse, to contents: inout Contents) {
         contents.uses += 1
         contents.byteCount += copy.byteCount
-        contents.copies[Key(href: copy.href, request: copy.request), default: []].append(
-            Place(copy: copy, lastUse: contents.uses))
+        contents.copies[ResponseKey(href: copy.href, request: copy.request), default: []].append(
+            CachedEntry(copy: copy, lastUse: contents.uses))
     }
 
     private static func remove(
         _ contents: inout Contents, _ href: String, _ request: RequestKey, variant: String
     ) {
-        let key = Key(href: href, request: request)
-        guard let places = contents.copies[key] else { return }
-        for place in places where place.copy.variant == variant { contents.byteCount -= place.copy.byteCount }
-        let rest = places.filter { $0.copy.variant != variant }
+        let key = ResponseKey(href: href, request: request)
+        guard let entries = contents.copies[key] else { return }
+        for entry in entries where entry.copy.variant == variant {
+            contents.byteCount -= entry.copy.byteCount
+        }
+        let rest = entries.filter { $0.copy.variant != variant }
         contents.copies[key] = rest.isEmpty ? nil : rest
     }
 
@@ -119,7 +121,7 @@ final class BodyShelf: Sendable {
 
 /// A response that is stored only in memory, because it must not outlive the process or because its body is
 /// incomplete.
-struct ShelvedCopy: Sendable {
+struct MemoryResponse: Sendable {
     let href: String
     let request: RequestKey
     /// The text of its `VaryKey`.
@@ -143,12 +145,12 @@ struct ShelvedCopy: Sendable {
 
     /// The size in bytes that counts towards the limit of the shelf.
     var byteCount: Int {
-        let held =
+        let stored =
             switch body {
             case .whole(let body): body.bytes.count
             case .parts(let parts): parts.byteCount
             }
-        return held + Self.overhead
+        return stored + Self.overhead
     }
 
     private static let overhead = 1024
@@ -165,8 +167,8 @@ struct ShelvedCopy: Sendable {
 
 /// The stored parts of a body, with their bytes.
 struct BodyParts: Sendable {
-    let held: StoredRanges
-    /// One piece for each of `held.ranges`, in the same order.
+    let stored: StoredRanges
+    /// One piece for each of `stored.ranges`, in the same order.
     private let pieces: [Piece]
 
     private struct Piece: Sendable {
@@ -176,12 +178,12 @@ struct BodyParts: Sendable {
 
     /// Makes the parts from a 206 response; nil if it does not say which part it contains.
     init?(partial fields: HTTPFields, bytes: [UInt8]) {
-        guard let held = StoredRanges(partial: fields, byteCount: bytes.count) else { return nil }
-        self.init(held: held, pieces: held.ranges.map { Piece(range: $0, bytes: bytes) })
+        guard let stored = StoredRanges(partial: fields, byteCount: bytes.count) else { return nil }
+        self.init(stored: stored, pieces: stored.ranges.map { Piece(range: $0, bytes: bytes) })
     }
 
-    private init(held: StoredRanges, pieces: [Piece]) {
-        self.held = held
+    private init(stored: StoredRanges, pieces: [Piece]) {
+        self.stored = stored
         self.pieces = pieces
     }
 
@@ -189,15 +191,15 @@ struct BodyParts: Sendable {
 
     /// The whole body; nil if parts are missing.
     var whole: [UInt8]? {
-        guard held.isComplete else { return nil }
+        guard stored.isComplete else { return nil }
         return pieces.first?.bytes ?? []
     }
 
     /// The parts of both; nil if they may be of different versions.
-    func combined(with newer: BodyParts) -> BodyParts? {
-        guard let held = held.merging(newer.held) else { return nil }
+    func merging(_ newer: BodyParts) -> BodyParts? {
+        guard let stored = stored.merging(newer.stored) else { return nil }
         let all = pieces + newer.pieces
-        let joined = held.ranges.map { range in
+        let joined = stored.ranges.map { range in
             var bytes = [UInt8](repeating: 0, count: range.count)
             for piece in all where range.overlaps(piece.range) {
                 let start = piece.range.lowerBound - range.lowerBound
@@ -205,12 +207,12 @@ struct BodyParts: Sendable {
             }
             return Piece(range: range, bytes: bytes)
         }
-        return BodyParts(held: held, pieces: joined)
+        return BodyParts(stored: stored, pieces: joined)
     }
 
     /// The part for a request with one range; nil if it is not completely stored.
     func part(_ wanted: ByteRanges) -> (range: ContentRange, bytes: [UInt8])? {
-        guard let total = held.total, held.contains(wanted) else { return nil }
+        guard let total = stored.total, stored.contains(wanted) else { return nil }
         let ranges = wanted.resolved(in: total)
         guard ranges.count == 1, let range = ranges.first,
             let piece = pieces.first(where: {

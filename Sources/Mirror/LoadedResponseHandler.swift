@@ -7,11 +7,14 @@ internal import Origins
 internal import Store
 internal import Web
 
-/// Interprets an origin's response, stores it, and makes the client's answer. It belongs to one thread.
-final class LoadedKeeper {
+/// Verifies an origin's response, stores it, and renders the client's answer. It belongs to the thread `larder-load`.
+///
+/// A failed write never costs the client its response: the response is served all the same, and the reply says that it
+/// was not stored. The exceptions are responses that must match a digest or complete a stored part.
+final class LoadedResponseHandler {
     let profile: CacheProfile
-    let shelf: BodyShelf
-    private let arrivals: Arrivals
+    let memoryCache: MemoryResponseCache
+    private let uncommitted: UncommittedResponses
     private let folder: StoreFolder
     private let scanner = LinkScanner()
     private var reader: StoreReader?
@@ -19,7 +22,7 @@ final class LoadedKeeper {
     private var failure: StoreError?
     private let recording: RecordingHealth
     private let rejectedResponses: RejectedResponses
-    /// Whether something was put since the last commit.
+    /// Whether a response was written since the last commit.
     private var hasPut = false
     /// Files with bodies, which are removed after the commit.
     private var spooled: [String] = []
@@ -31,7 +34,8 @@ final class LoadedKeeper {
     private var rejected: ReplacementCheck.Reason?
     private let sizeLimit: Int64?
     private let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
-    private static let mostScannedBytes = 32 * 1024 * 1024
+    /// The maximum size of a streamed body that is read into memory and scanned for links.
+    private static let maxScannedBytes = 32 * 1024 * 1024
     /// Bytes that were stored since the size of the store was last checked.
     private var keptByteCount: Int64 = 0
 
@@ -39,7 +43,8 @@ final class LoadedKeeper {
     private let site: String?
 
     init(
-        _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals,
+        _ folder: StoreFolder, profile: CacheProfile, memoryCache: MemoryResponseCache,
+        uncommitted: UncommittedResponses,
         site: String? = nil, sizeLimit: Int64? = nil, recording: RecordingHealth,
         rejectedResponses: RejectedResponses,
         requirements: @escaping @Sendable (StoreReader) throws(StoreError) -> Requirements
@@ -47,12 +52,12 @@ final class LoadedKeeper {
         self.requirements = requirements
         self.recording = recording
         self.rejectedResponses = rejectedResponses
-        self.arrivals = arrivals
+        self.uncommitted = uncommitted
         self.site = site
         self.sizeLimit = sizeLimit
         self.folder = folder
         self.profile = profile
-        self.shelf = shelf
+        self.memoryCache = memoryCache
     }
 
     /// Opens the store before the first load: opening it for writing removes temporary files that no other
@@ -81,47 +86,47 @@ final class LoadedKeeper {
             }
             // A body that is rewritten cannot be assembled from rendered parts.
             if response.status == 206, job.keepsRange, !loaded.reading.format.isShownAsItIs { return nil }
-            let joined = joined(conclusion, response, loaded, job)
-            if job.isCompletion, response.status == 206, joined == nil { return nil }
-            if let joined { return try reply(to: job, joined, now) }
+            let assembled = assemble(conclusion, response, loaded, job)
+            if job.isCompletion, response.status == 206, assembled == nil { return nil }
+            if let assembled { return try reply(to: job, assembled, now) }
             do throws(StoreError) {
                 try change(conclusion, job, response, loaded, now)
             } catch {
                 // The client gets the response all the same.
                 fail(error)
-                return try reply(to: job, conclusion, outcome, loaded, now, bundle)?.unkept(error)
+                return try reply(to: job, conclusion, outcome, loaded, now, bundle)?.notStored(error)
             }
             var reply = try reply(to: job, conclusion, outcome, loaded, now, bundle)
             if let rejected {
                 rejectedResponses.note(rejected, at: job.request.url, now: now.secondsSinceEpoch)
-                reply?.failure = "\(rejected.text); the stored copy is kept"
+                reply?.failure = "\(rejected.text); the stored copy is lines"
                 // It is not stored, so that the next client needs a request of its own.
                 reply?.isShared = false
             }
             return reply
         } catch {
             fail(error)
-            return unkept(job, conclusion, outcome, error)
+            return notStored(job, conclusion, outcome, error)
         }
     }
 
     /// The reply if storing failed. Clients of a proxy get the response all the same, unless it must match a
     /// digest or complete a stored part.
-    private func unkept(
+    private func notStored(
         _ job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ error: StoreError
     ) -> LoadedReply {
         guard job.layout.isTransparent, job.required == nil, !job.isCompletion,
             conclusion.reply == .received, case .response(let response) = outcome,
             case .bytes(let bytes) = response.body
-        else { return .failed(job, error) }
-        let answer = AnswerFields(layout: job.layout).asItCame(
+        else { return .storeFailure(job, error) }
+        let answer = AnswerFields(layout: job.layout).proxyAnswer(
             response.status, response.fields, job.request.url, job.method == "HEAD" ? nil : bytes)
         return LoadedReply(
             answer: answer, clientFields: response.fields.cookieLines, isShared: false, failure: "\(error)")
     }
 
     /// Stores a response that its client has already received. Returns the error if that fails.
-    func keep(_ arrival: Arrival, of job: LoadJob, now: HTTPDate) -> StoreError? {
+    func keep(_ arrival: EarlyReply, of job: LoadJob, now: HTTPDate) -> StoreError? {
         do throws(StoreError) {
             // Answers in memory were already dropped when the response arrived.
             let known = changed.count
@@ -166,13 +171,14 @@ final class LoadedKeeper {
     }
 
     /// The bundle that a manifest requires; nil if none is required or the response is not complete.
-    private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> ShownBundle? {
+    private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> BundleComparison?
+    {
         guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
-        return ShownBundle(required, loaded.bytes)
+        return BundleComparison(required, loaded.bytes)
     }
 
     /// Why a response must not be served, if a manifest requires something else.
-    private func refusal(_ response: LoadedResponse, _ job: LoadJob, _ bundle: ShownBundle?) -> String? {
+    private func refusal(_ response: LoadedResponse, _ job: LoadJob, _ bundle: BundleComparison?) -> String? {
         guard job.required?.canBeVerified == true, job.method == "GET" else { return nil }
         if let mismatch = bundle?.mismatch {
             return "the response does not match its manifest: \(mismatch)"
@@ -180,7 +186,8 @@ final class LoadedKeeper {
         switch response.status {
         case 200, 304: return nil
         // The same redirect as when the bundle was verified.
-        case 300..<400 where job.held?.status == response.status && job.leads(where: response): return nil
+        case 300..<400 where job.stored?.status == response.status && job.redirectsLikeStored(response):
+            return nil
         default: return "the origin answered \(response.status) for a URL that a manifest requires"
         }
     }
@@ -191,16 +198,16 @@ final class LoadedKeeper {
         }
         // A large streamed body is not read into memory.
         if job.stream?.hasBegun == true, case .file = response.body,
-            response.body.byteCount ?? 0 > Self.mostScannedBytes
+            response.body.byteCount ?? 0 > Self.maxScannedBytes
         {
             return LoadedBody(content: response.body, bytes: [])
         }
         // Links in coded bodies are not scanned.
         if response.isCoded { return LoadedBody(content: response.body, bytes: try response.body.load()) }
-        return scanned(response.body, try response.body.load(), response.fields, job)
+        return scan(response.body, try response.body.load(), response.fields, job)
     }
 
-    private func scanned(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob)
+    private func scan(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob)
         -> LoadedBody
     {
         LoadedBody(
@@ -211,44 +218,49 @@ final class LoadedKeeper {
     // MARK: - Parts
 
     /// A complete response, assembled from parts.
-    private struct Joined {
+    private struct AssembledResponse {
         let entry: CacheEntry
         let body: LoadedBody
         let response: LoadedResponse
     }
 
     /// Nil if the response is still incomplete.
-    private func joined(
+    private func assemble(
         _ conclusion: CacheConclusion, _ response: LoadedResponse, _ loaded: LoadedBody, _ job: LoadJob
-    ) -> Joined? {
-        guard case .extend(let entry) = conclusion.change, var copy = job.shelved, let held = copy.parts,
+    ) -> AssembledResponse? {
+        guard case .extend(let entry) = conclusion.change, var copy = job.memoryResponse,
+            let stored = copy.parts,
             let newer = BodyParts(partial: response.fields, bytes: loaded.bytes),
-            let parts = held.combined(with: newer)
+            let parts = stored.merging(newer)
         else { return nil }
         if let bytes = parts.whole {
             let whole = entry.completing(byteCount: bytes.count)
-            return Joined(
-                entry: whole, body: scanned(.bytes(bytes), bytes, whole.fields, job), response: response)
+            return AssembledResponse(
+                entry: whole, body: scan(.bytes(bytes), bytes, whole.fields, job), response: response)
         }
         copy.entry = entry
         copy.body = .parts(parts)
-        shelf.keep(copy)
+        memoryCache.keep(copy)
         return nil
     }
 
-    private func reply(to job: LoadJob, _ joined: Joined, _ now: HTTPDate) throws(StoreError) -> LoadedReply {
+    private func reply(to job: LoadJob, _ assembled: AssembledResponse, _ now: HTTPDate) throws(StoreError)
+        -> LoadedReply
+    {
         var failure: StoreError?
         do throws(StoreError) {
-            try keep(joined.entry, job, .new(try joined.body.newBody(in: folder)), joined.response, now)
+            try keep(
+                assembled.entry, job, .new(try assembled.body.newBody(in: folder)), assembled.response, now)
         } catch {
             fail(error)
             failure = error
         }
         let answer = try renderer(job).answer(
-            joined.entry.status, joined.entry.servedFields(at: now), job.request.url, joined.body, .loaded,
-            sharing(joined.response, job))
+            assembled.entry.status, assembled.entry.servedFields(at: now), job.request.url, assembled.body,
+            .loaded,
+            sharing(assembled.response, job))
         let reply = LoadedReply(answer: answer)
-        return failure.map(reply.unkept) ?? reply
+        return failure.map(reply.notStored) ?? reply
     }
 
     // MARK: - The store
@@ -263,34 +275,34 @@ final class LoadedKeeper {
         if conclusion.change != .none { changed.append(job.request.url.href) }
         switch conclusion.change {
         case .none, .extend: break
-        // The response to an unsafe request is never what a manifest requires.
+        // A manifest never requires the response to an unsafe request.
         case .store where job.required?.canBeVerified == true && !job.request.method.isAnsweredByStored: break
         case .store(let entry, let policy):
-            guard job.mayKeep(response.fields),
+            guard job.canStore(response.fields),
                 job.accepts(response, loaded.bytes, byteCount: loaded.byteCount)
             else { break }
             if entry.isPart {
                 guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
-                shelf.keep(job.shelved(entry, .parts(parts), response.flags))
+                memoryCache.keep(job.memoryResponse(entry, .parts(parts), response.flags))
                 break
             }
             let measured = try loaded.content.measure()
             guard try replaces(job, response, entry, loaded, measured.sha256, now) else { break }
             if policy == .memoryOnly {
-                shelf.keep(job.shelved(entry, .whole(loaded.inMemory), response.flags))
+                memoryCache.keep(job.memoryResponse(entry, .whole(loaded.inMemory), response.flags))
             } else if policy == .allowed {
                 let body: NewResponse.Body =
                     loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder, measured))
                 try keep(entry, job, body, response, now)
             }
-        case .update where job.isHeldForUser: break
+        case .update where job.isStoredForUser: break
         case .update(let entry):
             if response.status == 304 { replacements.confirm(job.request.url, now: now.secondsSinceEpoch) }
-            if var copy = job.shelved {
+            if var copy = job.memoryResponse {
                 copy.entry = entry
-                shelf.keep(copy)
-            } else if let held = job.held {
-                try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
+                memoryCache.keep(copy)
+            } else if let stored = job.stored {
+                try keep(entry, job, stored.body.map { .held($0) } ?? .none, response, now)
             }
         }
     }
@@ -303,7 +315,7 @@ final class LoadedKeeper {
     ) throws(StoreError) -> Bool {
         guard job.method == "GET", job.key == .get, job.required == nil else { return true }
         let verdict = try replacements.judge(
-            response, entry.status, loaded, sha256, at: job.request.url.withoutFragment, over: job.held,
+            response, entry.status, loaded, sha256, at: job.request.url.withoutFragment, over: job.stored,
             now: now
         ) { (body) throws(StoreError) in
             try openedReader().content(of: body)?.load()
@@ -329,8 +341,8 @@ final class LoadedKeeper {
 
     private func invalidate(_ hrefs: [String]) throws(StoreError) {
         changed += hrefs
-        shelf.invalidate(hrefs)
-        arrivals.invalidate(hrefs)
+        memoryCache.invalidate(hrefs)
+        uncommitted.invalidate(hrefs)
         let writer = try openedWriter()
         try writer.commit()
         try writer.invalidate(hrefs)
@@ -350,21 +362,21 @@ final class LoadedKeeper {
         }
         var new = NewResponse(
             href: job.request.url.withoutFragment.href, referrer: nil, status: entry.status,
-            role: job.held?.role ?? (job.request.fields.isNavigation ? 0 : 1), fields: fields.block,
+            role: job.stored?.role ?? (job.request.fields.isNavigation ? 0 : 1), fields: fields.block,
             fetched: response.responseTime.secondsSinceEpoch, body: body)
         new.requested = response.requestTime.secondsSinceEpoch
         new.request = job.key
         new.type = entry.fields.contentType?.essence
         new.variant = job.variant(of: entry)
-        new.flags = (job.held?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
+        new.flags = (job.stored?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
             .union(flags(of: response, job))
         if case .new = body, !response.isCoded { new.flags.remove(.isCoded) }
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
         try openedWriter().put(
-            loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
+            loaded: new, over: job.stored, origin: job.request.url.origin, host: job.request.url.host,
             site: site, now: now.secondsSinceEpoch)
         hasPut = true
-        shelf.remove(new.href, new.request, variant: new.variant)
+        memoryCache.remove(new.href, new.request, variant: new.variant)
         if case .new(let body) = body { try makeRoom(for: Int64(body.byteCount)) }
     }
 
@@ -427,10 +439,10 @@ final class LoadedKeeper {
 
     // MARK: - Answers
 
-    private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
+    private func renderer(_ job: LoadJob) throws(StoreError) -> ResponseRenderer {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
-        return CopyRenderer(
-            finder: CopyFinder(reader: try openedReader(), fields: fields), layout: job.layout,
+        return ResponseRenderer(
+            finder: ResponseFinder(reader: try openedReader(), fields: fields), layout: job.layout,
             shim: job.shim,
             verifier: job.verifier, asked: job.request.fields)
     }
@@ -438,7 +450,7 @@ final class LoadedKeeper {
     private func reply(
         to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?,
         _ now: HTTPDate,
-        _ bundle: ShownBundle? = nil
+        _ bundle: BundleComparison? = nil
     ) throws(StoreError) -> LoadedReply? {
         switch conclusion.reply {
         case .loadAgain: return nil
@@ -461,15 +473,15 @@ final class LoadedKeeper {
             if case .response(let response) = outcome, hit == .validated, job.layout.isTransparent {
                 own = cookies(response.fields, job)
             }
-            if let shelved = job.shelved {
-                return try renderer(job).answer(shelved, entry, job.request, source, now).map {
+            if let memoryResponse = job.memoryResponse {
+                return try renderer(job).answer(memoryResponse, entry, job.request, source, now).map {
                     LoadedReply(
                         answer: $0, clientFields: own, source: hit == .validated ? .validated : .store)
                 }
             }
-            guard let held = job.held else { return nil }
-            let copy = FoundCopy(
-                response: held, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
+            guard let stored = job.stored else { return nil }
+            let copy = FoundResponse(
+                response: stored, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
             return LoadedReply(
                 answer: try renderer(job).answer(copy, source: source), clientFields: own,
                 source: hit == .validated ? .validated : .store)
@@ -497,7 +509,7 @@ final class LoadedKeeper {
         guard !job.layout.sharesRootHost(job.request.url) else { return [] }
         var lines = HTTPFields()
         for cookie in fields.all("Set-Cookie") {
-            guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else {
+            guard let line = SetCookieLine.rewrite(cookie, of: job.request.url, layout: job.layout) else {
                 continue
             }
             lines.append("Set-Cookie", line)
@@ -537,13 +549,13 @@ enum SetCookieLine {
     /// The cookie with the mirror's domain. Removes `Secure`, since the mirror uses http, unless the cookie's
     /// name requires it; removes `SameSite=None`, which needs `Secure`. Nil if the origin may not set the
     /// cookie.
-    static func led(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
+    static func rewrite(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
         let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(
             trimmed)
         let isBound = parts.first.map { $0.lowercased() }.map {
             $0.hasPrefix("__secure-") || $0.hasPrefix("__host-")
         }
-        var kept: [String] = []
+        var lines: [String] = []
         for (number, part) in parts.enumerated() {
             let words = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1).map(trimmed)
             switch number == 0 ? nil : words.first?.lowercased() {
@@ -553,13 +565,13 @@ enum SetCookieLine {
                     return nil
                 }
                 // The name of a site at the root is shared with no other host.
-                if !(layout.root?.isRoot(url) ?? false), let name = domain { kept.append("Domain=\(name)") }
-            case "secure": if isBound ?? false { kept.append(part) }
-            case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { kept.append(part) }
-            default: kept.append(part)
+                if !(layout.root?.isRoot(url) ?? false), let name = domain { lines.append("Domain=\(name)") }
+            case "secure": if isBound ?? false { lines.append(part) }
+            case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { lines.append(part) }
+            default: lines.append(part)
             }
         }
-        return kept.joined(separator: "; ")
+        return lines.joined(separator: "; ")
     }
 
     /// The mirror name of a domain; `.some(nil)` for a host-only cookie, nil if it is refused (RFC 6265,

@@ -7,18 +7,27 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Loads responses from origins and stores them. Any thread may use it; one thread reads, stores and renders
-/// the responses, and only that thread writes.
-final class Loading: Sendable {
+/// Loads responses from origins and stores them. Any thread may use it.
+///
+/// A load passes through these steps:
+///
+/// 1. `run` joins it with a running load of the same request (`SingleFlight`), or sends a request.
+/// 2. When the response arrives, `start` decides whether its client needs to wait for the store. If not
+///    (`EarlyReply`), the client gets its reply at once, and the response is stored in the background.
+/// 3. Otherwise the thread `larder-load` verifies, stores and renders the response (`LoadedResponseHandler`), and the
+///    client gets its reply after the commit. Only this thread writes.
+///
+/// The thread commits responses in batches: those that arrive within a short time share one commit.
+final class OriginLoader: Sendable {
     /// The default policy, if neither the request nor a rule sets one.
     let policy: CachePolicy
     let profile: CacheProfile
-    let reach = OriginReach()
-    let shelf: BodyShelf
-    let arrivals: Arrivals
+    let reach = OriginReachability()
+    let memoryCache: MemoryResponseCache
+    let uncommitted: UncommittedResponses
     /// Hashes the secrets of requests that responses vary by.
     let secrets: SecretHasher
-    let ready: FreshAnswers
+    let ready: FreshAnswerCache
     private let load: Load
     private let clock: @Sendable () -> HTTPDate
     private let changes = ChangedURLs()
@@ -30,13 +39,13 @@ final class Loading: Sendable {
 
     private enum Message: Sendable {
         case work(Work)
-        /// `arrivals` is not empty.
-        case arrivals
+        /// `uncommitted` is not empty.
+        case uncommitted
     }
 
     /// Returns nil if the work continues elsewhere; else the closure to call once its changes are stored or
     /// lost.
-    private typealias Work = @Sendable (LoadedKeeper) -> Finish?
+    private typealias Work = @Sendable (LoadedResponseHandler) -> Finish?
     private typealias Finish = (StoreError?) -> Void
 
     /// - Parameter shelfByteLimit: The maximum size, in bytes, of responses that are stored only in memory.
@@ -51,25 +60,25 @@ final class Loading: Sendable {
         timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
         let secrets = folder.secretHasher(createsKey: true)
         self.secrets = secrets
-        let shelf = BodyShelf(byteLimit: shelfByteLimit, secrets)
-        self.shelf = shelf
-        arrivals = Arrivals(secrets)
-        let ready = FreshAnswers(tier)
+        let memoryCache = MemoryResponseCache(byteLimit: shelfByteLimit, secrets)
+        self.memoryCache = memoryCache
+        uncommitted = UncommittedResponses(secrets)
+        let ready = FreshAnswerCache(tier)
         self.ready = ready
         let isOpen = Monitor(false)
-        let (queue, arrivals) = (queue, arrivals)
+        let (queue, uncommitted) = (queue, uncommitted)
         do throws(SystemError) {
             let (profile, site, sizeLimit) = (options.profile, options.site, options.sizeLimit)
             let requirements = options.requirements
             thread = try NamedThread.start("larder-load") {
-                let keeper = LoadedKeeper(
-                    folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site,
+                let handler = LoadedResponseHandler(
+                    folder, profile: profile, memoryCache: memoryCache, uncommitted: uncommitted, site: site,
                     sizeLimit: sizeLimit, recording: recording,
                     rejectedResponses: rejectedResponses, requirements: requirements)
-                keeper.open()
+                handler.open()
                 isOpen.change { $0 = true }
-                while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }
-                Self.run(arrivals.takeAll(isLast: true).map { work in { work($0) } }, keeper, ready)
+                while let first = queue.next() { Self.run(first, queue, uncommitted, handler, ready) }
+                Self.run(uncommitted.takeAll(isLast: true).map { work in { work($0) } }, handler, ready)
             }
             isOpen.wait { $0 ? () : nil }
         } catch {
@@ -78,71 +87,73 @@ final class Loading: Sendable {
     }
 
     private static func run(
-        _ first: Message, _ queue: Inbox<Message>, _ arrivals: Arrivals, _ keeper: LoadedKeeper,
-        _ ready: FreshAnswers
+        _ first: Message, _ queue: Inbox<Message>, _ uncommitted: UncommittedResponses,
+        _ handler: LoadedResponseHandler,
+        _ ready: FreshAnswerCache
     ) {
         var messages = [first]
-        // Arrivals have no waiting client, so they can wait for more work.
-        if case .arrivals = first, let next = queue.next(atMost: longestRest) { messages.append(next) }
+        // UncommittedResponses have no waiting client, so they can wait for more work.
+        if case .uncommitted = first, let next = queue.next(atMost: maxWriteDelay) { messages.append(next) }
         messages += queue.takeAll()
-        // Arrivals first, in order: an invalidation must apply to them too.
-        let arrived: [Work] = arrivals.takeAll().map { work in { work($0) } }
+        // UncommittedResponses first, in order: an invalidation must apply to them too.
+        let arrived: [Work] = uncommitted.takeAll().map { work in { work($0) } }
         let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
         run(
-            arrived + asked, keeper, ready,
-            isInNoHurry: asked.isEmpty && arrived.count <= mostInNoHurry)
+            arrived + asked, handler, ready,
+            yieldsBetweenWorks: asked.isEmpty && arrived.count <= maxYieldingWrites)
     }
 
-    /// Maximum time that an arrival waits before it is stored.
-    private static let longestRest = Duration.milliseconds(20)
-    /// With more arrivals than this, yielding would let the queue grow.
-    private static let mostInNoHurry = 128
+    /// The maximum time that an early reply's response waits before it is stored.
+    private static let maxWriteDelay = Duration.milliseconds(20)
+    /// The number of early replies' responses above which the thread no longer yields to others, since the queue would grow.
+    private static let maxYieldingWrites = 128
 
-    /// Commits works together. No client gets a reply before its response is stored.
+    /// Runs works and commits their changes together. No waiting client gets a reply before its response is stored.
     ///
-    /// - Parameter isInNoHurry: whether to yield to other threads between works.
+    /// - Parameter yieldsBetweenWorks: whether to yield to other threads between works.
     private static func run(
-        _ works: [Work], _ keeper: LoadedKeeper, _ ready: FreshAnswers, isInNoHurry: Bool = false
+        _ works: [Work], _ handler: LoadedResponseHandler, _ ready: FreshAnswerCache,
+        yieldsBetweenWorks: Bool = false
     ) {
         var waiting: [Finish] = []
         var start = ContinuousClock.now
         func settle(_ failure: StoreError?) {
-            ready.forget(keeper.takeChanged())
+            ready.forget(handler.takeChanged())
             for finish in waiting { finish(failure) }
             waiting.removeAll()
             start = .now
         }
         for work in works {
-            let finish = work(keeper)
-            if let failure = keeper.takeFailure() { settle(failure) }
+            let finish = work(handler)
+            if let failure = handler.takeFailure() { settle(failure) }
             if let finish { waiting.append(finish) }
-            if isInNoHurry { sched_yield() }
-            if ContinuousClock.now - start > longestCommitWait {
-                keeper.commit()
-                settle(keeper.takeFailure())
+            if yieldsBetweenWorks { sched_yield() }
+            if ContinuousClock.now - start > maxCommitWait {
+                handler.commit()
+                settle(handler.takeFailure())
             }
         }
-        keeper.commit()
-        settle(keeper.takeFailure())
+        handler.commit()
+        settle(handler.takeFailure())
     }
 
-    /// Maximum time that the first work of a batch waits for the others.
-    private static let longestCommitWait = Duration.milliseconds(10)
+    /// The maximum time that the first work of a batch waits for the others. Then the batch is committed.
+    private static let maxCommitWait = Duration.milliseconds(10)
 
     var now: HTTPDate { clock() }
 
     /// Loads with a timeout: if the origin takes too long, it counts as silent, and `otherwise` is called
     /// while the load continues.
     func run(
-        _ job: LoadJob, by loads: (any OwnLoads)?, otherwise: (@Sendable () -> Void)?,
+        _ job: LoadJob, by threadLoader: (any ThreadLoader)?, otherwise: (@Sendable () -> Void)?,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) {
-        guard let timer, let otherwise else { return run(job, by: loads, done: done) }
+        guard let timer, let otherwise else { return run(job, by: threadLoader, done: done) }
         let wait = timer.wait { [reach, clock] in
-            reach.note(job.request.url.origin, answered: false, now: clock())
+            reach.record(job.request.url.origin, hasAnswered: false, now: clock())
             otherwise()
         }
-        run(job, by: loads) { reply in
+        run(job, by: threadLoader) { reply in
             timer.end(wait)
             done(reply)
         }
@@ -152,12 +163,15 @@ final class Loading: Sendable {
     ///
     /// - Parameter loads: the loads of the calling thread, which are tried first.
     func run(
-        _ asked: LoadJob, by loads: (any OwnLoads)? = nil, done: @escaping @Sendable (LoadedReply) -> Void
+        _ asked: LoadJob, by threadLoader: (any ThreadLoader)? = nil,
+        done: @escaping @Sendable (LoadedReply) -> Void
     ) {
         var job = asked
-        job.stage = changes.stage(at: job.request.url)
+        job.changeStamp = changes.stamp(at: job.request.url)
         let (fields, shared) = (job.upstreamFields, SharedJob(job))
-        guard let key = job.flightKey(fields) else { return start(shared, fields, by: loads, done: done) }
+        guard let key = job.sharingKey(fields) else {
+            return start(shared, fields, by: threadLoader, done: done)
+        }
         let lead = Lead()
         flights.load(key) { reply in
             if lead.isTaken { return }
@@ -167,7 +181,7 @@ final class Loading: Sendable {
             lead.take()
             // A streamed reply proceeds at its client's pace; others must not wait for it.
             job.stream?.onBegin { complete(nil) }
-            start(shared, fields, by: loads) { [stream = job.stream] reply in
+            start(shared, fields, by: threadLoader) { [stream = job.stream] reply in
                 // First: a client that repeats its request after the reply was not one of those who waited.
                 complete(stream?.isGone == true ? nil : reply)
                 done(reply)
@@ -198,38 +212,38 @@ final class Loading: Sendable {
 
     /// - Parameter fields: the upstream fields of the job, if they are already known.
     private func start(
-        _ shared: SharedJob, _ fields: HTTPFields? = nil, by loads: (any OwnLoads)? = nil,
+        _ shared: SharedJob, _ fields: HTTPFields? = nil, by threadLoader: (any ThreadLoader)? = nil,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) {
         let conclude: @Sendable (LoadOutcome) -> Void = { outcome in
             let (origin, now) = (shared.job.request.url.origin, self.now)
             switch outcome {
             case .response(let response):
-                self.reach.note(origin, answered: true, now: now)
-                if shared.job.layout.isTransparent { self.reach.note(origin, from: response.flags.zone) }
-            case .failure: self.reach.note(origin, answered: false, now: now)
+                self.reach.record(origin, hasAnswered: true, now: now)
+                if shared.job.layout.isTransparent { self.reach.recordZone(of: origin, response.flags.zone) }
+            case .failure: self.reach.record(origin, hasAnswered: false, now: now)
             case .passedOn(let why):
-                self.reach.note(origin, answered: true, now: now)
-                return done(.passedOn(shared.job, why))
+                self.reach.record(origin, hasAnswered: true, now: now)
+                return done(.alreadyStreamed(shared.job, why))
             }
             if case .response(let response) = outcome {
                 self.changes.note(
                     Invalidation.targets(
                         of: shared.job.request, status: response.status, fields: response.fields))
             }
-            if let arrival = Arrival(shared.job, outcome, self.profile, now: now),
+            if let arrival = EarlyReply(shared.job, outcome, self.profile, now: now),
                 let reply = self.take(arrival, of: shared)
             {
                 return done(reply)
             }
             let isAdded = self.queue.put(
-                .work { keeper in self.conclude(shared.job, outcome, keeper, done: done) })
+                .work { handler in self.conclude(shared.job, outcome, handler, done: done) })
             if !isAdded {
                 done(LoadedReply(answer: .text(504, "The server is shutting down.\n"), source: .missed))
             }
         }
         let request = shared.job.upstream(fields ?? shared.job.upstreamFields)
-        if let loads { loads.load(request, done: conclude) } else { load(request, conclude) }
+        if let threadLoader { threadLoader.load(request, done: conclude) } else { load(request, conclude) }
     }
 
     /// Marks stored responses of the URL as outdated by a change.
@@ -237,27 +251,27 @@ final class Loading: Sendable {
         changes.note([url])
         ready.forget(url)
         queue.put(
-            .work { keeper in
-                keeper.invalidate(url)
+            .work { handler in
+                handler.invalidate(url)
                 return nil
             })
     }
 
     /// The reply for the client, while the response is stored in the background. Nil if the reply must wait.
-    private func take(_ arrival: Arrival, of shared: SharedJob) -> LoadedReply? {
+    private func take(_ arrival: EarlyReply, of shared: SharedJob) -> LoadedReply? {
         guard let unnumbered = arrival.copy else { return arrival.reply }
-        guard let copy = arrivals.add(unnumbered) else { return nil }
+        guard let copy = uncommitted.add(unnumbered) else { return nil }
         ready.forget(shared.job.request.url)
         let now = now
-        let isFirst = arrivals.put { [arrivals] keeper in
-            let failure = keeper.keep(arrival, of: shared.job, now: now)
+        let isFirst = uncommitted.put { [uncommitted] handler in
+            let failure = handler.keep(arrival, of: shared.job, now: now)
             return { lost in
-                arrivals.remove(copy)
+                uncommitted.remove(copy)
                 if let why = failure ?? lost { shared.job.isLost?("\(why)") }
             }
         }
         switch isFirst {
-        case true?: queue.put(.arrivals)
+        case true?: queue.put(.uncommitted)
         case false?: break
         case nil: shared.job.isLost?("the server is shutting down")
         }
@@ -265,14 +279,14 @@ final class Loading: Sendable {
     }
 
     private func conclude(
-        _ job: LoadJob, _ outcome: LoadOutcome, _ keeper: LoadedKeeper,
+        _ job: LoadJob, _ outcome: LoadOutcome, _ handler: LoadedResponseHandler,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) -> Finish? {
-        guard let reply = keeper.conclude(job, outcome, now: now) else {
+        guard let reply = handler.conclude(job, outcome, now: now) else {
             start(SharedJob(job.unconditional), done: done)
             return nil
         }
-        return { failure in done(failure.map(reply.unkept) ?? reply) }
+        return { failure in done(failure.map(reply.notStored) ?? reply) }
     }
 
     /// Returns when all responses are stored. May be called from any other thread, and repeatedly.
@@ -285,7 +299,7 @@ final class Loading: Sendable {
 
 /// Answers for the proxy's clients, kept in the memory tier by URL until they are stale or the stored
 /// response changes. Any thread may use it.
-final class FreshAnswers: Sendable {
+final class FreshAnswerCache: Sendable {
     private let tier: MemoryTier<Answer>
     private let changes = Atomic(0)
 
@@ -296,12 +310,12 @@ final class FreshAnswers: Sendable {
 
     /// - Parameter changeCount: its value before the lookup.
     func keep(
-        _ answer: Answer, of copy: FoundCopy, _ look: MirrorResponder.Look, notedAt changeCount: Int
+        _ answer: Answer, of copy: FoundResponse, _ view: MirrorResponder.StoreView, notedAt changeCount: Int
     ) {
         let (origin, target) = Self.key(copy.url)
         tier.keep(
             answer, byteCount: answer.heldByteCount, id: copy.response.url, for: origin.span, target.span,
-            madeIn: look.generation, now: look.time)
+            madeIn: view.generation, now: view.time)
         // A change in the meantime was forgotten before this was kept.
         if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
     }
@@ -340,7 +354,7 @@ struct LoadedReply: Sendable {
     var failure: String?
 
     /// The reply if the response could not be stored.
-    static func failed(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
+    static func storeFailure(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
         LoadedReply(
             answer: .text(
                 500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
@@ -349,7 +363,7 @@ struct LoadedReply: Sendable {
     }
 
     /// The same reply for a response that could not be stored. The client gets it all the same.
-    func unkept(_ error: StoreError) -> LoadedReply {
+    func notStored(_ error: StoreError) -> LoadedReply {
         var reply = self
         reply.isShared = false
         reply.failure = failure ?? "\(error)"
@@ -357,7 +371,7 @@ struct LoadedReply: Sendable {
     }
 
     /// The reply if the client has already received the whole response.
-    static func passedOn(_ job: LoadJob, _ why: String) -> LoadedReply {
+    static func alreadyStreamed(_ job: LoadJob, _ why: String) -> LoadedReply {
         LoadedReply(
             answer: .text(502, "\(why)\n", fields: job.layout.fields(of: job.request.url)), isShared: false,
             failure: why)
@@ -366,7 +380,7 @@ struct LoadedReply: Sendable {
 
 /// Remembers origins that did not answer recently, so that `auto` does not wait for them each time, and the
 /// network zones that responses came from. Any thread may use it.
-final class OriginReach: Sendable {
+final class OriginReachability: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
     private let zones = Mutex<[String: NetworkZone]>([:])
 
@@ -377,7 +391,7 @@ final class OriginReach: Sendable {
         zones.withLock { $0[origin] ?? ($0.count < Self.maxZones ? nil : .publicNetwork) }
     }
 
-    func note(_ origin: String, from zone: NetworkZone) {
+    func recordZone(of origin: String, _ zone: NetworkZone) {
         zones.withLock { zones in
             let known = zones[origin]
             guard zones.count < Self.maxZones || known != nil else { return }
@@ -385,9 +399,11 @@ final class OriginReach: Sendable {
         }
     }
 
-    /// Seconds that an origin which did not answer counts as unreachable.
+    /// The seconds for which an origin that did not answer counts as unreachable.
     private static let pause: Int64 = 30
-    private static let mostOrigins = 1000
+    /// The maximum number of silent origins. Further ones are asked each time.
+    private static let maxOrigins = 1000
+    /// The maximum number of origins whose zones are remembered.
     private static let maxZones = 50_000
 
     func reachability(of origin: String, now: HTTPDate) -> Reachability {
@@ -399,11 +415,11 @@ final class OriginReach: Sendable {
         }
     }
 
-    func note(_ origin: String, answered: Bool, now: HTTPDate) {
+    func record(_ origin: String, hasAnswered answered: Bool, now: HTTPDate) {
         silent.withLock { silent in
             if answered {
                 if !silent.isEmpty { silent[origin] = nil }
-            } else if silent.count < Self.mostOrigins {
+            } else if silent.count < Self.maxOrigins {
                 silent[origin] = now.adding(seconds: Self.pause)
             }
         }

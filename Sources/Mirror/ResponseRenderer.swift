@@ -7,9 +7,13 @@ internal import Store
 internal import System
 internal import Web
 
-/// Renders a copy: rewrites its links to mirror addresses, and leaves every other byte unchanged.
-final class CopyRenderer {
-    let finder: CopyFinder
+/// Renders a stored or loaded response: rewrites its links to mirror addresses, and leaves every other byte unchanged.
+///
+/// The link table of a body has the byte ranges of its links, so that rendering only splices: it copies the bytes
+/// between the links. A body without links to rewrite is sent from its file. A large one is spliced while it is sent
+/// (`minStreamedSpliceBytes`). A verified bundle is sent without any change (`isSentUnmodified`).
+final class ResponseRenderer {
+    let finder: ResponseFinder
     let layout: OriginLayout
     /// Nil if pages get no shim.
     let shim: Shim?
@@ -31,7 +35,8 @@ final class CopyRenderer {
     /// A notice at the end of the document.
     var notice: [UInt8] = []
 
-    init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields) {
+    init(finder: ResponseFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields)
+    {
         self.finder = finder
         self.layout = layout
         self.shim = shim
@@ -51,15 +56,15 @@ final class CopyRenderer {
 
     /// - Parameter bundle: the bundle that a manifest requires here.
     func answer(
-        _ copy: FoundCopy, source: AnswerSource, bundle: ShownBundle? = nil
+        _ copy: FoundResponse, source: AnswerSource, bundle: BundleComparison? = nil
     ) throws(StoreError) -> Answer {
         steadySince = SteadyTime.since(copy.fields)
         if steadySince != nil, copy.fields.contentType?.isJavaScript == true { dependsOnUse = true }
         // At the requested URL, relative links would resolve differently.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
-        guard let body = copy.response.body else { return bodiless(copy, source) }
+        guard let body = copy.response.body else { return answerWithoutBody(copy, source) }
         let isRequired = bundle != nil
-        if layout.isTransparent { return try asItCame(copy, body, bundle) }
+        if layout.isTransparent { return try proxyAnswer(copy, body, bundle) }
         guard
             case .whole(let content, let stamp) = try verifier.content(
                 of: body, in: finder.reader, isRequired: isRequired),
@@ -77,13 +82,13 @@ final class CopyRenderer {
         let format = BodyFormat(form: body.form) ?? .opaque
         let sharing = copy.sharing
         if let bundle {
-            if bundle.isVerified, isPristine(format, copy.fields, copy.url) {
-                return try pristine(copy, (content, stamp), body.byteCount, source, bundle)
+            if bundle.isVerified, isSentUnmodified(format, copy.fields, copy.url) {
+                return try unmodifiedAnswer(copy, (content, stamp), body.byteCount, source, bundle)
             }
             if !bundle.isVerified { fields.added = bundle.differingFields }
         }
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
-            !hasPrefix(copy.url), !mayHaveBar(format)
+            !hasPrefix(copy.url), !canHaveBar(format)
         {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
@@ -94,7 +99,7 @@ final class CopyRenderer {
                 file: file, sharing: sharing)
         }
         let bytes = try content.load()
-        if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded,
+        if case .file(let path) = content, bytes.count >= Self.minStreamedSpliceBytes, !table.isTranscoded,
             !hasPrefix(copy.url)
         {
             let patch = try patch(for: bytes, table, copy.url, format)
@@ -110,12 +115,12 @@ final class CopyRenderer {
         }
         return try answer(
             status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
-            tag: tag, held: body)
+            tag: tag, storedBody: body)
     }
 
     /// A proxy answers with the response as it is stored.
-    private func asItCame(
-        _ copy: FoundCopy, _ body: StoredBody, _ bundle: ShownBundle?
+    private func proxyAnswer(
+        _ copy: FoundResponse, _ body: StoredBody, _ bundle: BundleComparison?
     ) throws(StoreError) -> Answer {
         let stored = bundle?.allowedFields(of: copy.fields, at: copy.url) ?? copy.fields
         let outgoing = fields.fields(of: stored, base: copy.url, source: .hit([]), sharing: copy.sharing)
@@ -139,16 +144,16 @@ final class CopyRenderer {
 
     /// Whether a bundle is sent unchanged, as apps need it. Documents that a person opens, and their style
     /// sheets, are rewritten all the same.
-    private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
+    private func isSentUnmodified(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
         let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
         if isForPages { dependsOnUse = true }
         return !hasPrefix(url) && (format.isDocument ? !isShown : !isStyle)
     }
 
-    private func pristine(
-        _ copy: FoundCopy, _ found: (content: BodyContent, stamp: FileStamp?), _ byteCount: Int,
+    private func unmodifiedAnswer(
+        _ copy: FoundResponse, _ found: (content: BodyContent, stamp: FileStamp?), _ byteCount: Int,
         _ source: AnswerSource,
-        _ bundle: ShownBundle
+        _ bundle: BundleComparison
     ) throws(StoreError) -> Answer {
         let sharing = copy.sharing
         let outgoing =
@@ -165,20 +170,20 @@ final class CopyRenderer {
             status: copy.response.status, fields: outgoing, body: try found.content.load(), sharing: sharing)
     }
 
-    /// From this size on, bodies are patched while they are sent instead of being held in memory.
-    private static let leastSplicedOnTheWay = 1024 * 1024
+    /// The size from which on bodies are spliced while they are sent, and not in memory.
+    private static let minStreamedSpliceBytes = 1024 * 1024
 
     /// Renders a response that was just loaded or is stored only in memory.
     func answer(
         _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
-        _ sharing: Sharing, bundle: ShownBundle? = nil
+        _ sharing: Sharing, bundle: BundleComparison? = nil
     ) throws(StoreError) -> Answer {
         let (format, table) = (loaded.reading.format, loaded.reading.table)
         if layout.isTransparent {
             let allowed = bundle?.allowedFields(of: stored, at: url) ?? stored
-            return fields.asItCame(status, allowed, url, loaded.bytes)
+            return fields.proxyAnswer(status, allowed, url, loaded.bytes)
         }
-        if let bundle, bundle.isVerified, isPristine(format, stored, url) {
+        if let bundle, bundle.isVerified, isSentUnmodified(format, stored, url) {
             let outgoing =
                 fields.fields(
                     of: bundle.allowedFields(of: stored, at: url), base: url, source: source,
@@ -193,7 +198,7 @@ final class CopyRenderer {
 
     /// Renders a response that is stored only in memory; nil if it lacks the requested part.
     func answer(
-        _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
+        _ copy: MemoryResponse, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
         _ now: HTTPDate
     ) throws(StoreError) -> Answer? {
         let stored = entry.servedFields(at: now)
@@ -226,7 +231,7 @@ final class CopyRenderer {
     private func answer(
         status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
         _ sharing: Sharing,
-        tag: String?, held: StoredBody? = nil
+        tag: String?, storedBody: StoredBody? = nil
     ) throws(StoreError) -> Answer {
         let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
         let patch = try patch(for: bytes, body.table, url, body.format)
@@ -236,7 +241,7 @@ final class CopyRenderer {
         let isSame = finder.fields.isProxy && shown == body.bytes
         var outgoing = fields.fields(
             of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
-        if body.table.isTranscoded { outgoing.sayUTF8() }
+        if body.table.isTranscoded { outgoing.setUTF8() }
         // Else a browser could use its cached copy of the script without the prefix.
         if hasPrefix(url) {
             outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
@@ -246,8 +251,10 @@ final class CopyRenderer {
             outgoing.append(("Content-Range", range))
         }
         var frame: [UInt8]?
-        if let held, patch.isEmpty, !hasPrefix(url), !body.table.isTranscoded, mayBeFrame(status, stored) {
-            frame = try finder.reader.frame(of: held)
+        if let storedBody, patch.isEmpty, !hasPrefix(url), !body.table.isTranscoded,
+            canSendStoredFrame(status, stored)
+        {
+            frame = try finder.reader.frame(of: storedBody)
             if frame != nil { outgoing.append(("Vary", "Accept-Encoding")) }
         }
         return Answer(status: status, fields: outgoing, body: shown, zstdBody: frame, sharing: sharing)
@@ -255,7 +262,7 @@ final class CopyRenderer {
 
     /// Whether an unchanged body may be sent as its stored compressed frame: no field refers to its bytes,
     /// and no-transform is not set (RFC 9111 §5.2.2.6).
-    private func mayBeFrame(_ status: Int, _ stored: HTTPFields) -> Bool {
+    private func canSendStoredFrame(_ status: Int, _ stored: HTTPFields) -> Bool {
         status == 200 && !finder.fields.isProxy && !Self.ofBytes.contains { stored.contains($0) }
             && !stored.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-transform") }
     }
@@ -305,7 +312,7 @@ final class CopyRenderer {
                 address(reference, url, table)
             }
         }
-        let mapping = MovedReferences(layout: layout, table: table, url: url)
+        let mapping = LinkRelocator(layout: layout, table: table, url: url)
         return Patch(source.span, table, changes: changes, replacement: mapping.replacement)
     }
 
@@ -316,9 +323,9 @@ final class CopyRenderer {
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
         var changes: [Patch.Change] = []
-        if mayHaveBar(format) { dependsOnUse = true }
+        if canHaveBar(format) { dependsOnUse = true }
         // The policy of a page with a notice allows no scripts.
-        var lacksBar = mayHaveBar(format) && layout.bar == .here && notice.isEmpty
+        var lacksBar = canHaveBar(format) && layout.bar == .here && notice.isEmpty
         let bar = lacksBar ? PageBar.tag(of: url, layout, language) : []
         for mark in table.marks {
             switch mark.kind {
@@ -353,7 +360,7 @@ final class CopyRenderer {
         return changes
     }
 
-    private func mayHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
+    private func canHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.isPublished(url) }
 
@@ -382,7 +389,7 @@ final class CopyRenderer {
     // MARK: - Answers without a body
 
     /// A redirect, or a confirmed 404 or 410.
-    private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
+    private func answerWithoutBody(_ copy: FoundResponse, _ source: AnswerSource) -> Answer {
         let sharing = copy.sharing
         let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing)
         // Bodies of tombstones are not stored, so a text takes their place; other responses had none.
@@ -396,17 +403,17 @@ final class CopyRenderer {
             sharing: sharing)
     }
 
-    private func leading(to copy: FoundCopy, _ source: AnswerSource) -> Answer {
+    private func leading(to copy: FoundResponse, _ source: AnswerSource) -> Answer {
         let sharing = copy.sharing
         return .redirect(
             to: layout.address(of: copy.url) ?? layout.home,
-            fields: fields.ownFields(source, copy.url, sharing),
+            fields: fields.mirrorFields(source, copy.url, sharing),
             sharing: sharing)
     }
 }
 
 /// Rewrites the links of a body that is served below another path.
-struct MovedReferences {
+struct LinkRelocator {
     private let layout: OriginLayout
     private let table: LinkTable
     private let url: WebURL

@@ -3,13 +3,13 @@ internal import Store
 internal import Synchronization
 internal import System
 
-/// The notes that server threads have recorded since they were last taken. Any thread may use it.
-final class ServingNotes: Sendable {
+/// Served, missed and damaged responses that server threads have recorded since the last `take`. Any thread may use it.
+final class ServingRecords: Sendable {
     /// The recorded notes.
     struct Notes {
-        /// When copies were rendered: seconds of `SystemClock` by URL number. Answers from memory are not
+        /// The times when responses were rendered: seconds of `SystemClock` by URL number. Answers from memory are not
         /// recorded here; the tier records them.
-        var made: [Int64: Int64] = [:]
+        var rendered: [Int64: Int64] = [:]
         /// By method and URL; times are of `SystemClock` too.
         fileprivate(set) var misses: [String: Miss] = [:]
         fileprivate var missByteCount = 0
@@ -19,34 +19,34 @@ final class ServingNotes: Sendable {
 
     private let notes = Mutex(Notes())
 
-    /// Limits, since clients can request any number of URLs.
-    private static let mostMade = 100_000
-    private static let longestAddress = 4096
-    private static let mostMissBytes = 4 * 1024 * 1024
+    // Clients can request any number of URLs, so each table is limited. Beyond its limit, nothing is added.
+    private static let maxRenderedURLs = 100_000
+    private static let maxURLBytes = 4096
+    private static let maxMissBytes = 4 * 1024 * 1024
 
-    func made(_ url: Int64, at now: Int64) {
+    func didRender(_ url: Int64, at now: Int64) {
         notes.withLock { notes in
-            if notes.made.count < Self.mostMade { notes.made[url] = now }
+            if notes.rendered.count < Self.maxRenderedURLs { notes.rendered[url] = now }
         }
     }
 
-    func found(damaged sha256: [UInt8]) {
+    func addDamaged(_ sha256: [UInt8]) {
         notes.withLock { notes in
-            if notes.damaged.count < Self.mostMade { notes.damaged.insert(sha256) }
+            if notes.damaged.count < Self.maxRenderedURLs { notes.damaged.insert(sha256) }
         }
     }
 
     /// - Parameters:
     ///   - from: the zone that the requesting page came from; `.fromThisMachine` for the user.
     ///   - origin: the original origin of a page that sent a CORS request.
-    func missed(
+    func addMiss(
         _ url: String, method: String, referrer: String?, isPage: Bool, from: ResponseFlags = [],
         origin: String? = nil,
         at now: Int64
     ) {
-        guard url.utf8.count <= Self.longestAddress, method.utf8.count <= 32 else { return }
-        let referrer = referrer.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
-        let origin = origin.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
+        guard url.utf8.count <= Self.maxURLBytes, method.utf8.count <= 32 else { return }
+        let referrer = referrer.flatMap { $0.utf8.count <= Self.maxURLBytes ? $0 : nil }
+        let origin = origin.flatMap { $0.utf8.count <= Self.maxURLBytes ? $0 : nil }
         let miss = Miss(
             href: url, method: method, referrer: referrer, isPage: isPage, from: from, origin: origin,
             first: now,
@@ -55,7 +55,7 @@ final class ServingNotes: Sendable {
             let key = "\(method) \(url)"
             if notes.misses[key] != nil {
                 notes.misses[key]?.add(miss)
-            } else if notes.missByteCount < Self.mostMissBytes {
+            } else if notes.missByteCount < Self.maxMissBytes {
                 notes.missByteCount += 2 * url.utf8.count + (referrer?.utf8.count ?? 0) + 200
                 notes.missByteCount += origin?.utf8.count ?? 0
                 notes.misses[key] = miss
@@ -66,8 +66,8 @@ final class ServingNotes: Sendable {
     /// Puts back notes that could not be written.
     func putBack(_ taken: Notes) {
         notes.withLock { notes in
-            for (url, time) in taken.made where notes.made.count < Self.mostMade {
-                notes.made[url] = max(notes.made[url] ?? 0, time)
+            for (url, time) in taken.rendered where notes.rendered.count < Self.maxRenderedURLs {
+                notes.rendered[url] = max(notes.rendered[url] ?? 0, time)
             }
             notes.damaged.formUnion(taken.damaged)
             for (key, miss) in taken.misses {
@@ -79,12 +79,12 @@ final class ServingNotes: Sendable {
         }
     }
 
-    /// - Parameter withMade: whether to take `made` too; else it stays for later.
-    func take(withMade: Bool) -> Notes {
+    /// - Parameter withRendered: whether to take `rendered` too; else it stays for later.
+    func take(withRendered: Bool) -> Notes {
         notes.withLock { notes in
             var taken = notes
             notes = Notes()
-            if !withMade { swap(&notes.made, &taken.made) }
+            if !withRendered { swap(&notes.rendered, &taken.rendered) }
             return taken
         }
     }
@@ -115,24 +115,24 @@ final class RecordingHealth: Sendable {
     }
 }
 
-/// Writes notes to the store: what is served often is evicted last, and missed URLs are fetched by the next
-/// prefetch.
-final class NoteKeeper: Sendable {
+/// Writes records of served, missed and damaged responses to the store. Responses that are served often are evicted
+/// last, and missed URLs are fetched by the next prefetch.
+final class ServingRecordWriter: Sendable {
     private let folder: StoreFolder
-    private let notes: ServingNotes
+    private let notes: ServingRecords
     private let tier: MemoryTier<Answer>
     private let recording: RecordingHealth
-    private static let secondsBetweenLooks: Int64 = 60
+    private static let secondsBetweenUseWrites: Int64 = 60
 
     /// The time up to which uses in the tier are written.
-    private let lastLook: Mutex<Int64>
+    private let lastCheck: Mutex<Int64>
 
-    init(_ folder: StoreFolder, notes: ServingNotes, tier: MemoryTier<Answer>, recording: RecordingHealth) {
+    init(_ folder: StoreFolder, notes: ServingRecords, tier: MemoryTier<Answer>, recording: RecordingHealth) {
         self.recording = recording
         self.folder = folder
         self.notes = notes
         self.tier = tier
-        lastLook = Mutex(SystemClock.seconds())
+        lastCheck = Mutex(SystemClock.seconds())
     }
 
     /// Writes the misses, and at intervals the URLs that were served. A killed process loses at most the
@@ -142,24 +142,24 @@ final class NoteKeeper: Sendable {
     func write(isLast: Bool) {
         let now = SystemClock.seconds()
         var since: Int64?
-        lastLook.withLock { last in
-            guard isLast || now - last >= Self.secondsBetweenLooks else { return }
+        lastCheck.withLock { last in
+            guard isLast || now - last >= Self.secondsBetweenUseWrites else { return }
             since = last
             last = now
         }
-        var taken = notes.take(withMade: since != nil)
+        var taken = notes.take(withRendered: since != nil)
         if let since {
             for use in tier.uses(since: since) {
-                taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse)
+                taken.rendered[use.id] = max(taken.rendered[use.id] ?? 0, use.lastUse)
             }
         }
-        guard !taken.made.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
+        guard !taken.rendered.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
         // Seconds since 1970 at the start of `SystemClock`.
         let epoch = SystemClock.secondsSinceEpoch() - now
         do throws(StoreError) {
             // Opened each time, since another store may have replaced it.
             let book = try NoteBook(folder)
-            try book.note(served: taken.made.map { ($0.key, epoch + $0.value) })
+            try book.note(served: taken.rendered.map { ($0.key, epoch + $0.value) })
             if !taken.damaged.isEmpty { try book.note(damaged: Array(taken.damaged)) }
             try book.note(
                 misses: taken.misses.values.map { miss in

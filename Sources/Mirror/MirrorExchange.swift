@@ -6,20 +6,28 @@ internal import Store
 internal import System
 internal import Web
 
-/// One request on its way to a reply: its place, the policy for it, the stored or loaded response, and its
-/// rendering.
+/// One request to the mirror or the proxy, from its headers to its reply.
 ///
-/// Properties are computed lazily, once. It lives as long as the call that got the request; what a later
-/// reply needs is copied.
-final class Exchange {
+/// `reply` takes these steps, each of which may end with a reply:
+///
+/// 1. Refuses requests of foreign pages before any lookup, so that the response time reveals nothing.
+/// 2. Passes commands and searches to the portal.
+/// 3. Lets a `CacheExchange` answer, if the policy may ask the origin.
+/// 4. Otherwise resolves the host and the target (`requestTarget`), finds the stored response in one transaction
+///    (`storedAnswer`), checks whether this requester may have it (`Sharing`), and renders it.
+/// 5. Records a miss if nothing is stored.
+///
+/// Properties are computed lazily, once. The exchange belongs to a server thread, and lives as long as the call
+/// that received the request: closures for a deferred reply copy the values that they need.
+final class MirrorExchange {
     let request: Request
     let responder: MirrorResponder
     /// The duration of each step.
     var timing = ServerTiming()
     /// Whether the response was not stored and not requested from an origin.
     private var hasMissed = false
-    private var looked: MirrorResponder.Look?
-    private var placed: Place?
+    private var currentView: MirrorResponder.StoreView?
+    private var knownTarget: RequestTarget?
     /// The layout as the client sees it.
     private(set) lazy var layout = seenLayout
     private(set) lazy var fields = request.fields
@@ -35,7 +43,7 @@ final class Exchange {
         guard fields["Sec-Fetch-Mode"] == "navigate", fields["Sec-Fetch-Dest"] == "empty" else {
             return false
         }
-        return context.expected.takes("\(layout.scheme)://\(request.authority)\(request.targetText)")
+        return context.expected.remove("\(layout.scheme)://\(request.authority)\(request.targetText)")
     }
 
     /// For a proxy: the absolute URL of the request.
@@ -74,47 +82,48 @@ final class Exchange {
     /// Whether this is a proxy. Read from the shared layout, so that the requester need not be determined.
     private var isTransparent: Bool { responder.context.layout.isTransparent }
 
-    /// The look at the store, the same for the whole exchange.
-    func look() throws(StoreError) -> MirrorResponder.Look {
-        if let looked { return looked }
-        let look = try responder.look()
-        looked = look
-        return look
+    /// The state of the store, the same for the whole exchange.
+    func view() throws(StoreError) -> MirrorResponder.StoreView {
+        if let currentView { return currentView }
+        let view = try responder.view()
+        currentView = view
+        return view
     }
 
-    /// Runs `body`, which reads from the store what answers the request, at one moment. From then on, `look`
-    /// returns that moment's look.
-    func atOneMoment<Result>(
-        _ body: (MirrorResponder.Look) throws(StoreError) -> Result
+    /// Runs `body` in one read transaction. From then on, `view` has the generation of that transaction.
+    func atOneStoreState<Result>(
+        _ body: (MirrorResponder.StoreView) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        let (look, result) = try responder.atOneMoment { (look) throws(StoreError) in
-            looked = look
-            return try body(look)
+        let (view, result) = try responder.atOneStoreState { (view) throws(StoreError) in
+            currentView = view
+            return try body(view)
         }
-        looked = look
+        currentView = view
         return result
     }
 
-    func place() throws(StoreError) -> Place {
-        if let placed { return placed }
+    /// The meaning of the request's host and target.
+    func requestTarget() throws(StoreError) -> RequestTarget {
+        if let knownTarget { return knownTarget }
         if isTransparent {
-            let place = proxied.map { Place.copy([$0.href]) } ?? .refused
-            placed = place
-            return place
+            let target = proxied.map { RequestTarget.stored([$0.href]) } ?? .refused
+            knownTarget = target
+            return target
         }
-        var place = try responder.place(authority: request.authority, target: request.targetText, try look())
-        if place == .portal, isFromBrowser, context.names.redirectsToPortal(request.authority),
+        var target = try responder.resolve(
+            authority: request.authority, target: request.targetText, try view())
+        if target == .portal, isFromBrowser, context.names.redirectsToPortal(request.authority),
             let portal = layout.portal
         {
-            place = .portalRedirect(to: portal.dropLast() + request.targetText)
+            target = .portalRedirect(to: portal.dropLast() + request.targetText)
         }
-        placed = place
-        return place
+        knownTarget = target
+        return target
     }
 
-    func rules() throws(StoreError) -> SiteRules { try responder.rules(try look()) }
+    func rules() throws(StoreError) -> SiteRules { try responder.rules(try view()) }
 
-    private var mayBeBesideRoot: Bool { responder.context.mayBeBesideRoot(request) }
+    private var canBeBesideRoot: Bool { responder.context.canBeBesideRoot(request) }
 
     /// Whether the headers are those of a browser: programs send none of the fields that identify the
     /// requester.
@@ -127,14 +136,14 @@ final class Exchange {
 
     /// Nil if an origin is asked first; then `later` gets the reply.
     func reply(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
-        if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
-        if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
-        if mayBeOrder, case .portal = try place() { return try takeOrder(orDefer: later) }
-        if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
-        if mayBeSearch, let searches = context.searches, case .portal = try place() {
+        if isRefusedBeforeLookup { return Reply(answer: Self.refusalAnswer(to: requestContext)) }
+        if context.canHaveEarlierState(request), let ending = endEarlierState() { return ending }
+        if isPortalCommand, case .portal = try requestTarget() { return try runPortalCommand(orDefer: later) }
+        if canBeBesideRoot, let sealed = try redirectToSealedAddress() { return reply(sealed) }
+        if isPortalSearch, let searches = context.searches, case .portal = try requestTarget() {
             return try search(by: searches, orDefer: later)
         }
-        if let loading = context.loading, let cached = try CacheExchange(self, by: loading) {
+        if let loader = context.loader, let cached = try CacheExchange(self, by: loader) {
             return try cached.reply(orDefer: later)
         }
         return reply(try answer())
@@ -142,19 +151,19 @@ final class Exchange {
 
     // MARK: - Checks before the lookup
 
-    /// Whether a foreign page requests something that it never gets, whatever is stored. Such requests are
-    /// refused before the lookup, so that their timing reveals nothing.
-    private var isRefusedUnseen: Bool {
-        guard !isTransparent, request.isCrossOrigin || mayBeBesideRoot || isAtPlainName, !mayRemoveWorker,
+    /// Whether a foreign page requests a URL that it never gets, stored or not. Such requests are refused before
+    /// the lookup, so that their timing reveals nothing.
+    private var isRefusedBeforeLookup: Bool {
+        guard !isTransparent, request.isCrossOrigin || canBeBesideRoot || isAtPlainName, !shouldRemoveWorker,
             requestContext.kind == .foreignPage, requestContext.use.access != .window
         else { return false }
-        switch context.names.place(authority: request.authority, target: request.targetText) {
-        case .shim, .name, .way, .refused: return false
+        switch context.names.resolve(authority: request.authority, target: request.targetText) {
+        case .shim, .originName, .redirectToStored, .refused: return false
         case .portal where Portal.isOfExtension(request.targetText, origin: request.origin): return false
         case .portal, .portalRedirect: return !request.target.starts(with: PortalLinks.barFrame.utf8)
-        case .copy(let addresses):
+        case .stored(let addresses):
             return addresses.first.flatMap { WebURL($0) }.map { !layout.isPublished($0) } ?? true
-        case .past, .moved, .unknown: return true
+        case .inSnapshot, .moved, .unknownOrigin: return true
         }
     }
 
@@ -166,7 +175,7 @@ final class Exchange {
         if fields["Service-Worker"] == "script" { return Reply(answer: WorkerRemoval.answer) }
         guard requestContext.use.isWindow else {
             return fields["Sec-Fetch-Site"] == "same-origin"
-                ? Reply(answer: Self.refused(requestContext)) : nil
+                ? Reply(answer: Self.refusalAnswer(to: requestContext)) : nil
         }
         context.rootHistory?.noteCleared(at: request.authority)
         return Reply(
@@ -177,8 +186,8 @@ final class Exchange {
 
     /// Whether the request is for a service worker's script at a name that several sites have one after
     /// another: a worker whose script is not there is an earlier site's.
-    var mayRemoveWorker: Bool {
-        !isTransparent && fields["Service-Worker"] == "script" && !mayBeBesideRoot
+    var shouldRemoveWorker: Bool {
+        !isTransparent && fields["Service-Worker"] == "script" && !canBeBesideRoot
             && (layout.isExposed || isAtPlainName || context.names.isLocalRoot(request.authority))
     }
 
@@ -189,10 +198,10 @@ final class Exchange {
     /// rendered, so that neither the reply nor its timing reveals that there is one. Nil if the requester may
     /// have it.
     func refusal(of sharing: Sharing) -> Reply? {
-        guard isJudged else { return nil }
+        guard needsAccessCheck else { return nil }
         switch sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
         case .given: return nil
-        case .refused: return Reply(answer: Self.refused(requestContext))
+        case .refused: return Reply(answer: Self.refusalAnswer(to: requestContext))
         case .withheld: return Reply(answer: Self.withheld)
         }
     }
@@ -200,13 +209,13 @@ final class Exchange {
     // MARK: - The portal
 
     /// Whether the request may be a portal command or the request for its live updates.
-    private var mayBeOrder: Bool {
+    private var isPortalCommand: Bool {
         guard !isTransparent else { return false }
         return request.head.method == .other
             ? request.method == "POST" : request.target.elementsEqual(PortalLinks.live.utf8)
     }
 
-    private var mayBeSearch: Bool {
+    private var isPortalSearch: Bool {
         !isTransparent && request.head.method != .other
             && request.target.starts(with: PortalLinks.beginning.utf8)
             && PortalSearches.Question.isSearch(request.targetText)
@@ -217,12 +226,12 @@ final class Exchange {
         -> Reply?
     {
         let verdict =
-            isJudged
+            needsAccessCheck
             ? Sharing.portal.verdict(for: requestContext, origin: request.origin, in: layout) : .given([])
         let lines: [UInt8]
         switch verdict {
         case .given(let own): lines = own
-        case .refused: return Reply(answer: Self.refused(requestContext))
+        case .refused: return Reply(answer: Self.refusalAnswer(to: requestContext))
         case .withheld: return Reply(answer: Self.withheld)
         }
         let layout = layout
@@ -244,19 +253,20 @@ final class Exchange {
             client: layout.isExposed ? LoginClient(socket: request.socket) : nil)
     }
 
-    private func takeOrder(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
+    /// Passes a command, or the request for live updates, to the portal.
+    private func runPortalCommand(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
         let answer =
             request.head.method == .other
             ? try responder.portal.take(
                 request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
-                reader: try look().reader, slot: later.makeSlot)
+                reader: try view().reader, slot: later.makeSlot)
             : responder.portal.live(for: visitor, slot: later.makeSlot)
         return answer.map { Reply(answer: $0) }
     }
 
     /// Takes over a long body; nil if it is not accepted here.
     func pass(_ upload: LongUpload) throws(StoreError) -> Reply? {
-        guard !isTransparent, case .portal = try place() else { return nil }
+        guard !isTransparent, case .portal = try requestTarget() else { return nil }
         let head = request.head
         return responder.portal.pass(
             upload, to: request.targetText, method: request.method, type: fields["Content-Type"],
@@ -266,41 +276,41 @@ final class Exchange {
     /// The answer from memory or from the store.
     private func answer() throws(StoreError) -> Answer {
         // First: if the store cannot be read, answers in memory may be outdated.
-        let look = try look()
-        guard request.head.method != .other else { return try find().answer }
+        let view = try view()
+        guard request.head.method != .other else { return try answerFromStore().answer }
         // A service worker's script gets a guard in front, so that it differs from the same script in a page.
         let isForWorker =
             context.layout.sharesOrigin
             && (fields.contains("Service-Worker") || fields["Sec-Fetch-Dest"] == "serviceworker")
         if !isTransparent, !isForWorker,
-            let known = context.tier.value(for: request.host.span, request.target.span, now: look.time),
+            let known = context.tier.value(for: request.host.span, request.target.span, now: view.time),
             known.isCurrent
         {
             return known
         }
-        let (answer, url) = try find()
-        // The answer may come from a newer snapshot than the look above.
-        if let url { keep(answer, for: url, try self.look()) }
+        let (answer, url) = try answerFromStore()
+        // The answer may come from a newer snapshot than the view above.
+        if let url { keepInMemory(answer, for: url, try self.view()) }
         return answer
     }
 
-    /// Keeps an answer in memory for later requests.
-    private func keep(_ answer: Answer, for url: Int64, _ look: MirrorResponder.Look) {
-        func keep(of host: UnsafeBufferPointer<UInt8>) {
+    /// Adds an answer to the memory tier, for later requests.
+    private func keepInMemory(_ answer: Answer, for url: Int64, _ view: MirrorResponder.StoreView) {
+        func add(for host: UnsafeBufferPointer<UInt8>) {
             let isKept = context.tier.keep(
                 answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
-                madeIn: look.generation, now: look.time)
+                madeIn: view.generation, now: view.time)
             if isKept { responder.didKeep(answer.heldByteCount) }
         }
-        guard isTransparent else { return keep(of: request.host) }
+        guard isTransparent else { return add(for: request.host) }
         var origin = request.proxiedOrigin ?? ""
-        origin.withUTF8(keep)
+        origin.withUTF8(add)
     }
 
     /// Redirects a document beside a site at the root to its address with its own seal, so that its requests
     /// prove which page sent them.
-    private func sealing() throws(StoreError) -> Answer? {
-        guard requestContext.use.makesDocument, case .copy(let addresses) = try place(),
+    private func redirectToSealedAddress() throws(StoreError) -> Answer? {
+        guard requestContext.use.makesDocument, case .stored(let addresses) = try requestTarget(),
             let url = addresses.first.flatMap({ WebURL($0) }),
             let address = layout.addressWithOwnSeal(of: url)
         else { return nil }
@@ -309,10 +319,10 @@ final class Exchange {
     }
 
     /// The answer. If it stays valid until the store changes, also the number of its URL.
-    private func find() throws(StoreError) -> (answer: Answer, url: Int64?) {
+    private func answerFromStore() throws(StoreError) -> (answer: Answer, url: Int64?) {
         let isRead = request.head.method != .other
-        let (place, reader) = (try place(), try look().reader)
-        switch place {
+        let (target, reader) = (try requestTarget(), try view().reader)
+        switch target {
         case .portal:
             guard isRead else { return (refusal, nil) }
             let answer = try responder.portal.answer(request.targetText, for: visitor, reader: reader)
@@ -322,11 +332,11 @@ final class Exchange {
             return (answer, nil)
         case .shim:
             return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
-        case .name(let origin):
+        case .originName(let origin):
             let name = WebURL(origin).flatMap(layout.name)
             return (name.map(Shim.nameAnswer) ?? plain(404, "Only http and https origins have names."), nil)
-        case .copy(let addresses) where !addresses.isEmpty: return try show(addresses)
-        case .past(let snapshot, let addresses) where !addresses.isEmpty:
+        case .stored(let addresses) where !addresses.isEmpty: return try storedAnswer(for: addresses)
+        case .inSnapshot(let snapshot, let addresses) where !addresses.isEmpty:
             guard try reader.isComplete(snapshot: snapshot) else {
                 return (
                     plain(
@@ -335,9 +345,9 @@ final class Exchange {
                     ), nil
                 )
             }
-            return try reader.asOf(snapshot) { () throws(StoreError) in try show(addresses) }
-        case .copy, .past, .way, .moved, .portalRedirect, .unknown, .refused:
-            return (elsewhere(place), nil)
+            return try reader.asOf(snapshot) { () throws(StoreError) in try storedAnswer(for: addresses) }
+        case .stored, .inSnapshot, .redirectToStored, .moved, .portalRedirect, .unknownOrigin, .refused:
+            return (answerWithoutResponse(for: target), nil)
         }
     }
 
@@ -347,10 +357,10 @@ final class Exchange {
         context.expected.expect(address)
     }
 
-    /// The answer for a place that is somewhere else or nowhere.
-    private func elsewhere(_ place: Place) -> Answer {
-        switch place {
-        case .way(let url):
+    /// The answer for a target without a stored response: a redirect or an error.
+    private func answerWithoutResponse(for target: RequestTarget) -> Answer {
+        switch target {
+        case .redirectToStored(let url):
             guard let address = layout.address(of: url) else {
                 return plain(404, "Only http and https URLs are mirrored.")
             }
@@ -364,11 +374,11 @@ final class Exchange {
             let fields =
                 requestContext.use.isWindow ? WorkerRemoval.clearing : WorkerRemoval.clearing.dropLast()
             return .redirect(to: address, fields: layout.commonFields + fields)
-        case .unknown:
+        case .unknownOrigin:
             return plain(404, "\(request.authority) names an origin that is not stored.")
         case .refused:
             return plain(421, "\(request.authority) is not served here. The portal is at \(layout.home)")
-        case .copy, .past, .portal, .shim, .name:
+        case .stored, .inSnapshot, .portal, .shim, .originName:
             if layout.sharesOrigin, request.targetText.hasPrefix(RootOrigin.prefix) {
                 return plain(
                     403,
@@ -380,7 +390,9 @@ final class Exchange {
         }
     }
 
-    private func show(_ requested: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
+    /// The answer with the stored response for one of these URLs, or a miss. If it stays valid until the store
+    /// changes, also the number of its URL.
+    private func storedAnswer(for requested: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
         var (addresses, wantsScripts) = (requested, false)
         if fields.isNavigation, !isTransparent {
             let stripped = requested.compactMap { WebURL($0).flatMap(FrozenCopy.withScripts)?.href }
@@ -389,48 +401,50 @@ final class Exchange {
         let body = request.body
         let key = RequestKey(method: request.method, body: body.span, type: fields.contentType)
         var required: Bundle?
-        var copy: FoundCopy?
-        try atOneMoment { (look) throws(StoreError) in
+        var copy: FoundResponse?
+        try atOneStoreState { (view) throws(StoreError) in
             let rules = try rules()
             // Today's manifests do not apply to earlier snapshots.
-            required = key == .get && layout.snapshot == nil ? try responder.required(addresses, look) : nil
+            required =
+                key == .get && layout.snapshot == nil
+                ? try responder.requiredBundle(for: addresses, view) : nil
             copy = try timing.measure("lookup") { () throws(StoreError) in
-                let finder = finder(look)
+                let finder = finder(view)
                 let found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
                 guard found == nil, key == .get, fields.isNavigation, !isTransparent else { return found }
                 let shell = try finder.shell(for: addresses)
                 // The next update requests the page itself.
-                if shell != nil { try noteMiss(likeliest(addresses)) }
+                if shell != nil { try noteMiss(likeliestURL(addresses)) }
                 return shell
             }
         }
-        let look = try look()
+        let view = try view()
         // The decision is made from the store alone, without a request to the origin.
         if let found = copy, isTransparent,
-            !mayHave(found.response.flags, of: found.url)
+            !canAccess(found.response.flags, of: found.url)
                 || (layout.isShared || found.response.flags.contains(.isPrivate))
-                    && !found.response.suits(originalFields, look.reader.secrets)
+                    && !found.response.suits(originalFields, view.reader.secrets)
         {
             copy = nil
         }
-        let bundle = try copy.flatMap { (copy) throws(StoreError) in try shown(copy, as: required) }
+        let bundle = try copy.flatMap { (copy) throws(StoreError) in try compare(copy, with: required) }
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         guard let copy else {
-            if let pasted { return (pasted, nil) }
-            return (try miss(try likeliest(addresses)), nil)
+            if let pastedURLAnswer { return (pastedURLAnswer, nil) }
+            return (try recordMiss(try likeliestURL(addresses)), nil)
         }
         if refusal(of: copy.sharing) != nil {
             return (Answer(status: 403, fields: [], body: [], sharing: copy.sharing), nil)
         }
         _ = try isDamaged(copy, isRequired: bundle != nil)
-        context.notes?.made(copy.response.url, at: look.time)
-        let renderer = renderer(finder(look), asked: fields)
+        context.notes?.didRender(copy.response.url, at: view.time)
+        let renderer = renderer(finder(view), asked: fields)
         let mayBeFrozen = try rules().frozen.contains(copy.url.href)
         if mayBeFrozen, !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil,
             !isTransparent,
             bundle == nil, copy.change.isDisjoint(with: [.shell, .query, .search]),
-            let frozen = try finder(look).frozen(copy, originalFields),
+            let frozen = try finder(view).frozen(copy, originalFields),
             try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
         {
             let language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
@@ -443,7 +457,7 @@ final class Exchange {
         }
         // Another page may not get an archive's response.
         var isForAll = copy.response.isForAllClients(in: layout)
-        if look.reader.yieldsToOrigin(copy.response), try !look.reader.hasImportsOnly() { isForAll = false }
+        if view.reader.yieldsToOrigin(copy.response), try !view.reader.hasImportsOnly() { isForAll = false }
         // A URL with a cache buster, or with a query that varies, is requested only once.
         let isKept =
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
@@ -457,7 +471,7 @@ final class Exchange {
 
     /// Whether a client of the proxy may have a stored response. Site isolation is up to the client's
     /// browser, which knows the original names.
-    func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
+    func canAccess(_ flags: ResponseFlags, of url: WebURL) -> Bool {
         guard flags.zone <= clientZone else { return false }
         let client = Requester(.user, mayHavePrivate: requestContext.requester.mayHavePrivate)
         let resource = ProtectedResource.response(
@@ -467,41 +481,41 @@ final class Exchange {
             == .granted
     }
 
-    /// The time for ``CopyFinder``. Nil for navigations: a person who opens a page does not want the page of
+    /// The time for ``ResponseFinder``. Nil for navigations: a person who opens a page does not want the page of
     /// another day.
     var timeOfAsking: Int64? {
         request.method == "GET" && fields.isNavigation ? nil : SystemClock.secondsSinceEpoch()
     }
 
-    private func finder(_ look: MirrorResponder.Look) -> CopyFinder {
-        CopyFinder(
-            reader: look.reader, fields: AnswerFields(layout: layout), now: timeOfAsking,
+    private func finder(_ view: MirrorResponder.StoreView) -> ResponseFinder {
+        ResponseFinder(
+            reader: view.reader, fields: AnswerFields(layout: layout), now: timeOfAsking,
             context: requestContext)
     }
 
-    func renderer(_ finder: CopyFinder, asked: HTTPFields) -> CopyRenderer {
-        CopyRenderer(
+    func renderer(_ finder: ResponseFinder, asked: HTTPFields) -> ResponseRenderer {
+        ResponseRenderer(
             finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
     }
 
     /// Whether the stored body is damaged, where the options require it to be hashed before it is served.
     /// Damage is noted, so that the next prefetch repairs it.
-    func isDamaged(_ copy: FoundCopy?, isRequired: Bool) throws(StoreError) -> Bool {
+    func isDamaged(_ copy: FoundResponse?, isRequired: Bool) throws(StoreError) -> Bool {
         guard let body = copy?.response.body,
-            case .damaged = try context.verifier.content(of: body, in: look().reader, isRequired: isRequired)
+            case .damaged = try context.verifier.content(of: body, in: view().reader, isRequired: isRequired)
         else { return false }
-        context.notes?.found(damaged: body.sha256)
+        context.notes?.addDamaged(body.sha256)
         return true
     }
 
     /// The result of comparing the stored body with the required bundle. Nil if there is no such requirement
     /// or no body.
-    func shown(_ copy: FoundCopy, as required: Bundle?) throws(StoreError) -> ShownBundle? {
-        guard let required, let body = copy.response.body, let content = try look().reader.content(of: body)
+    func compare(_ copy: FoundResponse, with required: Bundle?) throws(StoreError) -> BundleComparison? {
+        guard let required, let body = copy.response.body, let content = try view().reader.content(of: body)
         else {
             return nil
         }
-        return try ShownBundle(required, body, content)
+        return try BundleComparison(required, body, content)
     }
 
     // MARK: - Addresses
@@ -523,34 +537,34 @@ final class Exchange {
     /// the URL is known, then by the scheme of the requesting page.
     ///
     /// - Parameter addresses: Not empty.
-    func likeliest(_ addresses: [String]) throws(StoreError) -> String {
+    func likeliestURL(_ addresses: [String]) throws(StoreError) -> String {
         guard !context.layout.sharesOrigin, addresses.count > 1, let first = WebURL(addresses[0]),
             first.scheme == "https", layout.root.map({ !$0.isRoot(first) }) ?? true,
             let other = addresses.first(where: { $0.hasPrefix("http:") }),
-            let plainOrigin = WebURL(other)?.origin
+            let httpOrigin = WebURL(other)?.origin
         else { return addresses[0] }
-        let look = try look()
-        if let isPlain = try responder.isPlain(first.origin, plainOrigin, look) {
+        let view = try view()
+        if let isPlain = try responder.isStoredOverHTTPOnly(first.origin, httpOrigin, view) {
             return isPlain ? other : addresses[0]
         }
-        if try look.reader.knows(first.href) { return addresses[0] }
-        if let url = WebURL(other), try look.reader.knows(url.href) { return other }
+        if try view.reader.knows(first.href) { return addresses[0] }
+        if let url = WebURL(other), try view.reader.knows(url.href) { return other }
         // The host is unknown. A page of plain http has its own site by http; for other hosts, the stored
         // origins decide.
         guard let page = try referrer().flatMap({ WebURL($0) }), page.scheme == "http" else {
             return addresses[0]
         }
         if layout.names.isSameSite(page.host, first.host) { return other }
-        return try look.reader.knows(origin: plainOrigin) ? other : addresses[0]
+        return try view.reader.knows(origin: httpOrigin) ? other : addresses[0]
     }
 
     /// The original URL of the requesting page, if the page is stored.
     func referrer() throws(StoreError) -> String? {
         guard let local = fields["Referer"].flatMap({ WebURL($0) }) else { return nil }
-        if isTransparent { return try look().reader.response(for: local.href) == nil ? nil : local.href }
+        if isTransparent { return try view().reader.response(for: local.href) == nil ? nil : local.href }
         for address in context.names.originals(of: local) {
             guard let url = WebURL(address) else { continue }
-            if try look().reader.response(for: url.href) != nil { return url.href }
+            if try view().reader.response(for: url.href) != nil { return url.href }
         }
         return nil
     }
@@ -561,7 +575,7 @@ final class Exchange {
     /// If other origins share the root's name, the redirect contains a seal, which foreign pages must not
     /// learn. If a foreign page may have sent the request, a window gets a page with a link, and other
     /// requests are refused.
-    var pasted: Answer? {
+    var pastedURLAnswer: Answer? {
         guard layout.root != nil,
             let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
             let address = layout.address(of: url)
@@ -588,8 +602,8 @@ final class Exchange {
 
     /// The reply with an answer, as far as the requesting page may have it.
     func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
-        if mayRemoveWorker, answer.status >= 300 { return Reply(answer: WorkerRemoval.answer) }
-        guard isJudged else {
+        if shouldRemoveWorker, answer.status >= 300 { return Reply(answer: WorkerRemoval.answer) }
+        guard needsAccessCheck else {
             return Reply(
                 answer: answer, clientFields: isTransparent ? [] : timing.line, role: role,
                 source: hasMissed ? .missed : .store)
@@ -600,14 +614,14 @@ final class Exchange {
             return Reply(
                 answer: isSevered ? answer.withoutOpenerPolicy : answer, clientFields: lines + timing.line,
                 role: role)
-        case .refused: return Reply(answer: Self.refused(requestContext))
+        case .refused: return Reply(answer: Self.refusalAnswer(to: requestContext))
         case .withheld: return Reply(answer: Self.withheld)
         }
     }
 
     /// Whether the answer depends on the requester.
-    private var isJudged: Bool {
-        !isTransparent && (request.isCrossOrigin || mayBeBesideRoot || context.layout.isExposed)
+    private var needsAccessCheck: Bool {
+        !isTransparent && (request.isCrossOrigin || canBeBesideRoot || context.layout.isExposed)
     }
 
     func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
@@ -638,7 +652,7 @@ final class Exchange {
 
     /// The same answer whether the URL is stored or not, so that the requester learns nothing. A foreign page
     /// does not even learn that there is an answer.
-    static func refused(_ context: RequestContext) -> Answer {
+    static func refusalAnswer(to context: RequestContext) -> Answer {
         let policy = context.kind == .foreignPage ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
         return .text(
             403, "Pages of other sites may not request this URL.\n",
@@ -659,9 +673,9 @@ final class Exchange {
     // MARK: - Misses
 
     /// Records a miss and answers it.
-    func miss(_ address: String) throws(StoreError) -> Answer {
+    func recordMiss(_ address: String) throws(StoreError) -> Answer {
         let url = WebURL(address)?.href ?? address
-        let look = try look()
+        let view = try view()
         let referrer = try referrer()
         let isNoted = try noteMiss(url)
         hasMissed = true
@@ -681,9 +695,9 @@ final class Exchange {
         // Other machines see only one site of the store.
         if fields.isNavigation, !layout.sharesOrigin {
             page.site = try rules().site(fetching: url, requestedBy: referrer, isPage: true)
-            page.referrers = try look.reader.fewReferrers(of: url)
+            page.referrers = try view.reader.fewReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
-            page.neighbours = try neighbours(of: url, look.reader)
+            page.neighbours = try neighbours(of: url, view.reader)
         }
         return page.answer(to: fields, layout: layout)
     }
@@ -691,21 +705,21 @@ final class Exchange {
     /// Records a miss, unless the requester may not cause a request. Returns whether it did.
     @discardableResult
     private func noteMiss(_ url: String) throws(StoreError) -> Bool {
-        let look = try look()
+        let view = try view()
         let referrer = try referrer()
         // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests
         // noted URLs with the user's credentials, so that misses of other machines are noted only for the
         // site at the root.
         let isNoted =
-            requestContext.mayCauseRequests && layout.snapshot == nil
+            requestContext.canCauseRequests && layout.snapshot == nil
             && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
         if isNoted {
-            context.notes?.missed(
+            context.notes?.addMiss(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
                 isPage: fields.isNavigation, from: ResponseFlags(zone: try nearestZone(to: WebURL(url))),
                 origin: fields.contains("Origin") && !requestContext.hasOpaqueOrigin
                     ? requestContext.origins.first : nil,
-                at: look.time)
+                at: view.time)
         }
         return isNoted
     }
@@ -723,7 +737,7 @@ final class Exchange {
         case .unknownPage, .foreignPage, .export: return .publicNetwork
         case .page(let origins):
             for origin in origins {
-                if let zone = try look().reader.mostPublicZone(ofOrigin: origin) { return zone }
+                if let zone = try view().reader.mostPublicZone(ofOrigin: origin) { return zone }
             }
             return .publicNetwork
         }
@@ -739,7 +753,7 @@ final class Exchange {
         let starts = try rules().startOrigins(onHost: url.host)
         let pages = requestContext.origins.filter { WebURL($0)?.host == url.host }
         for origin in Set([url.origin] + pages + starts) {
-            guard let found = try look().reader.mostPublicZone(ofOrigin: origin) else { continue }
+            guard let found = try view().reader.mostPublicZone(ofOrigin: origin) else { continue }
             stored = min(found, stored ?? found)
         }
         return min(zone, stored ?? zone)
@@ -759,36 +773,38 @@ final class Exchange {
     /// preflight.
     func preflight() throws(StoreError) -> Reply? {
         guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
-        if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
-        if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
+        if isRefusedBeforeLookup { return Reply(answer: Self.refusalAnswer(to: requestContext)) }
+        if context.canHaveEarlierState(request), let ending = endEarlierState() { return ending }
         let addresses: [String]
         let snapshot: Int64?
-        switch try place() {
-        case .copy(let held): (addresses, snapshot) = (held, nil)
-        case .past(let past, let held): (addresses, snapshot) = (held, past)
-        case .portal, .portalRedirect, .shim, .name, .way, .moved, .unknown, .refused: return nil
+        switch try requestTarget() {
+        case .stored(let urls): (addresses, snapshot) = (urls, nil)
+        case .inSnapshot(let past, let urls): (addresses, snapshot) = (urls, past)
+        case .portal, .portalRedirect, .shim, .originName, .redirectToStored, .moved, .unknownOrigin,
+            .refused:
+            return nil
         }
-        guard !addresses.isEmpty, let url = WebURL(try likeliest(addresses)) else { return nil }
-        if snapshot == nil, let loading = context.loading, try policy(at: url, loading) != .offline,
-            loading.reach.reachability(of: url.origin, now: loading.now) != .unreachable
+        guard !addresses.isEmpty, let url = WebURL(try likeliestURL(addresses)) else { return nil }
+        if snapshot == nil, let loader = context.loader, try policy(at: url, loader) != .offline,
+            loader.reach.reachability(of: url.origin, now: loader.now) != .unreachable
         {
             return nil
         }
-        let reader = try look().reader
-        let finder = CopyFinder(
+        let reader = try view().reader
+        let finder = ResponseFinder(
             reader: reader, fields: AnswerFields(layout: layout), context: requestContext)
-        func find() throws(StoreError) -> FoundCopy? {
+        func findResponse() throws(StoreError) -> FoundResponse? {
             try finder.find(addresses, request: .get, requestFields: originalFields, rules: try rules())
         }
-        let copy: FoundCopy?
+        let copy: FoundResponse?
         if let snapshot {
-            copy = try reader.isComplete(snapshot: snapshot) ? try reader.asOf(snapshot, find) : nil
+            copy = try reader.isComplete(snapshot: snapshot) ? try reader.asOf(snapshot, findResponse) : nil
         } else {
-            copy = try find()
+            copy = try findResponse()
         }
         guard let copy else {
             // Records the request that would have followed as a miss.
-            if method == "GET" { _ = try miss(url.href) }
+            if method == "GET" { _ = try recordMiss(url.href) }
             return reply(plain(504, "Not stored: \(url.href)", sharing: Sharing(missing: url)))
         }
         var answered = layout.commonFields + [("Access-Control-Allow-Methods", method)]
@@ -805,7 +821,7 @@ final class Exchange {
     }
 
     /// The policy from the request, a rule, or the server's options. Pages of other origins cannot set it.
-    func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
+    func policy(at url: WebURL, _ loader: OriginLoader) throws(StoreError) -> CachePolicy {
         // For a proxy's clients, pages can send the field too; and a client on another machine would set it
         // for everybody.
         if !request.isCrossOrigin, isTransparent || isFromThisMachine,
@@ -814,7 +830,7 @@ final class Exchange {
         {
             return policy
         }
-        return try rules().rules(for: url).policy(for: url) ?? loading.policy
+        return try rules().rules(for: url).policy(for: url) ?? loader.policy
     }
 }
 

@@ -5,7 +5,7 @@ internal import Synchronization
 internal import Web
 
 /// The result of comparing a body with the digest that an active manifest requires.
-struct ShownBundle {
+struct BundleComparison {
     /// Whether the body matches, and is therefore sent without any changes.
     let isVerified: Bool
     /// The description of the difference, if there is one.
@@ -51,7 +51,7 @@ struct ShownBundle {
             .sorted()
         return [
             ("Repr-Digest", whole.reversed().joined(separator: ", ")),
-            ("Larder-Bundle", "verified" + by + told(.md5)),
+            ("Larder-Bundle", "verified" + by + suffix(.md5)),
         ]
     }
 
@@ -82,14 +82,14 @@ struct ShownBundle {
     /// The fields of a body that does not match or is not verified, and is served until the required one is
     /// available.
     var differingFields: [(String, String)] {
-        [("Larder-Bundle", (isWeak ? "unverified" + by : "differs") + told(.md5))]
+        [("Larder-Bundle", (isWeak ? "unverified" + by : "differs") + suffix(.md5))]
     }
 
     private var by: String { proof.map { "; by=\($0.rawValue)" } ?? "" }
 
     var tag: String? { digests.first { $0.algorithm == .sha256 }.map { "\"\($0.hex)\"" } }
 
-    private func told(_ algorithm: DigestAlgorithm) -> String {
+    private func suffix(_ algorithm: DigestAlgorithm) -> String {
         digests.first { $0.algorithm == algorithm }.map { "; \(algorithm.rawValue)=\($0.hex)" } ?? ""
     }
 }
