@@ -212,12 +212,12 @@ import Web
             var heads = ResponseHeadFilter(to: method, canUpgrade: canUpgrade)
             var passed: [UInt8] = []
             var rest = Array(raw.utf8)[...]
-            while !rest.isEmpty, heads.rest == nil, !heads.isOdd {
+            while !rest.isEmpty, heads.rest == nil, !heads.isInvalid {
                 let (head, behind) = heads.pass(Array(rest.prefix(size)))
                 passed += head + behind
                 rest = rest.dropFirst(size)
             }
-            let told = heads.isOdd ? "odd" : heads.rest.map { "\($0)" } ?? "nothing"
+            let told = heads.isInvalid ? "odd" : heads.rest.map { "\($0)" } ?? "nothing"
             return String(decoding: passed + rest, as: UTF8.self) + "|" + told
         }
     }

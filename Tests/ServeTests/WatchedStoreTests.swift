@@ -160,7 +160,7 @@ import Web
     // MARK: - Moments
 
     private func generation(
-        ofMomentAfter look: TierGeneration, _ thread: inout WatchedStore
+        since look: TierGeneration, _ thread: inout WatchedStore
     ) throws -> TierGeneration? {
         try thread.reader.atOnce { () throws(StoreError) in
             try thread.generation(since: look, in: tier)
