@@ -9,7 +9,7 @@ import Web
 @Suite struct ArrivalTests {
     private func url(_ path: String) throws -> WebURL { try #require(WebURL("http://jam.test" + path)) }
 
-    @Test func `what was asked for before a change there is past, and nothing else`() throws {
+    @Test func `a request sent before its URL changed counts as outdated`() throws {
         let changes = ChangedURLs()
         let (before, elsewhere) = (changes.stamp(at: try url("/a#part")), changes.stamp(at: try url("/b")))
         #expect(!before.isOutdated)
@@ -24,7 +24,7 @@ import Web
         #expect(!after.isOutdated)
     }
 
-    @Test func `where more was changed than is remembered, all that was asked for before is past`() throws {
+    @Test func `beyond the maximum of changed URLs, every earlier request counts as outdated`() throws {
         let changes = ChangedURLs()
         let before = changes.stamp(at: try url("/a"))
         for number in 0...10_001 { changes.note([try url("/\(number)")]) }
@@ -32,7 +32,7 @@ import Web
         #expect(!changes.stamp(at: try url("/a")).isOutdated)
     }
 
-    @Test func `what could not be kept after all is counted as lost, and not as kept`() {
+    @Test func `a response that could not be stored after its reply counts as lost`() {
         let log = PassLog()
         let reply = Reply(answer: .text(200, "jam\n"), source: .network, isStored: true)
         log.note("GET", "http://jam.test/", reply, since: .now)

@@ -67,7 +67,7 @@ struct AwayServerTests {
         #expect(told.first?.contains("answered with 503") == true && told.last?.contains("again") == true)
     }
 
-    @Test func `what could not be written down is put back, and counted once`() {
+    @Test func `records that could not be written are put back and counted once`() {
         let notes = ServingRecords()
         notes.didRender(1, at: 5)
         notes.addMiss("http://a/", method: "GET", referrer: nil, isPage: false, at: 1)

@@ -145,7 +145,7 @@ import Web
         }
     }
 
-    @Test func `what is missing is loaded once, kept, and then fresh`() throws {
+    @Test func `a missing response is loaded once, stored, and then fresh`() throws {
         servers.say(
             "/new", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600", "ETag": "\"n\""],
             "new")
@@ -167,7 +167,7 @@ import Web
         #expect(try StoreReader(store.folder).response(for: "https://example.test/new")?.status == 200)
     }
 
-    @Test func `what is stale is asked about by its tag, and a 304 keeps the body and brings the head`()
+    @Test func `a stale response is validated by its tag, and a 304 updates its headers`()
         throws
     {
         servers.say("/held", 304, ["ETag": "\"v1\"", "Cache-Control": "max-age=60", "X-New": "yes"])
@@ -187,7 +187,9 @@ import Web
         (.reload, "loaded", 1), (.reloadEndToEnd, "loaded", 1), (.refreshBehind, "stale", 1),
         (.auto, "loaded", 1),
     ])
-    func `each policy asks as it says`(policy: CachePolicy, source: String, asked: Int) throws {
+    func `each policy sends the requests that it defines`(policy: CachePolicy, source: String, asked: Int)
+        throws
+    {
         servers.say("/held", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=60"], "newer")
         try serving(policy) { (get: Get) throws -> Void in
             let answer = try get("/held", [])
@@ -199,7 +201,7 @@ import Web
         #expect(asked == 0 || servers.requests[0].fields["Cache-Control"] == endToEnd)
     }
 
-    @Test func `what was refreshed behind is there the next time`() throws {
+    @Test func `a response refreshed in the background is served the next time`() throws {
         servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
         try serving(.refreshBehind) { (get: Get) throws -> Void in _ = try get("/held", []) }
         try serving(.offline) { (get: Get) throws -> Void in #expect(try get("/held", []).text == "newer") }
@@ -238,7 +240,7 @@ import Web
         }
     }
 
-    @Test func `what changes something is sent on, and makes what is held doubtful`() throws {
+    @Test func `an unsafe request is forwarded and invalidates the stored response`() throws {
         servers.say("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], "one")
         try serving(.protocol) { (get: Get) throws -> Void in
             #expect(try get("/fresh", [])["Larder"] == "loaded")
@@ -251,7 +253,7 @@ import Web
         #expect(servers.requests.map(\.method) == ["GET", "POST", "GET"])
     }
 
-    @Test func `offline sends nothing on, and answers what was recorded`() throws {
+    @Test func `offline forwards nothing and serves recorded responses`() throws {
         servers.say("/api", 200, ["Content-Type": "text/plain"], "answer")
         try serving(.preferCache, rules: ["/api post"]) { (get: Get) throws -> Void in
             for _ in 0..<2 { #expect(try get("/api", [(":method", "POST")]).text == "answer") }
@@ -264,7 +266,7 @@ import Web
         #expect(servers.requests.count == 1)
     }
 
-    @Test func `what must not be kept is given on and forgotten`() throws {
+    @Test func `a response that must not be stored is served and not stored`() throws {
         servers.say("/secret", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "secret")
         try serving(.preferCache) { (get: Get) throws -> Void in
             for _ in 0..<2 { #expect(try get("/secret", [])["Larder"] == "loaded") }
@@ -501,7 +503,7 @@ import Web
         }
     }
 
-    @Test func `a portal's session goes to no mirrored server`() throws {
+    @Test func `session cookies of the portal are not sent to origins`() throws {
         try serving(.reload) { (get: Get) throws -> Void in
             _ = try get("/a", [("Cookie", "larder-8080=secret; own=1; larder-x=2; larder-9=s")])
             _ = try get("/b", [("Cookie", "larder-8080=secret")])

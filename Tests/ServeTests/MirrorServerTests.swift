@@ -292,7 +292,7 @@ import Testing
         #expect(answer.body == [UInt8](repeating: UInt8(ascii: "b"), count: 200_000))
     }
 
-    @Test func `a redirect leads to the copy`() throws {
+    @Test func `a redirect is rewritten to the mirror address`() throws {
         let answer = try get("/moved")
         #expect(answer.status == 301)
         #expect(answer["Location"] == "http://example-test.localhost:\(port)/big?x=1")
@@ -306,7 +306,7 @@ import Testing
         #expect(try get("/a%7Cb?c=%7C").text == "bar")
     }
 
-    @Test func `what is not held is a miss at once, as a page for people`() throws {
+    @Test func `a URL that is not stored is a miss, shown as a page in navigations`() throws {
         let answer = try get("/unknown?a&<b>", fields: [("Accept", "text/html,*/*")])
         #expect(answer.status == 504)
         #expect(answer["Larder"] == "miss")
@@ -314,7 +314,7 @@ import Testing
     }
 
     @Test(arguments: ["example.test", "evil.test", "localhost.evil.test", "example-test.localhost:1", ""])
-    func `a host that is not ours is refused`(host: String) throws {
+    func `a request with an unknown Host is refused`(host: String) throws {
         defer { server.stop() }
         #expect(try RawClient(port: port).get("/", host: host).status == 421)
     }
@@ -499,7 +499,7 @@ import Testing
         #expect(answer.all("Vary").contains("Accept-Language"))
     }
 
-    @Test func `it may be stopped twice, from two threads`() async {
+    @Test func `a server can be stopped twice, from two threads`() async {
         await withTaskGroup { group in
             for _ in 0..<2 { group.addTask { server.stop() } }
         }
@@ -710,7 +710,8 @@ import Testing
         #expect(answer.status == 200 && answer["Content-Encoding"] == nil)
     }
 
-    @Test(arguments: ["zstd;q=0", "gzip", "zstdx", "*"]) func `nobody else gets a frame`(codings: String)
+    @Test(arguments: ["zstd;q=0", "gzip", "zstdx", "*"])
+    func `clients that do not accept zstd get no zstd frame`(codings: String)
         throws
     {
         let answer = try #require(try answers("/s.js", [[("Accept-Encoding", codings)]]).first)

@@ -198,7 +198,7 @@ import Web
                 == "Origin: * ")
     }
 
-    @Test func `no page of the mirror gets at the larder's own`() {
+    @Test func `mirrored pages cannot read the portal`() {
         #expect(given(.portal, to: Page.other.rawValue, site: "cross-site") == nil)
         #expect(
             given(

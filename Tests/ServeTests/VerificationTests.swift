@@ -43,7 +43,7 @@ import Web
         try use { try client.get("/film", host: "example-test.localhost:\(server.port)").status }
     }
 
-    @Test func `what is damaged is loaded again where the policy allows it, and whole from then on`() throws {
+    @Test func `a damaged body is loaded again if the policy allows it`() throws {
         try damage()
         let servers = MirrorLoadingTests.ScriptedServers()
         servers.say(
@@ -66,7 +66,7 @@ import Web
     }
 
     @Test(arguments: [(Verification.never, 200, 200), (.once, 500, 500), (.always, 500, 500)])
-    func `a damaged body is found out as often as is asked for`(
+    func `a damaged body is detected as often as the verification option says`(
         verification: Verification, afterwards: Int, anew: Int
     ) throws {
         try serving(verification) { (get: () throws -> Int) throws -> Void in
@@ -81,7 +81,7 @@ import Web
 }
 
 @Suite struct LargeBodyTests {
-    @Test func `a large page is put together on its way out, whole and in parts`() throws {
+    @Test func `a large page is spliced while it is sent, whole and in ranges`() throws {
         let line =
             "<p><a href=\"https://cdn.test/x?a&amp;b\">one</a> <a href=/local>two</a> and words beside them</p>\n"
         let page = "<!doctype html><head><script>1</script>" + String(repeating: line, count: 20_000)

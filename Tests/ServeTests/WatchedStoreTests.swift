@@ -22,7 +22,7 @@ import Web
         try use { try client.get("/", host: "example-test.localhost:\(server.port)") }
     }
 
-    @Test func `a new snapshot shows at the next look`() throws {
+    @Test func `a new snapshot is served after the next check`() throws {
         let store = try StockedStore([.init(href: Self.address, text: "older")])
         try serving(store) { get in
             #expect(try get().text == "older")
@@ -130,7 +130,7 @@ import Web
         #expect(isHeld)
     }
 
-    @Test mutating func `a store that was replaced before the first look is seen at it`() throws {
+    @Test mutating func `a store that was replaced before the first check is noticed by it`() throws {
         try store.takeAway()
         try store.publish([.init(href: Self.address, text: "newer")])
         let late = try WatchedStore(store.folder, secondsBetweenChecks: 10)
@@ -167,7 +167,7 @@ import Web
         }
     }
 
-    @Test mutating func `a moment that shows another live snapshot begins a generation for all threads`()
+    @Test mutating func `a transaction that sees another live snapshot begins a generation for all threads`()
         throws
     {
         let look = one.generation(in: tier, at: 0)
@@ -183,7 +183,8 @@ import Web
         #expect(other.generation(in: tier, at: 9) != look)
     }
 
-    @Test mutating func `a moment after which another thread began a generation is looked at again`() throws {
+    @Test mutating func `if another thread began a generation meanwhile, the store is checked again`() throws
+    {
         let look = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
         try store.publish([.init(href: Self.address, text: "newer")])
@@ -303,7 +304,7 @@ import Web
         #expect(try client.get("/a", host: host).text == "2")
     }
 
-    @Test func `a reload shows what was published although no look is due`() throws {
+    @Test func `a reload serves a published snapshot although no check is due`() throws {
         let store = try StockedStore(Self.snapshot(1))
         let server = try Self.server(store)
         defer { server.stop() }
