@@ -24,7 +24,7 @@ struct OfflineWalk {
     private let reader: StoreReader
     private var scope: Scope
     private let obeysRobots: Bool
-    private let manners: DirectivePolicy
+    private let directivePolicy: DirectivePolicy
     private let leftOut: LeftOut?
     /// Hosts that had no address when the site was fetched.
     private let unknownHosts: Set<String>
@@ -68,7 +68,7 @@ struct OfflineWalk {
         self.limit = limit
         self.scope = scope
         obeysRobots = settings.obeysRobots
-        manners = settings.manners
+        directivePolicy = settings.directivePolicy
         leftOut = settings.leftOut
         self.unknownHosts = unknownHosts
         self.failures = failures
@@ -237,7 +237,7 @@ struct OfflineWalk {
             }
             if try isNofollowed(url) { return .leftOut("its link is marked as nofollow") }
         }
-        return manners.noindex == .obey && !node.isAsset
+        return directivePolicy.noindex == .obey && !node.isAsset
             ? .missing(.other("it is not stored, perhaps because it is marked as noindex"))
             : .missing(.notStored)
     }
@@ -278,7 +278,7 @@ struct OfflineWalk {
             try discoverLink(link, from: number, depth: depth, isAsset: true, isGuess: true)
         }
         // The crawl did not follow these links either.
-        guard manners.nofollow == .follow || !response.flags.contains(.saysNofollow) else { return }
+        guard directivePolicy.nofollow == .follow || !response.flags.contains(.saysNofollow) else { return }
         for link in links.pages { try discoverLink(link, from: number, depth: depth + 1) }
     }
 
@@ -344,8 +344,8 @@ struct OfflineWalk {
 
     /// Whether all links to the page are marked as nofollow.
     private func isNofollowed(_ page: WebURL) throws(StoreError) -> Bool {
-        guard manners.nofollow == .obey else { return false }
-        var marks = LinkMarks(reader, manners: manners)
+        guard directivePolicy.nofollow == .obey else { return false }
+        var marks = LinkMarks(reader, directivePolicy: directivePolicy)
         return try marks.keepsFromFollowing(page, linkedFrom: try reader.referrers(of: page.href))
     }
 

@@ -168,7 +168,7 @@ package final class Crawl {
                     ) { waker.wake() }, plan: plan)
             }
             let rules = plan.rules
-            let manners = plan.sitePlan.manners
+            let directivePolicy = plan.sitePlan.directivePolicy
             let (productToken, willStore) = (plan.productToken, plan.willStore)
             let findsActions = plan.hasSession
             let waker = loop.waker
@@ -180,7 +180,8 @@ package final class Crawl {
             self.replacements = replacements
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
-                    folder, writes: writes, rules: rules, manners: manners, memory: memoryOfLinks,
+                    folder, writes: writes, rules: rules, directivePolicy: directivePolicy,
+                    memory: memoryOfLinks,
                     productToken: productToken, findsActions: findsActions, willStore: willStore,
                     steadySince: steadySince,
                     maxLinks: maxLinks, replacements: replacements)
@@ -623,7 +624,8 @@ extension Crawl {
     ) throws(CrawlError) -> Bool {
         guard let cacheLookup else { return true }
         let isLeftOut =
-            mayLeaveOut && plan.sitePlan.manners.noindex == .obey && stored.flags.contains(.saysNoindex)
+            mayLeaveOut && plan.sitePlan.directivePolicy.noindex == .obey
+            && stored.flags.contains(.saysNoindex)
             && frontier.mayBeLeftOut(number)
         try apply(
             .usesStored(
@@ -632,13 +634,14 @@ extension Crawl {
         if frontier.role(of: number) == .page { try applyRenderNotes(of: number) }
         // The lists do not say which links of a sitemap are sitemaps, which are marked with nofollow, nor which may
         // change something.
-        guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .obey,
+        guard frontier.role(of: number) != .guide, plan.sitePlan.directivePolicy.nofollow != .obey,
             !plan.hasSession || frontier.role(of: number) != .page
         else {
             try scan(number, frontier.url(number), .stored(stored))
             return !isLeftOut
         }
-        let isNofollow = plan.sitePlan.manners.nofollow == .pages && stored.flags.contains(.saysNofollow)
+        let isNofollow =
+            plan.sitePlan.directivePolicy.nofollow == .pages && stored.flags.contains(.saysNofollow)
         let links = try storing { () throws(StoreError) in
             try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: isLeftOut)
         }

@@ -73,7 +73,7 @@ public struct ExplainReport: Sendable, Equatable {
         linkedFrom = try reader.shownReferrers(of: url.href)
         var sites: [Site] = []
         for site in try reader.sites() {
-            var marks = LinkMarks(reader, manners: SitePlan(text: site.settings).manners)
+            var marks = LinkMarks(reader, directivePolicy: SitePlan(text: site.settings).directivePolicy)
             let isMarked = try marks.keepsFromFollowing(url, linkedFrom: linkedFrom)
             sites.append(try Site(of: url, in: site, robots, isMarked: isMarked))
         }
@@ -122,22 +122,23 @@ extension ExplainReport.Site: JSONObject {
 /// Decides whether stored pages let their links to a URL be followed.
 package struct LinkMarks {
     private let reader: StoreReader
-    private let manners: DirectivePolicy
+    private let directivePolicy: DirectivePolicy
     private var references = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
 
     /// Limits the number of linking pages that are scanned.
     private static let maxScannedReferrers = 100
 
-    package init(_ reader: StoreReader, manners: DirectivePolicy) {
+    package init(_ reader: StoreReader, directivePolicy: DirectivePolicy) {
         self.reader = reader
-        self.manners = manners
+        self.directivePolicy = directivePolicy
     }
 
     /// Whether all links to the URL are marked `nofollow`. False if no page links to it.
     package mutating func keepsFromFollowing(
         _ url: WebURL, linkedFrom hrefs: [String]
     ) throws(StoreError) -> Bool {
-        guard manners.nofollow != .follow, !hrefs.isEmpty, hrefs.count <= Self.maxScannedReferrers else {
+        guard directivePolicy.nofollow != .follow, !hrefs.isEmpty, hrefs.count <= Self.maxScannedReferrers
+        else {
             return false
         }
         for href in hrefs {
@@ -151,7 +152,7 @@ package struct LinkMarks {
         _ page: StoredResponse, at address: WebURL, to url: WebURL
     ) throws(StoreError) -> Bool {
         if page.flags.contains(.saysNofollow) { return false }
-        guard manners.nofollow == .obey, let body = page.body else { return true }
+        guard directivePolicy.nofollow == .obey, let body = page.body else { return true }
         let encoded = try reader.links(of: body)
         guard let bytes = try reader.content(of: body)?.load(),
             let table = try LinkScanner().table(
@@ -162,7 +163,7 @@ package struct LinkMarks {
         for occurrence in table.occurrences {
             references.append(occurrence, table.reference(occurrence, in: source.span).span)
         }
-        return references.resolve(against: address, table: table, manners).contains {
+        return references.resolve(against: address, table: table, directivePolicy).contains {
             $0.url == url && !$0.isNofollow
         }
     }

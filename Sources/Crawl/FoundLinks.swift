@@ -250,7 +250,7 @@ struct ReferenceList {
     /// - Parameter memory: The targets of earlier documents; nil to resolve all references.
     func resolve(
         against url: WebURL, table: LinkTable,
-        _ manners: DirectivePolicy = DirectivePolicy(nofollow: .follow),
+        _ directivePolicy: DirectivePolicy = DirectivePolicy(nofollow: .follow),
         _ directives: PageDirectives = [], memory: LinkNumberCache? = nil
     ) -> [FoundLink] {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
@@ -262,7 +262,7 @@ struct ReferenceList {
             let text = bytes.extracting(reference.range)
             let isLeft =
                 reference.role == .page
-                && manners.skipsLink(isMarked: reference.flags.contains(.isNofollow), on: directives)
+                && directivePolicy.skipsLink(isMarked: reference.flags.contains(.isNofollow), on: directives)
             var key: UInt64 = 0
             if let memory, let place, !isLeft, !reference.flags.contains(.ignoresBase) {
                 key = place.key(text, hash: reference.hash)
@@ -294,7 +294,7 @@ struct ReferenceList {
             links.append(
                 FoundLink(
                     url: target.key, role: role, isGuess: link.flags.contains(.isGuess),
-                    isNofollow: role == .page && manners.skipsLink(isMarked: false, on: directives),
+                    isNofollow: role == .page && directivePolicy.skipsLink(isMarked: false, on: directives),
                     isCORS: link.kind.isCORS(link.flags)))
         }
         return links

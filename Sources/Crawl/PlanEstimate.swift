@@ -58,7 +58,7 @@ extension PlanEstimate.Bounds: JSONObject {
 
 extension PlanSample {
     /// The way in which the whole site would be fetched.
-    package struct Manner: Sendable {
+    package struct RequestRate: Sendable {
         /// The number of concurrent requests to a host.
         package var connections: Int
         /// The delay between requests that robots.txt asks for; zero for none.
@@ -71,11 +71,11 @@ extension PlanSample {
     }
 
     /// Estimates the whole site from the results so far. `traps` are passed on to the estimate.
-    package func estimate(_ manner: Manner, traps: [TrapReason] = []) -> PlanEstimate {
+    package func estimate(_ rate: RequestRate, traps: [TrapReason] = []) -> PlanEstimate {
         var sample = self
         sample.groupAgain(ifGrownBy: 1)
         if sample.stage == .exploring { sample.endExploring() }
-        return SiteModel(sample).estimate(manner, traps)
+        return SiteModel(sample).estimate(rate, traps)
     }
 }
 
@@ -341,7 +341,7 @@ private struct SiteModel {
     /// After more outcomes without new links, all pages are known.
     private static let fewOutcomes = 6
 
-    func estimate(_ manner: PlanSample.Manner, _ traps: [TrapReason]) -> PlanEstimate {
+    func estimate(_ rate: PlanSample.RequestRate, _ traps: [TrapReason]) -> PlanEstimate {
         let nothing = [Double](repeating: 0, count: groups.count)
         let isExact =
             sample.isKnownByFirst
@@ -408,7 +408,7 @@ private struct SiteModel {
         let confidence = self.confidence(pages, bytes)
         return PlanEstimate(
             groups: isPossible ? rows : [], pages: pages, byteCount: bytes,
-            seconds: seconds(pages, manner), confidence: confidence,
+            seconds: seconds(pages, rate), confidence: confidence,
             reasons: isPossible ? reasons(likely, known, meanNews, isEndless) : [],
             largerSample: confidence == .high || isEndless || !isPossible ? nil : largerSample, traps: traps)
     }
@@ -462,17 +462,19 @@ private struct SiteModel {
 
     /// The duration of the requests. The lower bound assumes that all connections are busy, the upper one that
     /// a quarter of them are.
-    private func seconds(_ pages: PlanEstimate.Bounds, _ manner: PlanSample.Manner) -> PlanEstimate.Bounds {
+    private func seconds(_ pages: PlanEstimate.Bounds, _ rate: PlanSample.RequestRate)
+        -> PlanEstimate.Bounds
+    {
         let latencies = sample.outcomes.compactMap(\.latency)
         let latency = latencies.reduce(Duration.zero, +) / max(1, latencies.count)
         func time(_ pages: Int, _ connections: Int) -> Int {
             let requests = pages + sample.assets.count
             let busy = latency / .seconds(1) * Double(requests) / Double(max(1, connections))
-            let delayed = manner.distance / .seconds(1) * Double(requests)
+            let delayed = rate.distance / .seconds(1) * Double(requests)
             return Int(max(busy, delayed).rounded(.up))
         }
         return PlanEstimate.Bounds(
-            low: time(pages.low, manner.connections),
-            high: pages.high.map { time($0, manner.connections / 4) })
+            low: time(pages.low, rate.connections),
+            high: pages.high.map { time($0, rate.connections / 4) })
     }
 }

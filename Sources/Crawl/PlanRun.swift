@@ -62,7 +62,7 @@ package struct PlanRun: ~Copyable {
         sample = PlanSample(maxRequests: maxRequests, seed: seed)
         report = PlanReport(
             site: plan.site,
-            estimate: sample.estimate(PlanSample.Manner(connections: plan.connectionsPerHost)))
+            estimate: sample.estimate(PlanSample.RequestRate(connections: plan.connectionsPerHost)))
     }
 
     /// Makes one request after the other, so that the sample is no load for the site. Blocks.
@@ -88,7 +88,7 @@ package struct PlanRun: ~Copyable {
         report.crawlDelay = distance.map { $0 / .seconds(1) }
         for case .skipped(.robots) in frontier.entries.lazy.map(\.state) { report.refusedByRobots += 1 }
         report.estimate = sample.estimate(
-            PlanSample.Manner(connections: plan.connectionsPerHost, distance: distance ?? .zero),
+            PlanSample.RequestRate(connections: plan.connectionsPerHost, distance: distance ?? .zero),
             traps: frontier.traps)
         return report
     }
@@ -222,7 +222,7 @@ package struct PlanRun: ~Copyable {
         }
         let directives = PageDirectives(
             fields, metaContent: table.robots, productToken: plan.productToken ?? "")
-        let links = references.resolve(against: url, table: table, plan.sitePlan.manners, directives)
+        let links = references.resolve(against: url, table: table, plan.sitePlan.directivePolicy, directives)
         guard plan.hasSession, format == .html else { return links }
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         let actions = ActionLinkScanner.links(in: bytes.span, isUTF8: table.encoding == .utf8, base: base)

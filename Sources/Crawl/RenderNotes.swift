@@ -108,7 +108,7 @@ extension Crawl {
         else { return }
         try applyRenderNotes(of: result.number)
         // The lists do not say which links are marked with nofollow.
-        guard plan.sitePlan.manners.nofollow != .obey else { return }
+        guard plan.sitePlan.directivePolicy.nofollow != .obey else { return }
         let isNofollow = result.isNofollow
         let links = try storing { () throws(StoreError) in
             try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: false)

@@ -18,7 +18,7 @@ final class ScanWorker {
     private var reader: StoreReader?
     private let writes: WriteQueue
     private let rules: CacheRules
-    private let manners: DirectivePolicy
+    private let directivePolicy: DirectivePolicy
     private let memory: LinkNumberCache?
     private let productToken: String
     /// Whether links that may change something are looked for, because requests have the user's session.
@@ -31,7 +31,7 @@ final class ScanWorker {
     private let replacements: ReplacementGuard?
 
     init(
-        _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: DirectivePolicy,
+        _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, directivePolicy: DirectivePolicy,
         memory: LinkNumberCache?, productToken: String?, findsActions: Bool, willStore: WillStore?,
         steadySince: Int64?,
         maxLinks: Int, replacements: ReplacementGuard? = nil
@@ -41,7 +41,7 @@ final class ScanWorker {
         secrets = folder.secretHasher(createsKey: true)
         self.writes = writes
         self.rules = rules
-        self.manners = manners
+        self.directivePolicy = directivePolicy
         self.memory = memory
         self.productToken = productToken ?? ""
         self.findsActions = findsActions
@@ -371,17 +371,17 @@ final class ScanWorker {
     ) {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
         result.isLeftOut =
-            job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
+            job.mayBeLeftOut && directivePolicy.noindex == .obey && result.directives.contains(.noindex)
         // `addNamedFiles` compares URLs, and so a bundle's links must not be resolved to numbers.
         result.links = references.resolve(
-            against: job.url, table: table, manners, result.directives,
+            against: job.url, table: table, directivePolicy, result.directives,
             memory: job.required == nil && !findsActions ? memory : nil)
         result.isOverlong = references.isCut
         addHeadLinks(fields, of: job, to: &result)
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
         result.renderReasons = table.renderReasons
-        result.isNofollow = manners.skipsLink(isMarked: false, on: result.directives)
+        result.isNofollow = directivePolicy.skipsLink(isMarked: false, on: result.directives)
     }
 
     /// Marks the links that may change something.
@@ -404,7 +404,7 @@ final class ScanWorker {
         for (reference, kind, isCORS) in HeadLinks.all(of: fields) {
             guard let role = Frontier.Role(kind), let url = WebURL(reference, base: job.url)?.key, url.isHTTP
             else { continue }
-            let isLeft = role == .page && manners.skipsLink(isMarked: false, on: result.directives)
+            let isLeft = role == .page && directivePolicy.skipsLink(isMarked: false, on: result.directives)
             result.links.append(
                 FoundLink(
                     isRefresh: kind == .refresh, url: url, role: role, isNofollow: isLeft,

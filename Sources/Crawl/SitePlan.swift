@@ -144,7 +144,7 @@ public struct SitePlan: Sendable, Equatable {
     /// Whether robots.txt is obeyed.
     public var obeysRobots: Bool { robots != .ignore }
 
-    package var manners: DirectivePolicy {
+    package var directivePolicy: DirectivePolicy {
         DirectivePolicy(nofollow: nofollow ?? .follow, noindex: noindex ?? .ignore)
     }
 }

@@ -21,7 +21,7 @@ struct SoftNotFound: Sendable {
     }
 
     /// The way in which a host responds for missing pages.
-    private enum Manner: Sendable {
+    private enum MissingPageBehavior: Sendable {
         case unknown
         /// With an error status.
         case honest
@@ -34,13 +34,16 @@ struct SoftNotFound: Sendable {
         case page(ContentPrint)
     }
 
-    private var manner = Manner.unknown
+    private var behavior = MissingPageBehavior.unknown
 
+    /// The number of random letters in the URL of the probe.
     private static let nameLength = 24
+    /// The maximum number of differing bits of two fingerprints, of 64, for the same error page.
     private static let differingBits = 6
     /// The maximum number of differing bits for a page whose title says "not found". On pages with few words,
     /// the URL among them matters. Unrelated pages differ in about half of 64 bits.
     private static let differingBitsWhereSaid = 16
+    /// The maximum difference in size of the same error page, as a fraction.
     private static let differingSize = 0.1
 
     /// Returns a URL in the same folder that cannot exist: the last path component is replaced by letters
@@ -62,25 +65,25 @@ struct SoftNotFound: Sendable {
     /// - Parameter start: the response for a page that exists, preferably the start page.
     mutating func didProbe(_ answer: Answer, start: Answer?) {
         if let target = answer.target {
-            manner = .redirecting(target)
+            behavior = .redirecting(target)
         } else if (200..<300).contains(answer.status), let content = answer.content {
             let isStart = start?.content.map { Self.isAlike($0, content) } ?? false
-            manner = isStart ? .sameForAll : .page(content)
+            behavior = isStart ? .sameForAll : .page(content)
         } else {
-            manner = .honest
+            behavior = .honest
         }
     }
 
     /// Whether the host was probed.
     var isKnown: Bool {
-        if case .unknown = manner { false } else { true }
+        if case .unknown = behavior { false } else { true }
     }
 
     /// Returns whether a response is a soft 404.
     ///
     /// - Parameter saysSo: whether the page's title says "not found".
     func judgement(of answer: Answer, saysSo: Bool = false) -> Judgement {
-        switch manner {
+        switch behavior {
         case .unknown: .unknown
         case .honest, .sameForAll: .found
         case .redirecting(let target): answer.target == target ? .notFound : .found

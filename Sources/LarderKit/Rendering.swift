@@ -83,7 +83,7 @@ struct PageVisitTemplate: Sendable {
     init(_ plan: SitePlan) throws(LarderError) {
         settings = plan.render ?? RenderSettings()
         maxViews = plan.maxPages
-        leavesMarkedLinks = plan.manners.nofollow == .obey
+        leavesMarkedLinks = plan.directivePolicy.nofollow == .obey
         var viewports: [Viewport] = []
         for text in settings.viewports {
             guard let viewport = Viewport(text) else {

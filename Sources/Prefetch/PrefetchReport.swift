@@ -149,7 +149,7 @@ extension PrefetchReport: JSONObject {
             "bodyBytes": crawl.bodyByteCount, "confirmed": crawl.confirmed,
             "savedBytes": crawl.savedByteCount,
             "insecure": crawl.isInsecure, "robots": (plan.robots ?? .obey).rawValue,
-            "nofollow": plan.manners.nofollow.rawValue, "noindex": plan.manners.noindex.rawValue,
+            "nofollow": plan.directivePolicy.nofollow.rawValue, "noindex": plan.directivePolicy.noindex.rawValue,
         ]
     }
 

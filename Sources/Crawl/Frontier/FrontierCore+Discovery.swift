@@ -141,7 +141,7 @@ extension FrontierCore {
             addPath(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
         if isCORS { markAsCORS(number) }
-        if role == .page, !order.isSecondary { promoteSecondary(number) }
+        if role == .page, !order.isAddingSecondary { promoteSecondary(number) }
         if role == .asset { convertToAsset(number) }
         if !isGuess { confirmGuess(number) }
         if records[Int(number)].state == .elsewhere, !hosts[Int(records[Int(number)].host)].isElsewhere {
@@ -175,7 +175,7 @@ extension FrontierCore {
         let host = hostNumber(of: url)
         if flags.contains(.isStart) { hosts[host].isStartHost = true }
         var flags = flags
-        if order.isSecondary, role == .page { flags.insert(.isSecondary) }
+        if order.isAddingSecondary, role == .page { flags.insert(.isSecondary) }
         let record = EntryRecord(
             host: UInt32(host), referrer: referrer ?? EntryRecord.noEntry,
             depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
@@ -431,8 +431,8 @@ extension FrontierCore {
             links.assets.append(linkTarget(requested))
             if isHad, finder == number, !isEarly { found.assets += 1 }
         }
-        order.isSecondary = order.isOn
-        defer { order.isSecondary = false }
+        order.isAddingSecondary = order.isOn
+        defer { order.isAddingSecondary = false }
         for url in rendered.links.prefix(AssetBounds.maxAssetsPerDocument) where url.isHTTP {
             let count = records.count
             let page =

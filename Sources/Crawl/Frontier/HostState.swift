@@ -162,32 +162,39 @@ extension FrontierCore {
 
 /// Detects that the session with a host has ended.
 ///
-/// A login page alone does not show that, because a part of the site may never have been accessible. But it
-/// does if it replaces a page that was accessible before. The session has ended (`end`) when that is true of
-/// `loginsOverStoredForEnd` pages of an earlier snapshot, or of one page that this run fetched, the witness. Such a
-/// page is requested again when a login page is found, one at a time, and a similar one if there is one. To
-/// limit the requests, this happens only each time the number of login pages has doubled.
+/// A login page alone does not show that, because a part of the site may never have been accessible. It does if
+/// it replaces a page that was accessible before. The session has therefore ended (`end`) in two cases:
+///
+/// - Login pages have replaced `loginsOverStoredForEnd` pages that an earlier snapshot has.
+/// - A page that this run fetched before is requested again (`pageToCheck`), and is now a login page. Such a check
+///   follows a login page, and uses a page with a similar URL if there is one. To limit the requests, a check
+///   happens only each time the number of login pages has doubled.
 struct SessionLossDetector: Sendable {
     /// The URL of the login page, if the session has ended.
     private(set) var end: String?
     /// The last accessible page for each hash of similar URLs.
     private var openPages: [UInt64: UInt32] = [:]
+    /// The keys of `openPages`, in the order of their first page, and the next one to check if no kind is similar.
     private var urlKinds: [UInt64] = []
     private var nextURLKind = 0
-    /// The number of pages replaced by a login page.
+    /// The number of pages replaced by a login page, and the number that causes the next check.
     private var logins = 0
     private var nextCheck = 1
     /// The number of these for which an earlier snapshot has a page.
     private var loginsOverStored = 0
+    /// The URL of the login page that caused the current check.
     private var place = ""
-    private var isAsking = false
-    private var witness: UInt32?
+    /// Whether a check is scheduled or running.
+    private var isChecking = false
+    private var pageToCheck: UInt32?
 
-    private static let maxKins = 1024
+    /// Pages of further kinds are not remembered.
+    private static let maxURLKinds = 1024
     private static let loginsOverStoredForEnd = 3
 
+    /// Notes a page that is not a login page.
     mutating func didOpen(_ number: UInt32, urlKind: UInt64) {
-        guard openPages[urlKind] != nil || urlKinds.count < Self.maxKins else { return }
+        guard openPages[urlKind] != nil || urlKinds.count < Self.maxURLKinds else { return }
         if openPages.updateValue(number, forKey: urlKind) == nil { urlKinds.append(urlKind) }
     }
 
@@ -200,29 +207,29 @@ struct SessionLossDetector: Sendable {
             return false
         }
         logins += 1
-        guard logins >= nextCheck, !isAsking, !urlKinds.isEmpty else { return false }
+        guard logins >= nextCheck, !isChecking, !urlKinds.isEmpty else { return false }
         nextCheck = logins * 2
         if let alike = openPages[urlKind] {
-            witness = alike
+            pageToCheck = alike
         } else {
-            witness = openPages[urlKinds[nextURLKind % urlKinds.count]]
+            pageToCheck = openPages[urlKinds[nextURLKind % urlKinds.count]]
             nextURLKind += 1
         }
         self.place = place
-        isAsking = witness != nil
-        return isAsking
+        isChecking = pageToCheck != nil
+        return isChecking
     }
 
     mutating func takePageToCheck() -> UInt32? {
-        defer { witness = nil }
-        return witness
+        defer { pageToCheck = nil }
+        return pageToCheck
     }
 
     /// Handles the response to the request for the page to check.
     ///
     /// - Parameter asksForLogin: nil if there was no response, or one that does not tell.
     mutating func didCheckSession(asksForLogin: Bool?) {
-        isAsking = false
+        isChecking = false
         if asksForLogin == true { end = place }
     }
 }
@@ -230,8 +237,10 @@ struct SessionLossDetector: Sendable {
 /// A first-in, first-out queue with a pop in amortized constant time.
 struct FIFOQueue: Sendable {
     private var numbers: [UInt32] = []
+    /// The index of the first number. Those before it have been removed, and are released in batches.
     private var head = 0
 
+    /// With more removed numbers than this, and more than half of all, the array is compacted.
     private static let maxConsumed = 1024
 
     var isEmpty: Bool { head == numbers.count }

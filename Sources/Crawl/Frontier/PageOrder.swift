@@ -10,17 +10,23 @@ internal import Web
 /// of a turn is always the same. Pages to which only assets and rendered pages link wait until no other page is
 /// left, and go in the order of their URLs.
 ///
+/// For example, with `width` 2 and the start page A with links to B and C: A takes turn 1 and ends it before another
+/// page is known. B and C take turns 2 and 3, and are requested in parallel. If C responds first, its links wait;
+/// those of B are added to the queue before them in any case.
+///
 /// The set may still differ if a page fails in one run, and if Chromium finds pages in another order.
 struct PageOrder: Sendable {
     /// Whether the number of pages is limited, and this worker does not share the snapshot.
     let isOn: Bool
     var queue = FrontierCore.EntryQueue()
     /// Whether the links that are being added are those of an asset or a rendered page.
-    var isSecondary = false
+    var isAddingSecondary = false
     /// Actions of turns that ended without an event. The next event returns them.
     var actions: [Frontier.Action] = []
+    /// The entries whose turns have started and not ended, in the order of their turns, and as a set.
     private var turns = FIFOQueue()
     private var open: Set<UInt32> = []
+    /// The links of responses that have arrived before the end of their turn.
     private var pendingLinks: [UInt32: PendingLinks] = [:]
 
     /// The links of a response, or the target of its redirect.
@@ -176,8 +182,8 @@ extension FrontierCore {
     }
 
     private mutating func add(_ pending: PendingLinks) -> [Action] {
-        order.isSecondary = order.isOn && records[Int(pending.number)].role == .asset
-        defer { order.isSecondary = false }
+        order.isAddingSecondary = order.isOn && records[Int(pending.number)].role == .asset
+        defer { order.isAddingSecondary = false }
         switch pending {
         case .scanned(let result): return addScan(result)
         case .linked(let number, let links):

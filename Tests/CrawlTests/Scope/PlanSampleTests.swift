@@ -48,7 +48,7 @@ import Web
         bounds.low <= value && bounds.high.map { value <= $0 } == true
     }
 
-    private static let manner = PlanSample.Manner(connections: 16)
+    private static let manner = PlanSample.RequestRate(connections: 16)
 
     // MARK: - Sites
 
@@ -177,7 +177,7 @@ import Web
     @Test func `a delay between requests determines the time`() throws {
         let sample = try sample(Site { _ in (0..<99).map { "/a/\($0)" } })
         #expect(sample.estimate(Self.manner).seconds == PlanEstimate.Bounds(low: 1, high: 3))
-        let slow = sample.estimate(PlanSample.Manner(connections: 16, distance: .seconds(2)))
+        let slow = sample.estimate(PlanSample.RequestRate(connections: 16, distance: .seconds(2)))
         #expect(slow.seconds == PlanEstimate.Bounds(low: 200, high: 200))
     }
 
