@@ -43,7 +43,7 @@ import Testing
     @Test func `links that are not followed have their reason in the report and in explain`() async throws {
         let report = try await prefetch { $0.plan.nofollow = .pages }
         #expect(report.pages == 1)
-        #expect(report.plan.manners.nofollow == .pages)
+        #expect(report.plan.directivePolicy.nofollow == .pages)
         #expect(report.skipped.map(\.url) == [origin.url("/a")])
         let explained = try await larder.explain(origin.url("/a"))
         #expect(explained.sites[0].asPage == "skipped: \(report.skipped[0].reason)")
@@ -72,7 +72,7 @@ import Testing
         var options = PrefetchOptions()
         options.plan.robots = .ignore
         let lax = try await larder.update(options: options)[0]
-        #expect(lax.plan.robots == .ignore && lax.plan.manners.nofollow == .follow)
+        #expect(lax.plan.robots == .ignore && lax.plan.directivePolicy.nofollow == .follow)
         #expect(lax.pages == 3)
         options = PrefetchOptions()
         options.plan.nofollow = .pages
